@@ -137,14 +137,14 @@ def main() -> None:
             for number in range(asked.turns):
                 for chained in (True, False) if number % 2 else (False, True):
                     found[chained].append(turn(*both[chained], asked.seconds, chained=chained))
-                told = [f"{found[one][-1][0]:,.0f} ({found[one][-1][1]:.2f} ms)" for one in (True, False)]
+                told = [f"{found[item][-1][0]:,.0f} ({found[item][-1][1]:.2f} ms)" for item in (True, False)]
                 print(f"turn {number + 1}: {told[0]} with, {told[1]} without", flush=True)
         finally:
             process.kill()
             process.wait()
     for place, what in enumerate(("calls/s", "ms of processor time per call")):
         with_it, without = (
-            statistics.median(one[place] for one in found[chained]) for chained in (True, False)
+            statistics.median(item[place] for item in found[chained]) for chained in (True, False)
         )
         print(f"{with_it:,.2f} {what} with the chain, {without:,.2f} without: {with_it / without:.2f}")
 

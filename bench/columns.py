@@ -93,8 +93,8 @@ def judge(cases: list[Case]) -> list[tuple[Case, ColumnResult, str]]:
     fields = tuple(case.column for case in cases)
     entity = Entity(cases[0].table, (cases[0].table,), fields)
     words = compilation.vocabulary()
-    found = {one.column: one for one in columns.columns(entity, None, words)}
-    made = [one.field for one in found.values() if one.field is not None]
+    found = {column.column: column for column in columns.columns(entity, None, words)}
+    made = [result.field for result in found.values() if result.field is not None]
     plan = compile_plan(parse(made), words)
     block = BoundPlan(plan, GenerationContext("columns", NOW)).block(0, ROWS)
     values = {
@@ -135,26 +135,26 @@ def _cut(field: dict[str, Any], longest: int) -> bool:
 
 
 def _accepted(accepted: str, field: dict[str, Any], values: list[Any], plain: list[Any]) -> bool:
-    for one in re.findall(r"/.*/|[^,]+", accepted):
-        if one.startswith("/"):
-            if plain and all(re.fullmatch(one[1:-1], str(value)) for value in plain):
+    for item in re.findall(r"/.*/|[^,]+", accepted):
+        if item.startswith("/"):
+            if plain and all(re.fullmatch(item[1:-1], str(value)) for value in plain):
                 return True
-        elif re.fullmatch(r"-?[\d.]+?\.\.-?[\d.]+", one):
-            low, high = (float(end) for end in one.split("..", 1))
+        elif re.fullmatch(r"-?[\d.]+?\.\.-?[\d.]+", item):
+            low, high = (float(end) for end in item.split("..", 1))
             if plain and all(
                 isinstance(value, bool) is False and low <= float(value) <= high for value in plain
             ):
                 return True
-        elif one == "null60":
+        elif item == "null60":
             if len(plain) <= 0.4 * len(values):
                 return True
-        elif one in ("mostlyfalse", "flag"):
+        elif item in ("mostlyfalse", "flag"):
             true = sum(value in (True, 1, "1", "Y") for value in plain)
             if set(map(str, plain)) <= {"True", "False", "0", "1", "Y", "N"} and (
-                one == "flag" or true < 0.2 * len(plain)
+                item == "flag" or true < 0.2 * len(plain)
             ):
                 return True
-        elif field["type"] == one:
+        elif field["type"] == item:
             return True
     return False
 
@@ -178,6 +178,6 @@ def main(paths: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    named = [Path(one) for one in sys.argv[1:]]
+    named = [Path(item) for item in sys.argv[1:]]
     lists = ("columns_rules", "columns", "columns_sample", "columns_languages")
-    main(named or [DATA / f"{one}.txt" for one in lists])
+    main(named or [DATA / f"{item}.txt" for item in lists])

@@ -45,27 +45,27 @@ def main(folder: Path, problems: bool) -> None:
             print(f"{path.name:34} {0:>4}/{said['tables']:<4} {error}")
             continue
         taken = time.perf_counter() - start
-        entities = [one.entity for one in read.tables]
-        columns = [column for one in entities for column in one.fields]
+        entities = [item.entity for item in read.tables]
+        columns = [column for entity in entities for column in entity.fields]
         typeless = [column for column in columns if column.type == "other"]
         found = {
             "tables": len(entities),
-            "keys": sum(bool(one.keys) for one in entities),
-            "references": sum(len(one.relations) for one in entities),
-            "checks": sum(len(one.checks) for one in entities),
+            "keys": sum(bool(entity.keys) for entity in entities),
+            "references": sum(len(entity.relations) for entity in entities),
+            "checks": sum(len(entity.checks) for entity in entities),
         }
         shown = " ".join(f"{found[name]:>4}/{said[name]:<4}" for name in MENTIONS)
-        reds = sum(len(one.reds) for one in read.tables)
+        reds = sum(len(item.reds) for item in read.tables)
         print(
             f"{path.name:34} {shown} {len(columns):>8} {len(typeless):>8} {len(read.problems)}+{reds} {taken:5.1f}"
         )
         if problems:
-            for one in read.problems:
-                print(f"    {one.table} {one.column}: {one.reason}")
+            for problem in read.problems:
+                print(f"    {problem.table} {problem.column}: {problem.reason}")
             for table in read.tables:
                 for name, reason in table.reds.items():
                     print(f"    {table.entity.name}.{name}: {reason}")
-            for declared in sorted({one.declared for one in typeless}):
+            for declared in sorted({item.declared for item in typeless}):
                 print(f"    type: {declared}")
 
 

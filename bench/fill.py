@@ -100,19 +100,21 @@ def filled(kind: str, server: str, database: str, name: str, rows: int) -> Resul
         done = time.perf_counter()
         db.session.expire_all()
         push = db.session.get_one(Push, push_id)
-        others = [one["table"] for one in drafted.skipped if one["code"] in ("has_rows", "filled_by_trigger")]
+        others = [
+            item["table"] for item in drafted.skipped if item["code"] in ("has_rows", "filled_by_trigger")
+        ]
         connection = db.session.get_one(Connection, service.connection)
         there = inspection.counts(connection, others, limits.FETCH_SECONDS) if others else {}
-        reasons = {one["table"]: one["message"] for one in drafted.skipped if not there.get(one["table"])}
-        reasons |= {one["name"]: one["message"] for one in push.request.get("skipped", ())}
+        reasons = {item["table"]: item["message"] for item in drafted.skipped if not there.get(item["table"])}
+        reasons |= {item["name"]: item["message"] for item in push.request.get("skipped", ())}
         failed, full = _failed(push), sum(map(bool, there.values()))
         outcomes = read.by_table(db.session(), push)
-        for place, (one, outcome) in enumerate(zip(push.tables, outcomes, strict=True)):
-            if place not in failed or outcome.delivered >= one.get("asked", one["count"]):
+        for place, (item, outcome) in enumerate(zip(push.tables, outcomes, strict=True)):
+            if place not in failed or outcome.delivered >= item.get("asked", item["count"]):
                 full += 1
             else:
                 number, why = failed[place]
-                reasons[one["name"]] = f"{number:,} of {one['count']:,} rows failed: {why}"
+                reasons[item["name"]] = f"{number:,} of {item['count']:,} rows failed: {why}"
         if push.error is not None:
             reasons["(the push)"] = push.error["message"]
             full = 0
@@ -166,7 +168,7 @@ def main() -> int:
                     print(f"{kind} {file.stem}: {error}", flush=True)
                     continue
                 results.append(_told(one, given.reasons))
-    tables, full = sum(one.tables for one in results), sum(one.full for one in results)
+    tables, full = sum(result.tables for result in results), sum(result.full for result in results)
     share = full / max(1, tables)
     print(f"{full} of {tables} tables full: {share:.1%} (target {given.share:.0%})")
     return 0 if share >= given.share else 1

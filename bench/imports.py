@@ -35,13 +35,13 @@ def sample(rows: int) -> bytes:
     """Return a CSV with six columns: a key, an e-mail address, a word, a price, a date, an occasional blank."""
     dice = random.Random(1)
     first = date(2020, 1, 1)
-    days = [(first + timedelta(days=one)).isoformat() for one in range(1_500)]
+    days = [(first + timedelta(days=item)).isoformat() for item in range(1_500)]
     lines = ["id,email,status,price,joined,note"]
-    for one in range(1, rows + 1):
-        word = ("open", "paid", "sent")[one % 3]
-        note = "" if one % 4 else "later"
+    for item in range(1, rows + 1):
+        word = ("open", "paid", "sent")[item % 3]
+        note = "" if item % 4 else "later"
         lines.append(
-            f"{one},u{one}@ex.org,{word},{dice.randrange(99999) / 100:.2f},{days[one % 1_500]},{note}"
+            f"{item},u{item}@ex.org,{word},{dice.randrange(99999) / 100:.2f},{days[item % 1_500]},{note}"
         )
     return "\n".join(lines).encode()
 
@@ -61,7 +61,7 @@ def wide(columns: int = 500) -> bytes:
         "notes",
         "code",
     )
-    parts = [f"{names[one % 10]}_{one} {kinds[one % 5]}" for one in range(columns)]
+    parts = [f"{names[item % 10]}_{item} {kinds[item % 5]}" for item in range(columns)]
     return f"CREATE TABLE wide ({', '.join(parts)});".encode()
 
 
@@ -113,9 +113,9 @@ def main() -> None:
     print(f"{rows:,} rows of CSV, {len(raw) / 1e6:.0f} MB: {best(lambda: imported(raw, 'rows.csv')):.2f} s")
     print(f"  by hand, value by value: {best(lambda: by_hand(raw), 1):.2f} s")
     print(f"500 columns of SQL: {best(lambda: imported(wide(), 'wide.sql')):.2f} s")
-    for one in sorted(SCHEMAS.glob("*.sql")):
-        text = one.read_bytes()
-        print(f"{one.stem}: {best(lambda: imported(text, one.name)):.2f} s")  # noqa: B023 - called immediately
+    for path in sorted(SCHEMAS.glob("*.sql")):
+        text = path.read_bytes()
+        print(f"{path.stem}: {best(lambda: imported(text, path.name)):.2f} s")  # noqa: B023 - called immediately
 
 
 if __name__ == "__main__":

@@ -76,14 +76,14 @@ def letters_and_digits(value: str) -> str:
     """Replace each letter and digit by another one."""
     bits = keyed(value)
     made = []
-    for at, one in enumerate(value):
+    for at, item in enumerate(value):
         draw = bits[at % len(bits)]
-        if one.isdigit():
+        if item.isdigit():
             made.append(chr(48 + draw % 10))
-        elif one.isalpha():
-            made.append(chr((65 if one.isupper() else 97) + draw % 26))
+        elif item.isalpha():
+            made.append(chr((65 if item.isupper() else 97) + draw % 26))
         else:
-            made.append(one)
+            made.append(item)
     return "".join(made)
 
 
@@ -104,8 +104,8 @@ def card(value: str) -> str:
         return letters_and_digits(value)
     body = value[:6] + letters_and_digits(value[6:-1])
     total = 0
-    for at, one in enumerate(reversed(body)):
-        digit = int(one) * (2 if at % 2 == 0 else 1)
+    for at, item in enumerate(reversed(body)):
+        digit = int(item) * (2 if at % 2 == 0 else 1)
         total += digit - 9 if digit > 9 else digit
     return f"{body}{-total % 10}"
 

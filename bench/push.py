@@ -92,7 +92,7 @@ def figures(url: str, rows: int, rounds: int) -> Figures:
                     taken[name].append(found[name])
     finally:
         bench.close()
-    return {name: (min(one for one, _ in found), found[0][1]) for name, found in taken.items()}
+    return {name: (min(item for item, _ in found), found[0][1]) for name, found in taken.items()}
 
 
 def judged(found: Figures, rows: int) -> Iterator[tuple[str, float, float, bool]]:

@@ -97,7 +97,9 @@ def figures(url: str, rows: int, rounds: int) -> Figures:
                     taken[name].append(found[name])
     finally:
         bench.close()
-    return {name: (statistics.median(one for one, _ in found), found[0][1]) for name, found in taken.items()}
+    return {
+        name: (statistics.median(item for item, _ in found), found[0][1]) for name, found in taken.items()
+    }
 
 
 def judged(found: Figures, rows: int) -> Iterator[tuple[str, float, float, bool]]:

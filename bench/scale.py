@@ -94,7 +94,7 @@ def one_file(rows: int, format: str) -> None:
                 digest.update(piece)
             found.append(rows / (time.perf_counter() - began))
     (alone, every) = rates.values()
-    ratio = statistics.median(more / one for one, more in zip(alone, every, strict=True))
+    ratio = statistics.median(more / item for item, more in zip(alone, every, strict=True))
     print(
         f"one file: {statistics.median(alone):,.0f} rows/s on one processor, {statistics.median(every):,.0f} on "
         f"{os.cpu_count()}: {ratio:.2f} x; load {os.getloadavg()[0]:.1f}",

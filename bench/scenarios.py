@@ -144,9 +144,9 @@ def overhead(sandbox: str, runs: int) -> tuple[list[float], list[float], str]:
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as name, open(os.devnull, "wb") as null:
             os.chmod(name, 0o755)
-            folders = {one: Path(name, one) for one in ("code", "uploads", "outputs")}
-            for one in folders.values():
-                one.mkdir()
+            folders = {item: Path(name, item) for item in ("code", "uploads", "outputs")}
+            for folder in folders.values():
+                folder.mkdir()
             (folders["code"] / "main.py").write_text("")
             box = SandboxSpec(
                 command=("python3", "main.py"), environment=Path(sys.prefix), read_only=(Path(sys.base_prefix),),
@@ -274,7 +274,7 @@ def main() -> None:
     inside, bare, way = overhead(given.sandbox, given.runs)
     shown(f"a program that does nothing, in {way}", inside)
     shown("the same command, without sandbox", bare)
-    extra = [one - other for one, other in zip(inside, bare, strict=True)]
+    extra = [item - other for item, other in zip(inside, bare, strict=True)]
     shown("overhead of the sandbox (target: below 50)", extra)
     with tempfile.TemporaryDirectory() as folder:
         service = Service(Path(folder), given.sandbox)

@@ -96,31 +96,31 @@ def prepared(whole: Any, version: str) -> Any:
     def locked(schema: Any, depth: int = 0) -> bool:
         found = target(schema)
         parts = found.get("allOf") if isinstance(found.get("allOf"), list) else []
-        return found.get("readOnly") is True or (depth < 5 and any(locked(one, depth + 1) for one in parts))
+        return found.get("readOnly") is True or (depth < 5 and any(locked(item, depth + 1) for item in parts))
 
     def names(schema: Any, depth: int = 0) -> set[str]:
         """Return the read-only properties of an object, with those of its parts."""
         found = target(schema)
         if id(found) not in lost:
             properties = found.get("properties") if isinstance(found.get("properties"), dict) else {}
-            own = {name for name, one in properties.items() if locked(one)}
+            own = {name for name, item in properties.items() if locked(item)}
             parts = found.get("allOf") if isinstance(found.get("allOf"), list) else []
-            lost[id(found)] = own.union(*(names(one, depth + 1) for one in parts if depth < 8))
+            lost[id(found)] = own.union(*(names(item, depth + 1) for item in parts if depth < 8))
         return lost[id(found)]
 
     def walk(value: Any, above: frozenset[str] = frozenset()) -> Any:
         if isinstance(value, list):
-            return [walk(one) for one in value]
+            return [walk(item) for item in value]
         if not isinstance(value, dict):
             return value
         if above and isinstance(value.get("$ref"), str) and above & set(target(value).get("required") or ()):
             value = target(value)  # a part of an object whose read-only properties other parts define
         gone = above | names(value)
         made = {
-            key: one if key in ("enum", "const", "default", "example", "examples")
-            else [walk(part, gone) for part in one] if key in ("allOf", "oneOf", "anyOf") and isinstance(one, list)
-            else walk(one)
-            for key, one in value.items()
+            key: item if key in ("enum", "const", "default", "example", "examples")
+            else [walk(part, gone) for part in item] if key in ("allOf", "oneOf", "anyOf") and isinstance(item, list)
+            else walk(item)
+            for key, item in value.items()
         }  # fmt: skip
         if isinstance(value.get("properties"), dict):
             for name in names(value):
@@ -159,20 +159,25 @@ def operations(whole: Mapping[str, Any], document: Document) -> Iterator[tuple[s
                 continue
             base = f"/paths/{_escaped(path)}/{method}"
             if "swagger" in whole:
-                for place, one in enumerate(operation.get("parameters") or []):
+                for place, parameter in enumerate(operation.get("parameters") or []):
                     pointer = f"{base}/parameters/{place}"
-                    if "$ref" in one:
-                        pointer = one["$ref"][1:]
-                        one = document.target(one["$ref"])
-                    if one.get("in") == "body":
+                    if "$ref" in parameter:
+                        pointer = parameter["$ref"][1:]
+                        parameter = document.target(parameter["$ref"])
+                    if parameter.get("in") == "body":
                         yield f"{method.upper()} {path}", {"$ref": f"urn:document#{pointer}/schema"}
-                fields = [one for one in operation.get("parameters") or [] if one.get("in") == "formData"]
+                fields = [
+                    parameter
+                    for parameter in operation.get("parameters") or []
+                    if parameter.get("in") == "formData"
+                ]
                 consumed = operation.get("consumes") or whole.get("consumes") or [FORM]
-                if fields and FORM in consumed and all(one.get("type") != "file" for one in fields):
+                if fields and FORM in consumed and all(entry.get("type") != "file" for entry in fields):
                     plain = {
-                        one["name"]: {key: one[key] for key in one if key != "required"} for one in fields
+                        entry["name"]: {key: entry[key] for key in entry if key != "required"}
+                        for entry in fields
                     }
-                    needed = [one["name"] for one in fields if one.get("required") is True]
+                    needed = [entry["name"] for entry in fields if entry.get("required") is True]
                     schema = {"type": "object", "properties": plain}
                     yield f"{method.upper()} {path}", schema | ({"required": needed} if needed else {})
                 continue
@@ -183,7 +188,7 @@ def operations(whole: Mapping[str, Any], document: Document) -> Iterator[tuple[s
                 body = document.target(body["$ref"])
             content = body.get("content", {}) if isinstance(body, dict) else {}
             kinds = {str(kind).partition(";")[0].strip().lower(): kind for kind in content}
-            json_kinds = [one for one in kinds if one in JSON_TYPES or one.endswith("+json")]
+            json_kinds = [entry for entry in kinds if entry in JSON_TYPES or entry.endswith("+json")]
             chosen = kinds.get(json_kinds[0] if json_kinds else FORM)
             if chosen is not None and content[chosen].get("schema") not in (None, {}):
                 pointer = f"{pointer}/content/{_escaped(chosen)}/schema"
@@ -201,7 +206,7 @@ def of_openapi(whole: dict[str, Any], raw: bytes, rows: int) -> Result:
     wanted = list(operations(whole, Document(whole)))
     began = time.process_time()
     try:
-        entities = {one.name: one for one in document.metadata(document.read(raw), "").entities}
+        entities = {item.name: item for item in document.metadata(document.read(raw), "").entities}
     except ConnectorError as error:
         result.fail(f"document not read: {error.message[:60]}", rows * len(wanted))
         return result
@@ -246,7 +251,7 @@ def of_schema(path: Path, raw: bytes, rows: int, registry: Any) -> Result | None
     try:
         read = formats.read(Source(raw, path.name), "json_schema", words)
         made = drafts.draft_tables(read, words, 100)
-        rows_of = {one.entity.name: (one, _generated(one.fields, rows)) for one in made}
+        rows_of = {draft.entity.name: (draft, _generated(draft.fields, rows)) for draft in made}
     except (Unreadable, ConnectorError, ApiError, ValueError, TimeoutError) as error:
         if "references another one" in str(error):
             return None
@@ -256,12 +261,13 @@ def of_schema(path: Path, raw: bytes, rows: int, registry: Any) -> Result | None
         signal.alarm(0)
     result.seconds = time.process_time() - began
     parts = {**whole.get("definitions", {}), **whole.get("$defs", {})}
-    alone = any(one in whole for one in ("properties", "items", "$ref", "allOf", "anyOf", "oneOf", "type"))
+    alone = any(item in whole for item in ("properties", "items", "$ref", "allOf", "anyOf", "oneOf", "type"))
     for name, (_, batch) in rows_of.items():
         values = [orjson.loads(text) for text in Renderer(_row_of(batch), "").bodies(batch)]
         if alone:
             values = [
-                one if validator.is_valid(one) or not validator.is_valid([one]) else [one] for one in values
+                value if validator.is_valid(value) or not validator.is_valid([value]) else [value]
+                for value in values
             ]
             _judge(result, validator, values, path.name)
             break
@@ -340,7 +346,9 @@ def main() -> None:
     asked = parser.parse_args()
     wanted = asked.only.split("|")
     paths = sorted(
-        one for one in asked.folder.iterdir() if one.is_file() and any(part in one.name for part in wanted)
+        item
+        for item in asked.folder.iterdir()
+        if item.is_file() and any(part in item.name for part in wanted)
     )
     results: dict[str, Result] = {"OpenAPI": Result(), "JSON Schema": Result()}
     registry = None

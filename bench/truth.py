@@ -184,18 +184,18 @@ def _divisions(country: str) -> dict[str, set[str]]:
     of the one around it, and its area code is that of both."""
     found: dict[str, set[str]] = {}
     divisions = list(pycountry.subdivisions.get(country_code=country) or ())
-    towns = [one for one in divisions if one.type == "City with county rights"]
-    for one in divisions:
-        code = one.code.partition("-")[2]
-        if one not in towns:
-            for name in (one.name, one.name.split(" ")[0], code):
+    towns = [division for division in divisions if division.type == "City with county rights"]
+    for division in divisions:
+        code = division.code.partition("-")[2]
+        if division not in towns:
+            for name in (division.name, division.name.split(" ")[0], code):
                 if country in _TOWNS_APART:
                     found.setdefault(_fold(name), set()).add(code)
                 else:
                     found.setdefault(_fold(name), {code})
-    for one in towns:
-        if _fold(one.name) in found:
-            found[_fold(one.name)].add(one.code.partition("-")[2])
+    for town in towns:
+        if _fold(town.name) in found:
+            found[_fold(town.name)].add(town.code.partition("-")[2])
     return found | {_fold(name): {code} for name, code in _SINCE.get(country, {}).items()}
 
 
@@ -206,7 +206,7 @@ _TOWNS_APART = ("BG", "LV")
 @cache
 def _above(country: str) -> dict[str, str]:
     """{code of a subdivision: code of the first-level one that it is part of} of ISO 3166-2."""
-    every = {one.code: one.parent_code for one in pycountry.subdivisions.get(country_code=country) or ()}
+    every = {item.code: item.parent_code for item in pycountry.subdivisions.get(country_code=country) or ()}
     found = {}
     for code in every:
         top = code
@@ -652,7 +652,7 @@ def _zip_verdict(country: str, state: str | None, code: str) -> Verdict:
     if found is None or not found[0].postal_code_matchers:
         return None
     rules, data = found
-    if not all(one.match(code) for one in rules.postal_code_matchers):
+    if not all(matcher.match(code) for matcher in rules.postal_code_matchers):
         return f"{code} is no postal code of {country}"
     area = data[country]
     names = area.get("sub_isoids", area.get("sub_keys", "")).split("~")
@@ -1179,7 +1179,7 @@ def native(name: str) -> bool:
         words_of(name),
         *((words_of(rest), f"{words_of(family)} {words_of(rest)}") if rest else ()),
     )
-    return any(find(one) is not None for one in tried)
+    return any(find(item) is not None for item in tried)
 
 
 def parity(names: Iterable[str]) -> tuple[int, int, list[str]]:

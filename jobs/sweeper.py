@@ -254,8 +254,8 @@ class Scheduler:
         due = schedules.workspaces_due(self.now())
         with self._lock:
             self._last_turns = {key: at for key, at in self._last_turns.items() if key in due}
-            waiting = [one for one in due if one not in self._running]
-            waiting.sort(key=lambda one: self._last_turns.get(one, 0.0))
+            waiting = [item for item in due if item not in self._running]
+            waiting.sort(key=lambda item: self._last_turns.get(item, 0.0))
             started = waiting[: max(0, limits.SCHEDULE_THREADS - len(self._running))]
             for workspace_id in started:
                 self._last_turns[workspace_id] = time.monotonic()

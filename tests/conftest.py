@@ -160,8 +160,8 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def data_dir(data_folder: Path) -> Path:
     """An empty data folder. Its path is the same for each test, so that tests can share an application."""
-    for one in data_folder.iterdir():
-        shutil.rmtree(one) if one.is_dir() and not one.is_symlink() else one.unlink()
+    for path in data_folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     return data_folder
 
 

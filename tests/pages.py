@@ -84,4 +84,4 @@ def filled_with_payloads(program: Program, cast: Cast) -> dict[str, str]:
     program.post("/teams", json={"name": PAYLOAD})
     program.post("/invitations", json={"email": "x<b>@example.org"})
     told = {"template": made, "export": export, "dataset": dataset, "push": push}
-    return {"connection": target, **{name: one["id"] for name, one in told.items()}}
+    return {"connection": target, **{name: item["id"] for name, item in told.items()}}

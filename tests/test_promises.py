@@ -56,9 +56,9 @@ def test_the_tests_of_a_promise_name_it(number):
     for file, name in _NAMED.findall(sections()[number]):
         head = source(file).split('"""')[1]
         numbers = [
-            int(one)
+            int(item)
             for words in re.findall(r"Promises? ([\d, and]+)", head)
-            for one in re.findall(r"\d+", words)
+            for item in re.findall(r"\d+", words)
         ]
         told = told or f"promise_{number:02d}_" in name or number in numbers
     assert told
@@ -112,9 +112,9 @@ def test_every_requirement_of_the_standard_is_listed_once():
     }
     assert len(wanted) == 253
     text = standard()
-    assert [int(one) for one in re.findall(r"^## V(\d+) ", text, re.MULTILINE)] == list(STANDARD)
+    assert [int(item) for item in re.findall(r"^## V(\d+) ", text, re.MULTILINE)] == list(STANDARD)
     lines = re.findall(r"^- \*\*([^*]+)\*\* (.+)$", text, re.MULTILINE)
-    numbers = [one for ids, _ in lines for one in ids.split(", ")]
+    numbers = [item for ids, _ in lines for item in ids.split(", ")]
     assert len(numbers) == len(set(numbers))
     assert set(numbers) == wanted
     for ids, told in lines:
@@ -127,10 +127,10 @@ def test_unmet_conditions_are_shown_at_the_top_too():
     head, _, rest = text.partition("## V1 ")
     for words in ("**not met**", "**in part**"):
         below = {
-            one
+            item
             for ids, told in re.findall(r"^- \*\*([^*]+)\*\* (.+)$", rest, re.MULTILINE)
             if words in told
-            for one in ids.split(", ")
+            for item in ids.split(", ")
         }
         after = head.partition(words.replace("not", "Not") if "not" in words else words)[2]
         assert set(re.findall(r"\d+\.\d+\.\d+", re.split(r"[;]|\. ", after)[0])) == below, words

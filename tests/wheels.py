@@ -24,7 +24,7 @@ def wheel(
     module = name.replace("-", "_")
     stem = f"{module}-{version}"
     about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    about += "".join(f"Requires-Dist: {one}\n" for one in needs)
+    about += "".join(f"Requires-Dist: {need}\n" for need in needs)
     files = {
         f"{module}.py": text or f'VERSION = "{version}"\n',
         f"{stem}.dist-info/METADATA": about,

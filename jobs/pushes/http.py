@@ -180,12 +180,12 @@ class Caller:
         done = self._chunk(started, bad, proof) if len(started) else replace(chunk, rows=0)
         self.book.landed(done, bad)
         self._log_outcomes(done, started, bad)
-        self._judge(done, [one for one in bad if not _has_no_token(one)])
+        self._judge(done, [item for item in bad if not _has_no_token(item)])
         if away is not None:
             self.book.close()
             if self.book.ended_rows < self.book.push.total:
                 raise TargetUnavailable(away)
-        if any(_has_no_token(one) for one in bad):
+        if any(_has_no_token(item) for item in bad):
             self._send_without_token()
         return part.split(len(started), len(part.numbers))
 
@@ -219,13 +219,16 @@ class Caller:
             ended, away = _split_unavailable(ended)
             if self.table.capture:
                 self._keep_keys(sendable[: len(ended)], ended)
-            exceptions = {one.row: one for one in self._exceptions(part, part.numbers, rows.keys, ended)}
+            exceptions = {
+                exception.row: exception
+                for exception in self._exceptions(part, part.numbers, rows.keys, ended)
+            }
             sent = sendable[: len(ended)].tolist()
             outcomes = [
                 exceptions.pop(number)
                 if number in exceptions
-                else Bad(number, "", "", ms=one.ms, status_code=one.status_code, state="delivered")
-                for number, one in zip(sent, ended, strict=True)
+                else Bad(number, "", "", ms=outcome.ms, status_code=outcome.status_code, state="delivered")
+                for number, outcome in zip(sent, ended, strict=True)
             ]
             outcomes += exceptions.values()  # rows whose parents have no key
             unsent = sendable[len(ended) :].tolist()
@@ -234,7 +237,9 @@ class Caller:
             self._log_outcomes(
                 Chunk(self.place, low, high, len(outcomes)), np.array(sent, np.int64), outcomes
             )
-            failed = [one for one in outcomes if one.state != "delivered" and not _has_no_token(one)]
+            failed = [
+                outcome for outcome in outcomes if outcome.state != "delivered" and not _has_no_token(outcome)
+            ]
             if failed and (self.order.stops or high <= canary(self.order, self.place)):
                 raise stopped(
                     self.table.name, failed[0], f"Row {failed[0].row:,} of {self.table.name} did not arrive"
@@ -288,7 +293,7 @@ class Caller:
             code = "missing_row" if self.undo else "foreign_key"
             text = KEYLESS if self.undo else orphan_reason(self.table)
             found += [Bad(number, code, text) for number in orphans]
-        return sorted(found, key=lambda one: one.row, reverse=self.undo)
+        return sorted(found, key=lambda entry: entry.row, reverse=self.undo)
 
     def _messages(
         self, part: Part, numbers: Sequence[int], places: pa.Array, messages: Sequence[str]

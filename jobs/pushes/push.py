@@ -307,8 +307,8 @@ class Runner:
         sent = self.order.tables[:place]
         if any(
             item["table"] == place
-            for one in sent
-            for item in (*one.references.values(), *one.from_parent.values())
+            for rows in sent
+            for item in (*rows.references.values(), *rows.from_parent.values())
         ):
             return
         entity = table.entity(session)
@@ -321,7 +321,7 @@ class Runner:
         if now <= max(table.numbered.values(), default=0):
             return
         table.use({**table.spec, "numbered": dict.fromkeys(table.numbered, now)})
-        self.order.push.tables = [one.spec for one in self.order.tables]
+        self.order.push.tables = [entry.spec for entry in self.order.tables]
         self.work.save(tables=self.order.push.tables)
 
     def _advance_sequences(self, session: Session, entity: Entity, table: TableRows) -> None:
@@ -371,21 +371,23 @@ class Runner:
         if fewest < rejected([]):
             omitted = optional
             for name in optional:
-                candidate = [one for one in omitted if one != name]
+                candidate = [item for item in omitted if item != name]
                 if rejected(candidate) <= fewest:
                     omitted = candidate
         table.use(planning.without_columns(spec, omitted))
         if omitted:
             listed = ", ".join(omitted)
             self.book.say(f"{table.name}: {listed} left empty, because rows were rejected: {bad.message}")
-            push.tables = [one.spec for one in self.order.tables]
+            push.tables = [item.spec for item in self.order.tables]
             self.work.save(tables=push.tables)
 
     def _drop_keys(self, place: int, error: ConnectorError) -> bool:
         """Continue without the keys of a table and return True, if the target only cannot return them and no other
         table needs them. If the table is empty, an undo finds the rows by their values."""
         table, push = self.order.tables[place], self.order.push
-        needed = any(item["table"] == place for one in self.order.tables for item in one.from_parent.values())
+        needed = any(
+            item["table"] == place for entry in self.order.tables for item in entry.from_parent.values()
+        )
         if error.details.get("sqlstate") != "0A000" or not table.capture or needed:
             return False
         spec = {**table.spec, "capture": [], "key_columns": []}
@@ -396,7 +398,7 @@ class Runner:
             spec["undo_columns"] = []
             message += ", so this push cannot be undone there"
         self.book.say(f"{table.name}: {message}")
-        push.tables = [spec if at == place else one.spec for at, one in enumerate(self.order.tables)]
+        push.tables = [spec if at == place else entry.spec for at, entry in enumerate(self.order.tables)]
         self.work.save(tables=push.tables)
         table.use(spec)
         return True
@@ -429,7 +431,7 @@ class Runner:
         table.use({**table.spec, "asked": requested, "rounds": rounds + 1, "count": count})
         if table.arrivals is not None:
             table.arrivals.forget(place)
-        push.tables = [one.spec for one in self.order.tables]
+        push.tables = [item.spec for item in self.order.tables]
         self.work.save(tables=push.tables, total=self.book.push.total + missing)
         self.book.load()
         self.book.say(f"{table.name}: {missing:,} more rows, because as many were rejected")

@@ -252,13 +252,13 @@ class Sender:
         )
         if self.undo and self.table.found_by != self.table.key_columns:
             # The row was deleted together with one of the same values.
-            found = [one for one in found if one.code != "missing_row"]
+            found = [item for item in found if item.code != "missing_row"]
         orphans = part.numbers[~part.sendable].tolist()
         if orphans:
             code = "missing_row" if self.undo else "foreign_key"
             text = KEYLESS if self.undo else orphan_reason(self.table)
             found += [Bad(number, code, text) for number in orphans]
-        return sorted(found, key=lambda one: one.row, reverse=self.undo)
+        return sorted(found, key=lambda item: item.row, reverse=self.undo)
 
     def _keep_keys(self, part: Part, captured: pa.RecordBatch | None) -> None:
         """Store the keys that the target generated, and those that refer to rows of other tables as they were sent."""

@@ -31,7 +31,7 @@ def user_id() -> int:
     """Return the user id for the program of this thread. It is as unique as the thread's id."""
     thread = threading.get_native_id()
     rows = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    start, length = max(((int(row[0]), int(row[2])) for row in rows), key=lambda one: one[1])
+    start, length = max(((int(row[0]), int(row[2])) for row in rows), key=lambda item: item[1])
     if start <= _FIRST and start + length >= _FIRST + _MOST:
         return _FIRST + thread % _MOST
     few = min(_FEW, length // 2)  # root of a container without privileges

@@ -389,7 +389,7 @@ class EnvironmentCache:
         environments = [
             item for item in self.folder.iterdir() if item.is_dir() and _HASH.fullmatch(item.name)
         ]
-        environments.sort(key=lambda one: one.stat().st_mtime)
+        environments.sort(key=lambda environment: environment.stat().st_mtime)
         excess = requirements.disk_bytes([*environments, self.folder / "cache"]) - self.space
         for item in environments:
             if excess <= 0 or now - item.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:

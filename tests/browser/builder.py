@@ -31,7 +31,7 @@ class Builder:
         return self.inspector
 
     def names(self) -> list[str]:
-        return [one.inner_text() for one in self.page.locator(".heads .colhead b").all()]
+        return [locator.inner_text() for locator in self.page.locator(".heads .colhead b").all()]
 
     def shows(self, *names: str) -> None:
         """Wait until the grid has these columns, in this order."""

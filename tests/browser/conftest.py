@@ -120,11 +120,11 @@ def desk(app: Flask, origin: str, chromium: Browser, tmp_path: Path) -> Iterator
         return made
 
     yield make
-    for one in open_ones:
-        for page in one.context.pages:
+    for item in open_ones:
+        for page in item.context.pages:
             page.unroute_all(behavior="ignoreErrors")  # a route may still wait for its delay
-        one.context.close()
-    assert [trouble for one in open_ones for trouble in one.troubles] == []
+        item.context.close()
+    assert [trouble for item in open_ones for trouble in item.troubles] == []
 
 
 @pytest.fixture

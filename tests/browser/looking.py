@@ -114,7 +114,7 @@ def colours(page: Page, axe: Path) -> list[str]:
     found = faults_found_by_axe(page, axe)
     page.emulate_media(color_scheme="dark")
     page.evaluate(_STILL)
-    found += [f"dark: {one}" for one in faults_found_by_axe(page, axe, COLOURS)]
+    found += [f"dark: {item}" for item in faults_found_by_axe(page, axe, COLOURS)]
     page.emulate_media(color_scheme="light")
     page.evaluate(_STILL)
     return found
@@ -154,7 +154,7 @@ def shifts(page: Page) -> list[str]:
 def keyboard(page: Page) -> list[str]:
     """Controls that Tab does not reach from the page's beginning, or that do not show that they have the focus."""
     page.evaluate(_CONTROLS)
-    found = [f"{page.url}: only a mouse presses {one}" for one in page.evaluate(_POINTED)]
+    found = [f"{page.url}: only a mouse presses {item}" for item in page.evaluate(_POINTED)]
     page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0); window.seen.clear()")
     missed: list[str] = ["everything"]
     for _ in range(4):  # browsers stop at boxes that scroll too, so there may be more stops than controls
@@ -167,7 +167,7 @@ def keyboard(page: Page) -> list[str]:
         )
         if not missed:
             break
-    found += [f"{page.url}: Tab does not get to {one}" for one in missed]
+    found += [f"{page.url}: Tab does not get to {item}" for item in missed]
     return found + [
-        f"{page.url}: no mark of the focus on {one}" for one in page.evaluate("[...window.unmarked]")
+        f"{page.url}: no mark of the focus on {item}" for item in page.evaluate("[...window.unmarked]")
     ]

@@ -50,7 +50,7 @@ def shop(program):
         fields=[KEY, _reference("order_id", orders, 1, 6), _reference("product_id", products)],
     )["id"]  # fmt: skip
     ids = {"customers": customers, "products": products, "orders": orders, "lines": lines}
-    body = {"name": "Shop", "seed": "s", "templates": [{"template_id": one} for one in ids.values()]}
+    body = {"name": "Shop", "seed": "s", "templates": [{"template_id": item} for item in ids.values()]}
     return {**program.post("/datasets", json=body).json, "ids": ids}
 
 
@@ -139,7 +139,7 @@ def test_nothing_typed_is_lost_while_answers_are_slow(desk, cast, shop, program)
     expect(page.get_by_label("Rows in customers")).to_have_value(re.compile("^1,239$|^9,123$"))
     data = program.get(f"/datasets/{shop['id']}").json
     assert data["name"] == "Shop for the load test"
-    assert [one["count"] for one in data["templates"][:2]] in ([1239, 456_789], [9123, 456_789])
+    assert [template["count"] for template in data["templates"][:2]] in ([1239, 456_789], [9123, 456_789])
 
 
 def test_a_table_opens_with_its_rows_by_keyboard(desk, cast, shop):
@@ -254,8 +254,8 @@ def test_a_database_is_filled(desk, cast, app, program, shop):
         app, cast, "CREATE TABLE customers (id INTEGER PRIMARY KEY, full_name TEXT, email TEXT);"
     )
     program.patch(f"/datasets/{shop['id']}", json={"templates": [
-        {"template_id": one, "count": 5 if name in ("customers", "products") else None}
-        for name, one in shop["ids"].items()
+        {"template_id": item, "count": 5 if name in ("customers", "products") else None}
+        for name, item in shop["ids"].items()
     ]})  # fmt: skip
     page = opened(desk, cast, shop)
     expect(page.get_by_role("button", name="Destination: Shop")).to_be_visible()
@@ -288,7 +288,7 @@ def test_production_asks_for_its_name(desk, cast, app, program, shop):
 
 def test_a_file_is_chosen_as_the_destination_and_created(desk, cast, app, program, shop):
     program.patch(f"/datasets/{shop['id']}", json={"templates": [
-        {"template_id": one, "count": 7 if name == "customers" else None} for name, one in shop["ids"].items()
+        {"template_id": item, "count": 7 if name == "customers" else None} for name, item in shop["ids"].items()
     ]})  # fmt: skip
     page = opened(desk, cast, shop)
     page.get_by_role("button", name="Destination: Excel").click()
@@ -324,7 +324,7 @@ def test_many_tables_are_searched_while_answers_are_slow(desk, cast, program, mo
         for at in range(20)
     ]
     made = program.post(
-        "/datasets", json={"name": "World", "templates": [{"template_id": one} for one in ids]}
+        "/datasets", json={"name": "World", "templates": [{"template_id": item} for item in ids]}
     ).json
     page = opened(desk, cast, made, slow=SLOW)
     expect(page.locator(".tcard")).to_have_count(6)

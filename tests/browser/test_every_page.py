@@ -96,8 +96,8 @@ def window(chromium: Browser, world: World, origin: str) -> Iterator[Callable[[P
         return page
 
     yield make
-    for one in contexts.values():
-        one.close()
+    for context in contexts.values():
+        context.close()
 
 
 def faults(page: Page, axe: Path, *, keys: bool = True, moves: bool = True) -> list[str]:
@@ -128,7 +128,7 @@ def test_all_routes_with_html_are_visited_or_have_a_reason(walked):
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_page_of_the_url_map(window, world, origin, walked, axe, part):
-    addresses = [f"{origin}{one}" for one in list(walked[0].values())[part::PARTS]]
+    addresses = [f"{origin}{item}" for item in list(walked[0].values())[part::PARTS]]
     found = faults_of(window(world.cast.olivia), addresses, axe)
     assert not found, everything.said(found)
 
@@ -136,7 +136,7 @@ def test_every_page_of_the_url_map(window, world, origin, walked, axe, part):
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_page_of_the_documentation_and_of_the_forms(window, world, origin, axe, part):
     every = [*everything.more_addresses(world), *everything.groups(world.app)]
-    addresses = [f"{origin}{one}" for one in every[part::PARTS]]
+    addresses = [f"{origin}{item}" for item in every[part::PARTS]]
     # Frame and controls are those of the pages of the URL map, which are walked by keyboard.
     found = faults_of(window(world.cast.olivia), addresses, axe, keys=False)
     assert not found, everything.said(found)
@@ -144,13 +144,13 @@ def test_every_page_of_the_documentation_and_of_the_forms(window, world, origin,
 
 @pytest.mark.parametrize("who", ["mallory", "victor"])
 def test_every_empty_list_and_every_list_for_a_viewer(window, world, origin, axe, who):
-    addresses = [f"{origin}{one}" for one in everything.LISTS]
+    addresses = [f"{origin}{item}" for item in everything.LISTS]
     found = faults_of(window(world.cast.people[who]), addresses, axe)
     assert not found, everything.said(found)
 
 
 def test_every_page_of_a_stranger(window, world, origin, axe):
-    addresses = [f"{origin}{one}" for one in Strangers(world, origin).addresses()]
+    addresses = [f"{origin}{address}" for address in Strangers(world, origin).addresses()]
     found = faults_of(window(None), addresses, axe)
     assert not found, everything.said(found)
 

@@ -24,7 +24,7 @@ def drop(page, *files: tuple[str, str]) -> None:
             document.body.dispatchEvent(new DragEvent("dragover", how));
             document.body.dispatchEvent(new DragEvent("drop", how));
         }""",
-        [list(one) for one in files],
+        [list(file) for file in files],
     )
 
 

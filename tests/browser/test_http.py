@@ -164,7 +164,7 @@ def test_axe_finds_nothing_on_them(desk, cast, paths, axe, scheme):
         page.goto(window.origin + path)
         page.wait_for_load_state("networkidle")
         page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true })")
-        found += [(path, one) for one in faults_found_by_axe(page, axe)]
+        found += [(path, item) for item in faults_found_by_axe(page, axe)]
     assert found == []
 
 

@@ -21,7 +21,10 @@ PEOPLE = [
     {"id": n, "email": f"person.{n}@corp.test", "code": f"{1000 + 3 * n}", "note": "none"}
     for n in range(1, 1001)
 ]
-PLANTED = [dict(one, note=f"ask {one['email'].upper()}") if one["id"] == 701 else one for one in PEOPLE]
+PLANTED = [
+    dict(person, note=f"ask {person['email'].upper()}") if person["id"] == 701 else person
+    for person in PEOPLE
+]
 FIELDS = [
     {"name": "id", "type": "source_column"},
     {"name": "mail", "type": "email", "column": "email", "sensitive": True},
@@ -92,7 +95,7 @@ def test_coincidences_are_shown_next_to_the_number_expected_by_chance(app, cast,
         (f"/exports/{export}", f"/exports/{export}"),
         (f"/pushes/{push}", f"/pushes/{push}"),
     ):
-        told = {one["column"]: one for one in program.get(address).json["leaks"][0]["columns"]}
+        told = {column["column"]: column for column in program.get(address).json["leaks"][0]["columns"]}
         seen = told["code"]["whole_column"]
         assert seen["kind"] == "counted"
         assert (

@@ -46,7 +46,7 @@ def test_a_dropped_file_becomes_a_masked_copy(desk, cast, file):
     expect(page.get_by_label("Whose date born is")).to_have_value("id")
     expect(page.get_by_label("total is personal")).not_to_be_checked()
     source, masked = (
-        page.locator(f"#preview td.{one}").all_inner_texts() for one in ("smp:not(.gen)", "gen")
+        page.locator(f"#preview td.{item}").all_inner_texts() for item in ("smp:not(.gen)", "gen")
     )
     assert REAL.search(" ".join(source)), "the values of the source are next to the masked ones"
     assert not REAL.search(" ".join(masked))

@@ -73,7 +73,7 @@ def test_only_the_user_who_started_it_is_notified_about_finished_work(app, cast,
     asked = []
     page.on(
         "request",
-        lambda one: asked.append(one.url) if one.url.partition("?")[0].endswith("/notices") else None,
+        lambda item: asked.append(item.url) if item.url.partition("?")[0].endswith("/notices") else None,
     )
     page.clock.install()
     page.reload()

@@ -126,7 +126,7 @@ def test_the_bar_is_at_the_same_place_on_every_page(desk, cast):
         places[path] = page.locator(".topbar").evaluate(
             "bar => { const b = bar.getBoundingClientRect(); return [b.x, b.y, b.height].map(Math.round) }"
         )
-    assert len({tuple(one) for one in places.values()}) == 1, places
+    assert len({tuple(place) for place in places.values()}) == 1, places
 
 
 def test_a_search_for_types_without_results_says_what_to_use(edith):

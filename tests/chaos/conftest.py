@@ -114,8 +114,8 @@ def nursery(
         return made
 
     yield begin
-    for one in started:
-        one.close()
+    for item in started:
+        item.close()
 
 
 @pytest.fixture

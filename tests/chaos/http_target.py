@@ -27,12 +27,12 @@ def target(echo: EchoTarget) -> str:
 
 def effects(echo: EchoTarget) -> Counter[int]:
     """Return how often the target processed each row."""
-    return Counter(int(one.headers["x-rowsmith-row"]) for one in echo.effects)
+    return Counter(int(effect.headers["x-rowsmith-row"]) for effect in echo.effects)
 
 
 def unknown(push_id: str) -> set[int]:
     """Return the rows with an unknown outcome."""
-    return {one.row for one in read.rows(push_id, state="unknown", limit=COUNT)}
+    return {row.row for row in read.rows(push_id, state="unknown", limit=COUNT)}
 
 
 def agrees(push: Push, echo: EchoTarget, kills: int) -> None:

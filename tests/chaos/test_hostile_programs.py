@@ -174,7 +174,7 @@ def test_program_that_does_not_listen_is_killed_with_all_it_started(way):
 
 def test_there_are_twenty_of_them_and_each_is_used():
     used = {*STOPPED, *HARMLESS, "deaf"}
-    there = {one.stem for one in Path(__file__).with_name("hostile").joinpath("programs").glob("*.py")}
+    there = {path.stem for path in Path(__file__).with_name("hostile").joinpath("programs").glob("*.py")}
     assert there == used
     assert len(used) >= 20
 

@@ -31,7 +31,7 @@ def sender(name: str, parallel: int) -> str:
 
 
 def sent_by(echo, name: str, after: float) -> int:
-    return sum(one.headers["x-sender"] == name and one.at > after for one in echo.seen)
+    return sum(item.headers["x-sender"] == name and item.at > after for item in echo.seen)
 
 
 def freeze(pid: int) -> None:

@@ -55,7 +55,7 @@ def test_a_cancel_holds_within_six_seconds_and_leaves_nothing_sending(
     assert ended.status == "cancelled"
     assert ended.request["settled"]
     arrived = set(effects(echo))
-    doubt = {one.row for one in read.rows(push_id, state="unknown", limit=100)}
+    doubt = {row.row for row in read.rows(push_id, state="unknown", limit=100)}
     assert len(doubt) == ended.unknown <= 8
     assert ended.delivered <= len(arrived) <= ended.delivered + ended.unknown
     assert ended.delivered + ended.failed + ended.unknown < COUNT
@@ -115,5 +115,5 @@ def test_emptying_redis_loses_no_push_and_no_line(worker, new_push, pushing, cli
         lines = read.lines(push_id, limit=10_000)
         assert [line.number for line in lines] == list(range(1, len(lines) + 1))
         assert "completed" in lines[-1].text
-    keys = [one.headers["idempotency-key"] for one in echo.calls()]
+    keys = [call.headers["idempotency-key"] for call in echo.calls()]
     assert len(keys) == len(set(keys)) == COUNT + 500

@@ -123,8 +123,8 @@ class Wire:
                 continue
             far = socket.create_connection(("127.0.0.1", self.port))
             self._sockets.append(far)
-            for one, other in ((near, far), (far, near)):
-                threading.Thread(target=self._carry, args=(one, other), daemon=True).start()
+            for item, other in ((near, far), (far, near)):
+                threading.Thread(target=self._carry, args=(item, other), daemon=True).start()
 
     def _carry(self, one: socket.socket, other: socket.socket) -> None:
         try:
@@ -140,8 +140,8 @@ class Wire:
 
     def close(self) -> None:
         self._listener.close()
-        for one in self._sockets:
-            one.close()
+        for item in self._sockets:
+            item.close()
 
 
 @pytest.fixture

@@ -115,9 +115,11 @@ def test_unnotified_ends_are_reported_by_the_next_sender(app, new_export, courie
         with writing() as session:
             session.execute(update(Delivery).values(claimed_until=None))
         courier()
-        eventually(lambda: [one.status for one in all_of(Delivery)] == ["delivered"] * len(ended), within=90)
-        assert {one.json["object"]["id"] for one in target.calls("/hook")} == ended
-        assert len({one.headers["webhook-id"] for one in target.calls("/hook")}) == len(ended)
+        eventually(
+            lambda: [item.status for item in all_of(Delivery)] == ["delivered"] * len(ended), within=90
+        )
+        assert {call.json["object"]["id"] for call in target.calls("/hook")} == ended
+        assert len({call.headers["webhook-id"] for call in target.calls("/hook")}) == len(ended)
 
 
 def test_a_slow_receiver_keeps_no_other_waiting(app, new_export, courier):
@@ -164,5 +166,5 @@ def test_a_mail_of_a_killed_sender_is_sent_with_the_same_message_id(app, new_exp
             session.execute(update(Mail).values(claimed_until=None))
         courier(**mail)
         eventually(lambda: all_of(Mail)[0].status == "sent", within=60)
-        assert [one["Subject"] for one in server.mails] == ["Export people.csv has failed"] * 2
-        assert len({one["Message-ID"] for one in server.mails}) == 1
+        assert [item["Subject"] for item in server.mails] == ["Export people.csv has failed"] * 2
+        assert len({item["Message-ID"] for item in server.mails}) == 1

@@ -32,7 +32,7 @@ def lock(tmp_path, monkeypatch):
     monkeypatch.setattr(vocab_lock, "LOCK", path)
 
     def write(present: dict, *earlier: dict) -> None:
-        told = [{**real, **one} for one in earlier]
+        told = [{**real, **item} for item in earlier]
         path.write_text(json.dumps({**real, **present, "earlier": told}), "utf-8")
 
     return write
@@ -216,10 +216,10 @@ def test_pruning_removes_a_stored_one_that_nothing_pins(service, home, lock, cap
 
 def test_the_lock_names_every_vocabulary_once_with_extractors_as_they_were():
     named = vocab_lock.history()
-    assert len({one.id for one in named}) == len(named)
-    for one in named:
-        assert one.source == build.source_of(one.extractor)
-        assert set(one.versions) == set(build.extractor(one.extractor).LIBRARIES)
+    assert len({item.id for item in named}) == len(named)
+    for item in named:
+        assert item.source == build.source_of(item.extractor)
+        assert set(item.versions) == set(build.extractor(item.extractor).LIBRARIES)
 
 
 def test_a_build_in_another_process_with_another_hash_seed_gives_the_locked_id(tmp_path):

@@ -101,7 +101,7 @@ def test_a_program_that_requires_the_published_client_imports_it_and_works(api: 
         "read good day",
     ]
     assert run["rows_generated"] == 5
-    stored = {one["name"] for one in run["outputs"]}
+    stored = {output["name"] for output in run["outputs"]}
     assert f"outputs/{run['id']}/rows.json" in stored
     rows = json.loads(api.files.read(f"outputs/{run['id']}/rows.json"))
     assert [list(row) for row in rows] == [["first"]] * 5

@@ -78,9 +78,9 @@ class MongodbKind(Kind):
 
     def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         names = columns or tuple(
-            dict.fromkeys(name for one in self.documents(table) for name in one if name != "_id")
+            dict.fromkeys(name for document in self.documents(table) for name in document if name != "_id")
         )
-        found = [tuple(_plain(one.get(name)) for name in names) for one in self.documents(table)]
+        found = [tuple(_plain(document.get(name)) for name in names) for document in self.documents(table)]
         return sorted(found, key=lambda row: row[0])
 
     def kept(self, type: str, value: Any) -> Any:

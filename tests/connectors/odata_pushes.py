@@ -83,7 +83,7 @@ def push(
 
 
 def states(ended) -> Counter:
-    return Counter((one.state, one.reason) for one in ended)
+    return Counter((item.state, item.reason) for item in ended)
 
 
 def _shown(made: OdataConnector, told: WriteSpec, row: dict) -> str:

@@ -44,7 +44,7 @@ def refused(server: AiServer, **more) -> ConnectorError:
 
 
 def stages(server: AiServer, **more) -> dict[str, tuple[str, str]]:
-    return {one.name: (one.code, one.message) for one in connector(server, **more).stages()}
+    return {stage.name: (stage.code, stage.message) for stage in connector(server, **more).stages()}
 
 
 # --- Verification -----------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def stages(server: AiServer, **more) -> dict[str, tuple[str, str]]:
 
 def test_a_model_that_answers_is_verified_stage_by_stage(server):
     found = list(connector(server).stages())
-    assert [(one.name, one.ok) for one in found] == [
+    assert [(stage.name, stage.ok) for stage in found] == [
         (name, True) for name in ("resolve", "connect", "auth", "permission", "sample")
     ]
     assert found[-1].message == "small answered: ready"
@@ -120,7 +120,7 @@ def test_no_way_to_write_a_private_address_reaches_this_machine():
                     continue
                 tried += 1
                 made = AiConnector(settings, Gate())
-                assert not all(one.ok for one in made.stages())
+                assert not all(stage.ok for stage in made.stages())
                 with made.open() as channel, pytest.raises(ConnectorError):
                     channel.complete(PROMPT)
         assert canary.count == 0
@@ -169,7 +169,7 @@ def test_a_rejected_response_format_is_omitted_from_then_on(server, refuses, ask
         assert channel.complete(PROMPT).text == "ready"
         assert channel.complete(PROMPT).text == "ready"
         assert channel.chat.usage.calls == len(asked)
-    assert [one.format for one in server.asked] == asked
+    assert [item.format for item in server.asked] == asked
 
 
 def test_a_request_rejected_in_every_format_says_why_and_is_not_cached(server):
@@ -188,7 +188,7 @@ def test_a_form_that_the_connection_names_is_the_only_one(server, form):
     server.refuses = {"json_schema", "json_object"}
     if form != "none":
         assert refused(server, response_format=form).reason == "rejected"
-    assert {one.format for one in server.asked} == {form}
+    assert {item.format for item in server.asked} == {form}
 
 
 def test_a_429_is_retried_after_its_retry_after(server, monkeypatch):

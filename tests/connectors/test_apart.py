@@ -71,7 +71,7 @@ def test_a_server_that_is_silent_fails_its_stage_when_the_time_is_up(silent):
     began = time.monotonic()
     found = driver_process.stages(waiting_on(silent), 3.0)
     assert time.monotonic() - began < 6
-    assert [(one["name"], one["ok"], one["code"]) for one in found] == [
+    assert [(item["name"], item["ok"], item["code"]) for item in found] == [
         ("resolve", True, ""), ("connect", True, ""), ("tls", False, "timeout"),
     ]  # fmt: skip
 
@@ -142,7 +142,7 @@ def test_output_of_a_driver_before_its_crash_counts(silent, monkeypatch):
 
     monkeypatch.setattr(driver_process, "_carried_out", killed)
     found = driver_process.stages(waiting_on(silent), 3.0)
-    assert [(one["name"], one["ok"]) for one in found] == [("resolve", True), ("connect", False)]
+    assert [(item["name"], item["ok"]) for item in found] == [("resolve", True), ("connect", False)]
     assert found[-1]["code"] == "driver_failed"
 
 
@@ -179,6 +179,6 @@ def _alive(pid: int) -> bool:
 
 def _connected(pid: int) -> bool:
     try:
-        return any("socket:" in os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir())
+        return any("socket:" in os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
         return False

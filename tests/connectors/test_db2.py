@@ -25,7 +25,9 @@ def target_of(link, *columns, entity=TABLE, **how):
 
 
 def changes(link):
-    return [one for one in link.told if one not in ("BEGIN", "SAVEPOINT rowsmith ON ROLLBACK RETAIN CURSORS")]
+    return [
+        item for item in link.told if item not in ("BEGIN", "SAVEPOINT rowsmith ON ROLLBACK RETAIN CURSORS")
+    ]
 
 
 # --- Statements ---------------------------------------------------------------------------------------------
@@ -45,7 +47,7 @@ def test_rows_are_inserted_many_at_a_time_behind_a_savepoint():
 def test_no_statement_has_more_than_five_hundred_rows():
     link = Link()
     target_of(link, ID).send(pa.record_batch({"id": list(range(1_200))}))
-    assert [one.count("),(") + 1 for one in changes(link)] == [500, 500, 200]
+    assert [change.count("),(") + 1 for change in changes(link)] == [500, 500, 200]
 
 
 def test_long_rows_go_in_statements_that_the_server_takes():
@@ -70,7 +72,7 @@ def test_rows_of_one_key_go_in_statements_of_their_own():
     link = Link()
     how = {"mode": "upsert", "key_columns": ("id",)}
     target_of(link, ID, NAME, **how).send(pa.record_batch({"id": [1, 1], "name": ["a", "b"]}))
-    assert ["'a'" in one for one in changes(link)] == [True, False]
+    assert ["'a'" in change for change in changes(link)] == [True, False]
 
 
 def test_an_update_leaves_out_rows_that_are_not_there():
@@ -193,9 +195,11 @@ def test_the_rejected_row_is_found_and_the_others_are_written():
     )
     link = Link(("INSERT", lambda text: duplicate if "(3)" in text else None))
     sent = target_of(link, ID).send(pa.record_batch({"id": [1, 2, 3, 4]}))
-    assert [(one.index, one.reason, one.native) for one in sent.failures] == [(2, "unique", "-803")]
+    assert [(failure.index, failure.reason, failure.native) for failure in sent.failures] == [
+        (2, "unique", "-803")
+    ]
     undone = link.told.count("ROLLBACK TO SAVEPOINT rowsmith")
-    assert undone == len([one for one in link.told if "INSERT" in one and "(3)" in one])
+    assert undone == len([item for item in link.told if "INSERT" in item and "(3)" in item])
     assert changes(link)[-1].endswith("VALUES (4)")
 
 
@@ -207,10 +211,10 @@ def test_missing_values_are_found_without_halving():
     sent = target_of(link, ID, NAME).send(
         pa.record_batch({"id": [1, 2, 3, 4], "name": ["a", None, "c", None]})
     )
-    assert [(one.index, one.reason, one.column) for one in sent.failures] == [
+    assert [(failure.index, failure.reason, failure.column) for failure in sent.failures] == [
         (1, "not_null", "name"), (3, "not_null", "name"),
     ]  # fmt: skip
-    assert len([one for one in link.told if "INSERT" in one]) == 2
+    assert len([item for item in link.told if "INSERT" in item]) == 2
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_certificate_asks_for_encryption():
     ],
 )
 def test_settings_with_an_unknown_host_are_reported_at_the_first_stage(settings):
-    assert [one.code for one in connector(**settings).stages()] == ["bad_settings"]
+    assert [stage.code for stage in connector(**settings).stages()] == ["bad_settings"]
 
 
 @pytest.mark.parametrize("key", ["host", "database", "username", "password"])
@@ -123,7 +123,7 @@ def test_without_the_driver_the_stages_end_at_signing_in(no_driver):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         stages = list(to(port).stages())
-    assert [(one.name, one.code) for one in stages] == [
+    assert [(stage.name, stage.code) for stage in stages] == [
         ("resolve", ""),
         ("connect", ""),
         ("auth", "driver_missing"),

@@ -27,7 +27,7 @@ server = db2_fixtures.server
 
 def test_a_closed_network_is_never_reached(ibm_db):
     closed = to(9, Gate())
-    assert [one.code for one in closed.stages()] == ["not_allowed"]
+    assert [stage.code for stage in closed.stages()] == ["not_allowed"]
     with pytest.raises(ConnectorError) as caught:
         closed.open()
     assert caught.value.code == "target_not_allowed"
@@ -195,8 +195,12 @@ DRDA = b"\xd0"  # how its messages begin
 
 def test_a_server_that_is_not_db2_fails_at_signing_in_and_is_not_asked_again(real, server, heard):
     stages = list(to(server.getsockname()[1]).stages())
-    assert [(one.name, one.code) for one in stages] == [("resolve", ""), ("connect", ""), ("auth", "refused")]
-    assert [one for one in heard.said if one] == [DRDA]
+    assert [(stage.name, stage.code) for stage in stages] == [
+        ("resolve", ""),
+        ("connect", ""),
+        ("auth", "refused"),
+    ]
+    assert [item for item in heard.said if item] == [DRDA]
 
 
 def test_the_certificate_that_was_given_is_the_one_that_counts(real, server, heard, tmp_path):

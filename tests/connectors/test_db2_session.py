@@ -60,7 +60,9 @@ def session_of(link=None, **how):
 
 def test_the_catalog_becomes_tables():
     table, view = session_of().metadata().entities
-    assert [(one.name, one.type, one.declared, one.generated, one.default) for one in table.fields] == [
+    assert [
+        (field.name, field.type, field.declared, field.generated, field.default) for field in table.fields
+    ] == [
         ("ID", "integer", "INTEGER", "identity", None),
         ("NAME", "text", "VARCHAR(7 CODEUNITS32)", "", "'a'"),
         ("OCT", "text", "VARCHAR(9)", "", None),
@@ -94,9 +96,9 @@ def test_the_catalog_becomes_tables():
 def test_the_catalog_is_read_in_four_queries():
     link = shop()
     session_of(link).metadata()
-    asked = [one for one in link.told if "FROM SYSCAT." in one]
+    asked = [item for item in link.told if "FROM SYSCAT." in item]
     assert len(asked) == 4
-    assert all("NOT LIKE 'SYS%'" in one for one in asked)
+    assert all("NOT LIKE 'SYS%'" in item for item in asked)
 
 
 def test_one_table_is_queried_with_parameters():
@@ -203,7 +205,7 @@ def test_a_chunk_is_settled_by_keys_that_are_read_behind_a_lock():
     commit_token = target.commit_token()
     assert commit_token == {"keys": ["ID"], "rows": [["1"], ["2"], ["3"]]}
     assert session.commit_outcome(target.writing.entity, commit_token) is False
-    looked = [f'SELECT 1 FROM "SHOP"."T" WHERE "ID" = {one}' for one in (1, 2, 3)]
+    looked = [f'SELECT 1 FROM "SHOP"."T" WHERE "ID" = {item}' for item in (1, 2, 3)]
     assert link.told[-6:] == ["BEGIN", 'LOCK TABLE "SHOP"."T" IN SHARE MODE', *looked, "ROLLBACK"]
     assert (
         session_of(shop(('WHERE "ID" =', [(1,)]))).commit_outcome(target.writing.entity, commit_token) is True

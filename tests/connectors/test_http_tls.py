@@ -20,7 +20,7 @@ def authority(tmp_path):
 
 def stages(url, **settings):
     made = RestSettings(base_url=url, **settings)
-    return {one.name: one for one in RestConnector(made, Gate(OPEN)).stages()}
+    return {stage.name: stage for stage in RestConnector(made, Gate(OPEN)).stages()}
 
 
 def test_a_target_with_a_private_ca_is_verified_with_its_certificate(authority):

@@ -265,7 +265,9 @@ def test_a_refused_connection_to_the_token_endpoint_is_reported(session, oauth, 
     assert (failed.code, failed.reason) == ("token_request_failed", "refused")
 
 
-@pytest.mark.parametrize("host", [one for one in HERE + METADATA if one.isprintable() and one == one.strip()])
+@pytest.mark.parametrize(
+    "host", [item for item in HERE + METADATA if item.isprintable() and item == item.strip()]
+)
 def test_no_token_url_leads_into_a_closed_network(host):
     canary = Canary()
     try:
@@ -319,16 +321,16 @@ def test_stopping_a_session_stops_its_token_request_and_all_waiting_threads(oaut
         threads = [threading.Thread(target=work, args=(first,))]
         threads[0].start()
         came.wait(20)
-        threads += [threading.Thread(target=work, args=(one,)) for one in (waiting, patient)]
-        for one in threads[1:]:
-            one.start()
+        threads += [threading.Thread(target=work, args=(item,)) for item in (waiting, patient)]
+        for thread in threads[1:]:
+            thread.start()
         waiting.stop()
         assert again.wait(6)
         assert len(ended) == 1
         first.stop()
-        for one in threads:
-            one.join(20)
-    assert sorted(type(one).__name__ for one in ended) == ["ConnectorError", "NetError", "int"]
+        for thread in threads:
+            thread.join(20)
+    assert sorted(type(item).__name__ for item in ended) == ["ConnectorError", "NetError", "int"]
     assert 201 in ended  # the one that was not stopped asked for itself
 
 
@@ -342,8 +344,8 @@ def run(work, count: int) -> None:
             failures.append(error)
 
     threads = [threading.Thread(target=kept) for _ in range(count)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert failures == []

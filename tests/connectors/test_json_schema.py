@@ -33,8 +33,8 @@ CASES = {
     "time": {"properties": {"at": {"type": "string", "format": "time"}}},
     "formats": {
         "properties": {
-            one: {"type": "string", "format": one}
-            for one in (
+            item: {"type": "string", "format": item}
+            for item in (
                 "date",
                 "email",
                 "hostname",
@@ -244,7 +244,7 @@ def test_unknown_types_are_reported_as_errors():
     read = formats.read(Source(json.dumps(schema).encode(), "case.json"), "json_schema", words)
     (draft,) = drafts.draft_tables(read, words, 100)
     told = 'JSON Schema has no type "text".'
-    assert [(one.state, one.reason) for one in draft.columns] == [
+    assert [(column.state, column.reason) for column in draft.columns] == [
         ("red", f"Plain text stands for it: {told}"),
         ("red", f"Not generated: {told}"),
     ]
@@ -296,7 +296,7 @@ VALUES = st.recursive(
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(VALUES, st.sampled_from([one for one in CASES if "format" not in one]))
+@given(VALUES, st.sampled_from([case for case in CASES if "format" not in case]))
 def test_the_validator_agrees_with_an_independent_one(value, name):
     schema = CASES[name]
     assert Document(schema).valid(value, schema) == jsonschema_rs.validator_for(schema).is_valid(value)

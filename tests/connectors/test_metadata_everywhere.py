@@ -15,7 +15,7 @@ def test_every_stage_of_a_verification_goes_well(kind):
     stages = list(kind.connector().stages())
     assert [(stage.name, stage.ok) for stage in stages] == [(stage.name, True) for stage in stages]
     assert [stage.name for stage in stages] == [
-        name for name in STAGES if name in {one.name for one in stages}
+        name for name in STAGES if name in {item.name for item in stages}
     ]
     assert all(stage.message and not stage.code for stage in stages)
 

@@ -43,7 +43,7 @@ def test_a_chunk_cut_off_on_its_way_is_there_once_after_it_was_sent_again(kind, 
     assert len(kind.documents("kept")) == 3_000
     with kind.connector().open() as later:
         assert target(later, "kept", ["_id", "v"]).send(pa.record_batch(ROWS)).failures == []
-    assert [one["_id"] for one in kind.documents("kept")] == [ObjectId(one) for one in IDS]
+    assert [document["_id"] for document in kind.documents("kept")] == [ObjectId(item) for item in IDS]
 
 
 def test_an_existing_document_of_another_writer_with_the_same_key_is_a_duplicate(kind, session):
@@ -75,7 +75,11 @@ def test_rows_that_are_sent_again_are_delivered_where_the_same_document_is_there
     target(session, "kept", ["_id", "v"]).send(rows.slice(0, 2))
     session.database["kept"].update_one({"_id": 2}, {"$set": {"v": "other"}})
     assert reasons(target(session, "kept", ["_id", "v"], again=True).send(rows)) == {1: "unique"}
-    assert [(one["_id"], one["v"]) for one in kind.documents("kept")] == [(1, "a"), (2, "other"), (3, "c")]
+    assert [(document["_id"], document["v"]) for document in kind.documents("kept")] == [
+        (1, "a"),
+        (2, "other"),
+        (3, "c"),
+    ]
 
 
 def test_a_document_with_documents_within_is_known_again(kind, session):
@@ -97,14 +101,16 @@ def test_a_document_with_documents_within_is_known_again(kind, session):
 def test_keys_that_were_generated_here_are_returned(kind, session):
     session.create("made", [], ())
     sent = target(session, "made", ["v"], capture=("_id",)).send(pa.record_batch({"v": [1, 2]}))
-    assert sent.keys["_id"].to_pylist() == [str(one["_id"]) for one in kind.documents("made")]
+    assert sent.keys["_id"].to_pylist() == [str(document["_id"]) for document in kind.documents("made")]
 
 
 def test_json_text_becomes_documents_within_the_document(kind, session):
     kind.make(Table("deep", {"n": Col(), "v": Col("json"), "w": Col("array")}))
     values = {"n": [1, 2, 3], "v": ['{"a": {"b": [1, 2.5]}}', "{", None], "w": ["[1]", "[]", '{"a": 1}']}
     assert reasons(deliver(session, "deep", values)) == {1: "wrong_type", 2: "wrong_type"}
-    assert [(one["v"], one["w"]) for one in kind.documents("deep")] == [({"a": {"b": [1, 2.5]}}, [1])]
+    assert [(document["v"], document["w"]) for document in kind.documents("deep")] == [
+        ({"a": {"b": [1, 2.5]}}, [1])
+    ]
 
 
 def test_nested_columns_become_documents_in_any_collection(kind, session):
@@ -159,7 +165,7 @@ def test_values_within_documents_keep_their_types(kind, session):
     assert found["o"] == {
         "n": 1, "d": Decimal128("1.50"), "day": dt.datetime(2026, 1, 2, tzinfo=dt.UTC), "tags": [7],
     }  # fmt: skip
-    assert [type(one) for one in (found["n"], found["o"]["n"], found["o"]["tags"][0])] == [Int64] * 3
+    assert [type(item) for item in (found["n"], found["o"]["n"], found["o"]["tags"][0])] == [Int64] * 3
     assert (found["j"], found["plain"]) == ({"a": [1]}, '{"a": 1}')
 
 
@@ -173,7 +179,7 @@ def test_a_document_that_is_too_large_is_reported_and_the_others_are_written(kin
     session.create("large", [], ())
     rows = pa.record_batch({"n": [1, 2, 3], "v": ["a", "b" * (16 * 1024 * 1024), "c"]})
     assert reasons(target(session, "large", ["n", "v"]).send(rows)) == {1: "too_long"}
-    assert [one["n"] for one in kind.documents("large")] == [1, 3]
+    assert [document["n"] for document in kind.documents("large")] == [1, 3]
 
 
 def test_fields_of_a_collection_are_those_of_its_documents(kind, session):

@@ -68,7 +68,7 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(("type", "values"), KEPT, ids=[one for one, _ in KEPT])
+@pytest.mark.parametrize(("type", "values"), KEPT, ids=[item for item, _ in KEPT])
 def test_custom_types_are_returned_as_sent(kind, session, type, values):
     kind.run(f"CREATE TABLE own (v {type})")
     assert reasons(deliver(session, "own", {"v": values})) == {}
@@ -105,7 +105,7 @@ def test_a_row_number_from_a_statement_in_a_trigger_is_ignored(kind, session):
         "CREATE TRIGGER logged AFTER INSERT ON guarded FOR EACH ROW INSERT INTO log_ VALUES (0), (1), (2), (NEW.n)"
     )
     sent = deliver(session, "guarded", {"n": range(20)})
-    assert [one.index for one in sent.failures] == [7]
+    assert [failure.index for failure in sent.failures] == [7]
     assert [row[0] for row in kind.rows("guarded", "n")] == [row for row in range(20) if row != 7]
 
 
@@ -212,7 +212,7 @@ def test_columns_tell_which_characters_they_can_have(kind, session):
         "CREATE TABLE t (a VARCHAR(9) CHARACTER SET latin1, b VARCHAR(9) CHARACTER SET utf8mb3, "
         "c VARCHAR(9) CHARACTER SET utf8mb4, d INT)"
     )
-    assert [one.characters for one in session.entity("t").fields] == ["cp1252", "bmp", "", ""]
+    assert [field.characters for field in session.entity("t").fields] == ["cp1252", "bmp", "", ""]
 
 
 def test_a_table_whose_engine_has_no_transactions_tells_so(kind, session):
@@ -260,7 +260,7 @@ def test_metadata_are_of_the_connections_database_or_of_all_databases(kind, sess
         assert (child.name, child.relations[0].entity) == ("children", f"{other}.parents")
         assert session.entity(f"{other}.parents").parts == (other, "parents")
         with MysqlConnector(MysqlConnector.Settings(connection_string=URL), GATE).open() as everywhere:
-            names = {one.name for one in everywhere.metadata().entities}
+            names = {entity.name for entity in everywhere.metadata().entities}
         assert {f"{kind.place}.children", f"{other}.parents"} <= names
     finally:
         kind.run("DROP TABLE IF EXISTS children")

@@ -79,14 +79,14 @@ def test_rows_are_sent_by_known_columns_where_the_metadata_is_closed(target):
 
 
 def stages(made: OdataConnector) -> list[tuple[str, str]]:
-    return [(one.name, one.code) for one in made.stages()]
+    return [(stage.name, stage.code) for stage in made.stages()]
 
 
 def test_a_good_service_is_verified_to_its_rows(target):
     target.on("/sap*", Csrf("/sap"))
     target.on("/sap/$metadata", Answer(200, V2, {"Content-Type": "application/xml"}))
     found = list(connector(target, None).stages())
-    assert [(one.name, one.code) for one in found] == [
+    assert [(stage.name, stage.code) for stage in found] == [
         ("resolve", ""), ("connect", ""), ("tls", ""), ("auth", ""), ("permission", ""), ("sample", "")
     ]  # fmt: skip
     assert "OData V2, 4 entity sets ($metadata)" in found[4].message

@@ -23,7 +23,7 @@ BOMB = (
 
 
 def entity(document: bytes, name: str):
-    return next(one for one in OdataConnector.read_document(document).entities if one.name == name)
+    return next(item for item in OdataConnector.read_document(document).entities if item.name == name)
 
 
 def column(document: bytes, name: str, of: str):
@@ -39,7 +39,7 @@ def test_properties_of_v2_become_columns_with_their_facets():
     orders = entity(V2, "OrderSet")
     assert orders.keys == ("Number",)
     assert orders.comment == "Sales order"
-    told = {one.name: (one.type, one.declared) for one in orders.fields}
+    told = {field.name: (field.type, field.declared) for field in orders.fields}
     assert told["Total"] == ("decimal", "Edm.Decimal")
     assert told["Day"] == ("date", "Edm.DateTime")
     assert told["Placed"] == ("timestamp", "Edm.DateTime")
@@ -156,7 +156,7 @@ CSDL_JSON = {
 
 def test_v4_is_also_read_from_json():
     orders = entity(json.dumps(CSDL_JSON).encode(), "Orders")
-    assert [(one.name, one.type, one.nullable) for one in orders.fields] == [
+    assert [(field.name, field.type, field.nullable) for field in orders.fields] == [
         ("ID", "uuid", False),
         ("name", "text", False),
         ("price", "decimal", True),
@@ -196,10 +196,10 @@ def test_json_that_is_no_metadata_is_one_error_too(document):
 def test_v2_is_read_as_pyodata_reads_it():
     model = pytest.importorskip("pyodata.v2.model")
     theirs = model.MetadataBuilder(V2.replace(b"Self.Address", b"ERP.Address")).build()  # it knows no aliases
-    ours = {one.name: one for one in OdataConnector.read_document(V2).entities}
-    assert {one.name for one in theirs.entity_sets} == set(ours)
-    for one in theirs.entity_sets:
-        mine, kind = ours[one.name], one.entity_type
+    ours = {item.name: item for item in OdataConnector.read_document(V2).entities}
+    assert {item.name for item in theirs.entity_sets} == set(ours)
+    for item in theirs.entity_sets:
+        mine, kind = ours[item.name], item.entity_type
         assert {key.name for key in kind.key_proprties} == set(mine.keys)
         for prop in [*kind.key_proprties, *kind.proprties()]:
             found = mine.column(prop.name)
@@ -240,7 +240,7 @@ print(json.dumps({"sets": {s["name"]: s["schema"]["name"] for s in sets.values()
     )
     assert done.returncode == 0, done.stderr
     theirs = json.loads(done.stdout)
-    ours = {one.name: one for one in OdataConnector.read_document(V4).entities}
+    ours = {item.name: item for item in OdataConnector.read_document(V4).entities}
     assert set(theirs["sets"]) == set(ours)
     for name, kind in theirs["sets"].items():
         for prop, (declared, key, computed) in theirs["types"][kind].items():
@@ -304,7 +304,7 @@ def test_names_that_lead_nowhere_are_left_out():
     lost = V2.replace(b'EntityType="ERP.Silent"', b'EntityType="ERP.Gone"').replace(
         b'Type="ERP.Customer" Multiplicity', b'Type="ERP.Gone" Multiplicity'
     )
-    names = [one.name for one in OdataConnector.read_document(lost).entities]
+    names = [item.name for item in OdataConnector.read_document(lost).entities]
     assert names == ["OrderSet", "ItemSet", "CustomerSet"]
     assert entity(lost, "OrderSet").relations == ()
 
@@ -322,6 +322,6 @@ def test_no_column_is_mapped_for_nested_rows_unless_requested():
     from webapp.engine.data import vocabulary
     from webapp.imports.inference import columns
 
-    told = {one.column: one for one in columns.columns(entity(V4, "Orders"), None, vocabulary.default())}
+    told = {item.column: item for item in columns.columns(entity(V4, "Orders"), None, vocabulary.default())}
     assert told["items"].field is told["helper"].field is None
     assert told["home"].field is not None

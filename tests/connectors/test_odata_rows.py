@@ -64,7 +64,10 @@ def test_a_value_that_does_not_fit_is_not_sent_and_the_others_are(target):
         ended = channel.sending(told, SendControl()).send(
             rows([{"Customer": "1", "Total": "1"}, {"Customer": "2", "Total": "x"}])
         )
-    assert [(one.state, one.reason) for one in ended] == [("delivered", ""), ("failed", "wrong_type")]
+    assert [(outcome.state, outcome.reason) for outcome in ended] == [
+        ("delivered", ""),
+        ("failed", "wrong_type"),
+    ]
     assert ended[1].message.startswith("Total: 'x'")
     assert len(target.seen) == 1
 
@@ -103,7 +106,7 @@ def test_how_a_row_ends(target, answer, state, reason):
     target.on("/sap/OrderSet", answer)
     made = connector(target, csrf="off", retry={"retries": 1, "backoff_seconds": [0]})
     ended = push(made, 1)
-    assert [(one.state, one.reason) for one in ended] == [(state, reason)]
+    assert [(item.state, item.reason) for item in ended] == [(state, reason)]
 
 
 def test_a_duplicate_of_a_row_that_may_have_arrived_is_in_doubt(target):
@@ -124,14 +127,14 @@ def test_a_refused_connection_ends_the_push_and_no_row_fails(target):
 
 def test_a_hand_that_says_stop_leaves_the_rest_unbegun(target):
     ended = push(connector(target, csrf="off"), 10, SendControl(stop_after=4))
-    assert [one.index for one in ended] == list(range(len(ended)))
+    assert [item.index for item in ended] == list(range(len(ended)))
     assert len(target.effects) == len(ended) < 10
 
 
 def test_the_first_failure_ends_it_where_that_is_wanted(target):
     target.on("/sap/OrderSet", Answer(201), Answer(400), Answer(201))
     ended = push(connector(target, csrf="off"), 10, stop_at_failure=True)
-    assert [one.state for one in ended] == ["delivered", "failed"]
+    assert [item.state for item in ended] == ["delivered", "failed"]
 
 
 def test_cancel_cuts_what_is_under_way(target):
@@ -152,7 +155,7 @@ def test_cancel_cuts_what_is_under_way(target):
         assert arrived.wait(10)
         channel.cancel()
         thread.join(10)
-    assert [one.state for one in found] == ["unknown"]
+    assert [item.state for item in found] == ["unknown"]
 
 
 def test_no_secret_is_in_the_messages(target):
@@ -187,7 +190,10 @@ def test_an_update_goes_to_the_row_of_the_key(target, document, entity, method):
         assert sending.repeatable
         target.on("/sap/Orders*", Answer(204), Answer(412))
         ended = sending.send(rows([{key: value, name: "new"}] * 2))
-    assert [(one.state, one.reason) for one in ended] == [("delivered", ""), ("failed", "missing_row")]
+    assert [(outcome.state, outcome.reason) for outcome in ended] == [
+        ("delivered", ""),
+        ("failed", "missing_row"),
+    ]
     assert (target.seen[0].path, target.seen[0].headers["if-match"]) == (f"/sap/Orders({value})", "*")
     assert target.seen[0].json == {"name": "new"}
 
@@ -206,9 +212,12 @@ def test_rows_are_deleted_by_key_with_an_etag_where_one_is_wanted(target):
     told = writing(made, ["Number"], key_columns=("Number",))
     with made.open() as channel:
         ended = channel.sending(told, SendControl()).delete(rows([{"Number": "O'N"}, {"Number": "2"}]))
-    assert [(one.state, one.reason) for one in ended] == [("delivered", ""), ("failed", "missing_row")]
+    assert [(outcome.state, outcome.reason) for outcome in ended] == [
+        ("delivered", ""),
+        ("failed", "missing_row"),
+    ]
     assert target.seen[0].path == "/sap/OrderSet('O''N')"
-    assert [one.headers.get("if-match") for one in target.seen] == [None, "*", None]
+    assert [item.headers.get("if-match") for item in target.seen] == [None, "*", None]
 
 
 def test_a_captured_address_of_another_host_is_not_called(target):
@@ -218,8 +227,8 @@ def test_a_captured_address_of_another_host_is_not_called(target):
         ended = channel.sending(told, SendControl()).delete(
             rows([{LOCATION: "https://evil.example/x"}, {LOCATION: target.url("/sap/OrderSet('1')")}])
         )
-    assert [one.state for one in ended] == ["failed", "delivered"]
-    assert [one.path for one in target.seen] == ["/sap/OrderSet('1')"]
+    assert [outcome.state for outcome in ended] == ["failed", "delivered"]
+    assert [item.path for item in target.seen] == ["/sap/OrderSet('1')"]
 
 
 def _batch_answer(seen: Seen, statuses: list[int]) -> Answer:
@@ -248,12 +257,12 @@ def test_a_batch_has_a_changeset_a_row_and_each_row_its_own_end(target):
     target.on("/sap/$batch", lambda seen: _batch_answer(seen, [201, 400, 201]))
     made = connector(target, csrf="off", batch=True)
     ended = push(made, 3, capture=("Number",))
-    assert [(one.state, one.status_code) for one in ended] == [
+    assert [(item.state, item.status_code) for item in ended] == [
         ("delivered", 201),
         ("failed", 400),
         ("delivered", 201),
     ]
-    assert [one.keys for one in ended] == [{"Number": "1"}, {}, {"Number": "3"}]
+    assert [item.keys for item in ended] == [{"Number": "1"}, {}, {"Number": "3"}]
     assert len(target.seen) == 1
     assert target.seen[0].body.count(b"POST OrderSet HTTP/1.1") == 3
 

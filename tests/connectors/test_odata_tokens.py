@@ -42,7 +42,7 @@ def test_every_row_arrives_once_with_any_token_behaviour_of_the_gateway(target, 
     target.on("/sap*", rule)
     ended = push(connector(target, parallel=parallel), 12)
     assert states(ended) == {("delivered", ""): 12}
-    assert Counter(one.headers["x-rowsmith-row"] for one in target.effects) == {
+    assert Counter(effect.headers["x-rowsmith-row"] for effect in target.effects) == {
         str(n): 1 for n in range(1, 13)
     }
     assert max(rule.used.values()) <= (rule.uses or 12)
@@ -61,8 +61,8 @@ def test_no_two_senders_share_a_token(target):
     target.on("/sap/OrderSet", lambda seen: replace(rule(seen), delay=0.02))
     push(connector(target, parallel=4), 40)
     by_token: dict[str, set[int]] = {}
-    for one in target.calls("/sap/OrderSet"):
-        by_token.setdefault(one.headers["x-csrf-token"], set()).add(one.connection)
+    for call in target.calls("/sap/OrderSet"):
+        by_token.setdefault(call.headers["x-csrf-token"], set()).add(call.connection)
     assert len(by_token) == target.most_at_once > 1
     assert all(len(connections) == 1 for connections in by_token.values())
 
@@ -80,14 +80,14 @@ def test_a_service_without_tokens_gets_one_token_request(target):
     target.on("/sap*", Answer(200), method="GET")
     target.on("/sap*", Answer(200), method="HEAD")
     assert states(push(connector(target, parallel=3), 30)) == {("delivered", ""): 30}
-    asked = [one for one in target.seen if one.headers.get("x-csrf-token") == "Fetch"]
+    asked = [item for item in target.seen if item.headers.get("x-csrf-token") == "Fetch"]
     assert len(asked) <= 3 * 4
-    assert not any("x-csrf-token" in one.headers for one in target.calls("/sap/OrderSet"))
+    assert not any("x-csrf-token" in call.headers for call in target.calls("/sap/OrderSet"))
 
 
 def test_csrf_off_asks_for_nothing(target):
     push(connector(target, csrf="off"))
-    assert {one.method for one in target.seen} == {"POST"}
+    assert {item.method for item in target.seen} == {"POST"}
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_an_open_type_takes_any_name():
 def test_columns_are_enough_if_the_metadata_cannot_be_read():
     from webapp.connectors.odata.connector import OdataConnector
 
-    known = next(one for one in OdataConnector.read_document(V2).entities if one.name == "OrderSet")
+    known = next(entity for entity in OdataConnector.read_document(V2).entities if entity.name == "OrderSet")
     service = service_of(known, "v2")
     found = Shaper(service, service.sets["OrderSet"], ROOT)
     said = found.body({"Total": 1, "Placed": MOMENT, "Items": [{"Line": 1}]}).data

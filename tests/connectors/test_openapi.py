@@ -72,9 +72,9 @@ def test_operations_with_json_are_listed_with_their_parameters():
     assert order.name == "POST /shops/{shop}/orders"
     assert order.parts == ("POST", "/shops/{shop}/orders", "?tenant", "X-Trace:")
     assert order.comment == "Place an order"
-    columns = {one.name: one for one in order.fields}
+    columns = {field.name: field for field in order.fields}
     assert list(columns) == ["shop", "tenant", "X-Trace", "id", "status", "note", "pay", "lines"]
-    told = {name: (one.type, one.nullable, one.generated) for name, one in columns.items()}
+    told = {name: (column.type, column.nullable, column.generated) for name, column in columns.items()}
     assert told["shop"] == ("text", False, "")
     assert told["id"] == ("integer", False, "computed")
     assert told["status"] == ("enum", False, "")
@@ -95,7 +95,7 @@ def test_swagger_2_is_read_the_same():
     assert found.base_url == "http://old.example/api"
     (people,) = found.entities
     assert people.parts == ("POST", "/people", "X-Key:")
-    assert [one.name for one in people.fields] == ["X-Key", "name"]
+    assert [field.name for field in people.fields] == ["X-Key", "name"]
 
 
 def test_an_array_of_rows_is_one_row_and_null_is_a_type_of_3_1():
@@ -188,7 +188,9 @@ paths:
 
 
 def test_the_request_of_an_operation_has_the_form_of_its_body():
-    found = {one.name: request_of(one) for one in OpenapiConnector.read_document(FORMS.encode()).entities}
+    found = {
+        entity.name: request_of(entity) for entity in OpenapiConnector.read_document(FORMS.encode()).entities
+    }
     assert found["POST /charges"].encoding == "brackets"
     assert found["POST /messages/{To}"].encoding == "form"
     assert found["POST /messages/{To}"].body == {"To": '{{"To"}}', "Body": '{{"Body"}}'}, (
@@ -226,4 +228,4 @@ def test_one_operation_that_cannot_be_read_does_not_stop_the_others():
     paths = {path: {"post": {"requestBody": {"content": {"application/json": {"schema": schema}}}}}
              for path, schema in bodies.items()}  # fmt: skip
     found = OpenapiConnector.read_document(json.dumps({"openapi": "3.0.0", "paths": paths}).encode())
-    assert [one.name for one in found.entities] == ["POST /b"]
+    assert [entity.name for entity in found.entities] == ["POST /b"]

@@ -184,7 +184,7 @@ def test_the_dictionary_becomes_tables():
         ],
     ]
     table, view = oracle_catalog.entities(lambda *_: answers.pop(0), "SHOP")
-    assert [(one.type, one.declared, one.generated, one.default) for one in table.fields] == [
+    assert [(field.type, field.declared, field.generated, field.default) for field in table.fields] == [
         ("integer", "NUMBER(10,0)", "identity", None),
         ("text", "VARCHAR2(7 CHAR)", "", "'a'"),
         ("timestamptz", "TIMESTAMP(6) WITH TIME ZONE", "", None),
@@ -249,8 +249,8 @@ def listens():
         return made[-1]
 
     yield listen
-    for one in made:
-        one.stop()
+    for item in made:
+        item.stop()
 
 
 def connector(listener, gate=GATE, **settings):

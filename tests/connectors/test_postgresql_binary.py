@@ -148,5 +148,5 @@ def test_rejected_rows_of_a_binary_chunk_are_identified_by_their_lines(few):
     kind.run("INSERT INTO few VALUES (500, 0)")
     sent = deliver(session, "few", {"id": [*range(1_000), 7], "n": [1] * 1_001})
     assert reasons(sent) == {500: "unique", 1_000: "unique"}
-    assert {one.native for one in sent.failures} == {"23505"}
+    assert {failure.native for failure in sent.failures} == {"23505"}
     assert kind.run("SELECT count(*) FROM few WHERE n = 1") == [(999,)]

@@ -47,7 +47,7 @@ class Target:
 def test_only_the_bad_rows_are_rejected_and_the_others_are_sent_in_order(tells, bad):
     target = Target(bad, tells)
     failures = isolate_bad_rows(np.arange(60), target)
-    assert [one.index for one in failures] == sorted(bad)
+    assert [failure.index for failure in failures] == sorted(bad)
     assert target.taken == [row for row in range(60) if row not in bad]
 
 
@@ -64,7 +64,7 @@ def test_a_row_that_is_named_costs_few_attempts(tells, most):
 def test_a_target_that_rejects_every_row_is_asked_about_once_per_row(tells, most):
     target = Target(set(range(ROWS)), tells)
     failures = isolate_bad_rows(np.arange(ROWS), target, BatchSizer(ROWS, ROWS))
-    assert [one.index for one in failures] == list(range(ROWS))
+    assert [failure.index for failure in failures] == list(range(ROWS))
     assert target.attempts <= most
 
 
@@ -73,7 +73,7 @@ def test_a_target_that_rejects_every_row_is_asked_about_once_per_row(tells, most
 def test_a_pace_rejects_only_the_bad_rows_and_keeps_the_order(tells, bad):
     target = Target(bad, tells)
     failures = isolate_bad_rows(np.arange(60), target, BatchSizer(60, 60))
-    assert [one.index for one in failures] == sorted(bad)
+    assert [failure.index for failure in failures] == sorted(bad)
     assert target.taken == [row for row in range(60) if row not in bad]
 
 

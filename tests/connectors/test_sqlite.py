@@ -171,7 +171,7 @@ def test_only_rows_whose_parents_are_missing_are_rejected_before_the_commit(sess
     assert not target.check_at_once()
     # Rows 1 and 2 have no parent. Row 5 exists, because the second row with this key is valid.
     found = target.send(pa.record_batch({"id": [1, 2, 5, 5, 6, 7], "p": [9, 1, 9, None, 5, 7]})).failures
-    assert [(one.index, one.reason) for one in found] == [
+    assert [(error.index, error.reason) for error in found] == [
         (0, "foreign_key"),
         (1, "foreign_key"),
         (2, "foreign_key"),
@@ -191,7 +191,7 @@ def test_a_row_may_refer_to_a_key_that_sqlite_assigns(session):
     target = target_of(session, "t", ["p"])
     target.check_at_once()
     found = target.send(pa.record_batch({"p": [2, None, 1, 9]})).failures
-    assert [(one.index, one.reason) for one in found] == [(3, "foreign_key")]
+    assert [(error.index, error.reason) for error in found] == [(3, "foreign_key")]
     target.commit()
 
 

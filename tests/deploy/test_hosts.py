@@ -146,7 +146,7 @@ def test_a_run_takes_what_the_other_host_has_and_leaves_its_outputs_there(hosts,
     run = hosts.api.runs.wait(made["id"], hosts.api.runs.start(made["id"])["id"], timeout=300)
     assert run["status"] == "completed", (run, log(hosts.api, run))
     assert "rows 3 from the first host" in log(hosts.api, run)
-    assert [one["name"].rpartition("/")[2] for one in run["outputs"]] == ["out.txt"]
+    assert [output["name"].rpartition("/")[2] for output in run["outputs"]] == ["out.txt"]
     assert hosts.api.files.read(run["outputs"][0]["file_id"]) == b"made by the second host"
 
 
@@ -162,10 +162,10 @@ def test_a_worker_that_is_lost_takes_no_export_along(hosts, template):
     made = [hosts.api.templates.export(template, count=100_000, format="csv", **PINS)["id"] for _ in range(6)]
     eventually(lambda: hosts.other.exports.get(made[0])["status"] != "queued", within=60)
     hosts.first.kill("worker")
-    for one in made:
-        done = hosts.other.exports.wait(one, timeout=180)
+    for item in made:
+        done = hosts.other.exports.wait(item, timeout=180)
         assert done["status"] == "completed", done
-        assert downloaded(hosts.other, one) == wanted
+        assert downloaded(hosts.other, item) == wanted
 
 
 def test_without_the_first_host_the_second_continues(hosts, template):

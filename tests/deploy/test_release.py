@@ -100,8 +100,11 @@ def test_release_and_web_of_the_procfile_serve_pages_with_their_browser_code(clo
         assert web.poll() is None, web.communicate()[0]
         page = clone.get("/sign-in")
         scripts = re.findall(r'<script defer src="([^"]*htmx[^"]*)"', page)
-        assert [re.sub(r"^.*/|\?.*$", "", one) for one in scripts] == ["htmx.min.js", "htmx-ext-sse.min.js"]
-        fetched = {Path(one.partition("?")[0]).name: clone.get(one) for one in scripts}
+        assert [re.sub(r"^.*/|\?.*$", "", script) for script in scripts] == [
+            "htmx.min.js",
+            "htmx-ext-sse.min.js",
+        ]
+        fetched = {Path(script.partition("?")[0]).name: clone.get(script) for script in scripts}
         assert "htmx" in fetched["htmx.min.js"]
         kept = {name: (clone.folder / "static" / "vendor" / name).read_text() for name in fetched}
         assert fetched == kept

@@ -187,7 +187,7 @@ _SETS = [
 def _prompted(question: external_values.Question) -> external_values.Answer:
     """What a model answers to each prompt, and to each in the first rows, under the seed of `bound`."""
     choices = question["choices"] or _SAID[question["answer"]]
-    said = {"\x1f".join(one): choices[place % len(choices)] for place, one in enumerate(_SETS)}
+    said = {"\x1f".join(item): choices[place % len(choices)] for place, item in enumerate(_SETS)}
     keys = sorted(said)
     table = pa.table({"value": [said[key] for key in keys], "trouble": [""] * len(keys)})
     return external_values.Answer(table, "a snapshot", pa.array(keys), np.arange(len(keys) + 1))
@@ -244,7 +244,7 @@ def bound(*fields: dict[str, Any], seed: str = "conformance") -> BoundPlan:
     beside = [other for field in fields for other in BESIDE.get(field["type"], ())] or OWNED[: len(children)]
     parsed = groups.assign(parse([*fields, SOURCE, *MORE, *beside]))
     plan = compile_plan(parsed, vocabulary.default(), library=library())
-    answers = {one.question.key: answer_to(one.question) for one in plan.external_requests}
+    answers = {request.question.key: answer_to(request.question) for request in plan.external_requests}
     return BoundPlan(plan.answered(answers), GenerationContext(seed, NOW))
 
 

@@ -291,7 +291,7 @@ def field(name: str, kind: str, number: int, **keys) -> dict:
 
 def test_a_new_field_changes_no_value_of_a_saved_one():
     before = [field("account", "account_number", 1)]
-    settled = {one["id"] for one in before}
+    settled = {item["id"] for item in before}
     later = [*before, field("iban", "iban", 2)]
     spec = groups.assign(parse(later, locale="de_DE"), settled)
     assert spec.fields[0].group is None

@@ -122,7 +122,7 @@ def test_combinations_with_another_field_never_repeat(kind: type[FieldType]):
         except SpecError:
             continue
         count = next((rows for rows in (60, 8, 2) if not source.row_faults(rows)), 0)
-        columns = [text.decode(one).to_pylist() for one in source.block(0, count)[:2]]
+        columns = [text.decode(item).to_pylist() for item in source.block(0, count)[:2]]
         pairs = {(folded(v) if isinstance(v, str) else repr(v), w) for v, w in zip(*columns, strict=True)}
         assert len(pairs) == count, case.label
 

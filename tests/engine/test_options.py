@@ -183,13 +183,13 @@ def test_every_option_changes_something(kind: type[FieldType]):
 @every_type
 def test_two_options_are_both_supported_or_rejected(kind: type[FieldType]):
     plain, ignored = REQUIRED.get(kind.name, {}), []
-    for (one, (first, near)), (other, (second, far)) in combinations(telling(kind).items(), 2):
-        both = {**plain, **near, **far, one: first, other: second}
-        locale = LOCALES.get(one) or LOCALES.get(other)
+    for (item, (first, near)), (other, (second, far)) in combinations(telling(kind).items(), 2):
+        both = {**plain, **near, **far, item: first, other: second}
+        locale = LOCALES.get(item) or LOCALES.get(other)
         made = digest(kind, both, locale)
         if made is None:
             continue
-        for option in (one, other):
+        for option in (item, other):
             without = {name: value for name, value in both.items() if name != option}
             without |= {option: plain[option]} if option in plain else {}
             if made == digest(kind, without, locale):

@@ -128,4 +128,4 @@ def test_chances_are_kept():
 @pytest.mark.parametrize("n", [2**20 + 1, 10**9, 3_000_000_019, 2**32 - 1, 2**32, 2**40 + 7])
 def test_wide_draws_are_the_high_word_of_the_product(n):
     random = engine_random.bits(np.uint64(7), np.arange(2000, dtype=np.uint64))
-    assert engine_random.below(random, n).tolist() == [int(one) * n >> 64 for one in random]
+    assert engine_random.below(random, n).tolist() == [int(item) * n >> 64 for item in random]

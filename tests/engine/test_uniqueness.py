@@ -133,7 +133,7 @@ def test_unique_values_differ_as_databases_compare_to_the_last_one(kind: type[Fi
         assert_unique(source, WHOLE if plain and space(source) <= WHOLE else rows, case.label)
 
 
-@pytest.mark.parametrize(("kind", "options", "common"), SPELLINGS, ids=lambda one: str(one)[:40])
+@pytest.mark.parametrize(("kind", "options", "common"), SPELLINGS, ids=lambda item: str(item)[:40])
 def test_unique_counts_the_printed_values_in_any_format(kind, options, common):
     source = unique(Case(BY_NAME[kind], str(options), options), **common)
     if source is not None:

@@ -111,8 +111,8 @@ class AiServer(EchoTarget):
     def _read(self, body: dict[str, Any]) -> Chat:
         chat = Chat(body)
         found = re.search(r'^\{"prompts":.*\}$', chat.user, re.M)
-        for one in json.loads(found[0])["prompts"] if found else ():
-            chat.prompts |= dict.fromkeys(one["ids"], one["prompt"])
+        for prompt in json.loads(found[0])["prompts"] if found else ():
+            chat.prompts |= dict.fromkeys(prompt["ids"], prompt["prompt"])
         chat.rows = [{"id": number, "value": self._value(chat.user)} for number in sorted(chat.prompts)]
         return chat
 

@@ -138,19 +138,19 @@ class EchoTarget:
         self._rules.insert(0, (method, path, list(rules)))
 
     def calls(self, path: str = "*") -> list[Seen]:
-        return [one for one in list(self.seen) if fnmatch.fnmatchcase(one.path, path)]
+        return [item for item in list(self.seen) if fnmatch.fnmatchcase(item.path, path)]
 
     @property
     def most_at_once(self) -> int:
-        return max((one.at_once for one in self.seen), default=0)
+        return max((item.at_once for item in self.seen), default=0)
 
     def close(self) -> None:
         self.closing.set()
         self._server.shutdown()
         self._server.server_close()
-        for one in list(self._connections.values()):
+        for connection in list(self._connections.values()):
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
         self._thread.join()
 
     def __enter__(self) -> EchoTarget:
@@ -318,7 +318,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         lines = [f"HTTP/1.1 {answer.status} {responses.get(answer.status, 'Odd')}"]
         for name, value in headers.items():
-            lines += [f"{name}: {one}" for one in ([value] if isinstance(value, str) else value)]
+            lines += [f"{name}: {item}" for item in ([value] if isinstance(value, str) else value)]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8")
 
     def _drip(self, data: bytes, pause: float) -> None:

@@ -125,7 +125,7 @@ class H2Link:
         if "all_ind_columns" in text:  # H2 has no indexes on expressions
             return [], []
         cursor = self._execute(filled(text, values))
-        return [one.name for one in cursor.description], cursor.fetchall()[:limit]
+        return [item.name for item in cursor.description], cursor.fetchall()[:limit]
 
     def run(self, text: str) -> int:
         if text.startswith(("SET TRANSACTION", "LOCK TABLE")):  # H2 has no such words
@@ -153,7 +153,7 @@ class H2Link:
     def stream(self, text: str) -> Any:
         cursor = self._execute(text)
         while rows := cursor.fetchmany(1_000):
-            yield [one.name for one in cursor.description], rows
+            yield [item.name for item in cursor.description], rows
 
     def patience(self, seconds: float | None) -> None:
         pass
@@ -176,7 +176,7 @@ class H2Link:
 
 def filled(text: str, values: Any) -> str:
     """A statement with literals in its places."""
-    return re.sub(r":(\d+)", lambda one: literal(values[int(one[1]) - 1]), text) if values else text
+    return re.sub(r":(\d+)", lambda match: literal(values[int(match[1]) - 1]), text) if values else text
 
 
 def literal(value: Any) -> str:

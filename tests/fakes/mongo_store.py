@@ -44,7 +44,7 @@ def got(document: Any, path: str) -> Any:
 def matches(document: dict, condition: dict) -> bool:
     for name, wanted in condition.items():
         if name == "$or":
-            if not any(matches(document, one) for one in wanted):
+            if not any(matches(document, item) for item in wanted):
                 return False
         elif name.startswith("$"):
             raise Refused(2, f"unknown top level operator: {name}")
@@ -59,13 +59,13 @@ def _holds(value: Any, wanted: Any) -> bool:
         return isinstance(value, str) and bool(found.search(value))
     if not (isinstance(wanted, dict) and any(key.startswith("$") for key in wanted)):
         return comparable(value) == comparable(wanted)
-    for operator, one in wanted.items():
+    for operator, entry in wanted.items():
         if operator == "$in":
-            fits = comparable(value) in {comparable(item) for item in one}
+            fits = comparable(value) in {comparable(item) for item in entry}
         elif operator == "$not":
-            fits = not _holds(value, one)
+            fits = not _holds(value, entry)
         elif operator in ("$gt", "$gte", "$lt", "$lte"):
-            here, there = comparable(value), comparable(one)
+            here, there = comparable(value), comparable(entry)
             fits = here[0] == there[0] and {
                 "$gt": here > there, "$gte": here >= there, "$lt": here < there, "$lte": here <= there,
             }[operator]  # fmt: skip
@@ -135,7 +135,9 @@ class Collection:
     def index(self, told: dict) -> None:
         self.indexes[told["name"]] = told
         if told.get("unique"):
-            self.held[told["name"]] = {self._values(told, one): key for key, one in self.documents.items()}
+            self.held[told["name"]] = {
+                self._values(told, document): key for key, document in self.documents.items()
+            }
 
     def _values(self, index: dict, document: dict) -> Any:
         return tuple(comparable(got(document, name)) for name in index["key"])
@@ -156,7 +158,7 @@ class Collection:
         for name, holders in self.held.items():
             index = self.indexes[name]
             if holders.get(self._values(index, document), key) != key:
-                self._duplicate(name, index["key"], {one: got(document, one) for one in index["key"]})
+                self._duplicate(name, index["key"], {item: got(document, item) for item in index["key"]})
         for name, holders in self.held.items():
             if before is not None:
                 holders.pop(self._values(self.indexes[name], before))
@@ -170,18 +172,20 @@ class Collection:
     def find(self, condition: dict) -> list[dict]:
         wanted = condition.get("_id")
         if isinstance(wanted, dict) and list(wanted) == ["$in"]:
-            return [one for key in wanted["$in"] for one in self.find({**condition, "_id": key})]
+            return [item for key in wanted["$in"] for item in self.find({**condition, "_id": key})]
         quick = self._by_index(condition)
         return [
-            one for one in (self.documents.values() if quick is None else quick) if matches(one, condition)
+            document
+            for document in (self.documents.values() if quick is None else quick)
+            if matches(document, condition)
         ]
 
     def _by_index(self, condition: dict) -> list[dict] | None:
         for name, index in self.indexes.items():
             if set(index["key"]) == set(condition) and not any(
-                isinstance(one, dict) for one in condition.values()
+                isinstance(item, dict) for item in condition.values()
             ):
-                values = tuple(comparable(condition[one]) for one in index["key"])
+                values = tuple(comparable(condition[item]) for item in index["key"])
                 if name != "_id_" and name not in self.held:
                     continue
                 key = values[0] if name == "_id_" else self.held[name].get(values)
@@ -211,10 +215,10 @@ class Collection:
         return 1, None if before else after["_id"]
 
     def delete(self, condition: dict) -> int:
-        for one in self.find(condition)[:1]:
-            del self.documents[comparable(one["_id"])]
+        for item in self.find(condition)[:1]:
+            del self.documents[comparable(item["_id"])]
             for name, holders in self.held.items():
-                holders.pop(self._values(self.indexes[name], one))
+                holders.pop(self._values(self.indexes[name], item))
             return 1
         return 0
 

@@ -161,16 +161,16 @@ class MongoWire(Listening):
         return {}
 
     def _do_createindexes(self, command: dict, user: list[str]) -> dict:
-        for one in command["indexes"]:
-            self._collection(command, make=True).index({"v": 2, **one})
+        for index in command["indexes"]:
+            self._collection(command, make=True).index({"v": 2, **index})
         return {}
 
     def _do_listcollections(self, command: dict, user: list[str]) -> dict:
         every = [
-            {"name": name, "type": "collection", "options": one.options}
-            for name, one in self.databases.get(command["$db"], {}).items()
+            {"name": name, "type": "collection", "options": collection.options}
+            for name, collection in self.databases.get(command["$db"], {}).items()
         ]
-        found = [one for one in every if matches(one, command.get("filter", {}))]
+        found = [item for item in every if matches(item, command.get("filter", {}))]
         return self._cursor(f"{command['$db']}.$cmd.listCollections", found, command.get("cursor", {}))
 
     def _do_listindexes(self, command: dict, user: list[str]) -> dict:
@@ -184,7 +184,7 @@ class MongoWire(Listening):
     def _do_find(self, command: dict, user: list[str]) -> dict:
         found = self._collection(command).find(command.get("filter", {}))
         for name, direction in reversed(command.get("sort", {}).items()):
-            found.sort(key=lambda one, name=name: comparable(got(one, name)), reverse=direction < 0)
+            found.sort(key=lambda item, name=name: comparable(got(item, name)), reverse=direction < 0)
         found = found[: command["limit"]] if command.get("limit") else found
         if chosen := command.get("projection"):
             names = [name for name, there in chosen.items() if there]
@@ -226,19 +226,19 @@ class MongoWire(Listening):
 
     def _do_insert(self, command: dict, user: list[str]) -> dict:
         collection = self._collection(command, make=True)
-        return self._written(command, command["documents"], lambda one: (collection.insert(one) or 1, None))
+        return self._written(command, command["documents"], lambda item: (collection.insert(item) or 1, None))
 
     def _do_update(self, command: dict, user: list[str]) -> dict:
         collection = self._collection(command, make=True)
         return self._written(
             command,
             command["updates"],
-            lambda one: collection.update(one["q"], one["u"], one.get("upsert", False)),
+            lambda item: collection.update(item["q"], item["u"], item.get("upsert", False)),
         )
 
     def _do_delete(self, command: dict, user: list[str]) -> dict:
         collection = self._collection(command, make=True)
-        return self._written(command, command["deletes"], lambda one: (collection.delete(one["q"]), None))
+        return self._written(command, command["deletes"], lambda item: (collection.delete(item["q"]), None))
 
 
 def _send(peer: socket.socket, to: int, opcode: int, body: bytes) -> None:

@@ -70,8 +70,8 @@ class OAuthServer(EchoTarget):
 
     def revoke(self) -> None:
         """All tokens given so far are worth nothing any more."""
-        for one in self.given:
-            self.used[one] = 1_000_000
+        for item in self.given:
+            self.used[item] = 1_000_000
 
     def guarded(self, seen: Seen) -> Answer:
         """What wants a token."""

@@ -70,7 +70,7 @@ class Csrf:
         if self.forbidden:
             return Answer(403, {"error": {"code": "AUTH/1", "message": "No authorization for this entity"}})
         token = seen.headers.get("x-csrf-token", "")
-        crumbs = dict(one.strip().partition("=")[::2] for one in seen.headers.get("cookie", "").split(";"))
+        crumbs = dict(item.strip().partition("=")[::2] for item in seen.headers.get("cookie", "").split(";"))
         count = self.used.get(token, 0)
         good = (
             token in self.given and crumbs.get(COOKIE) == token and (self.uses is None or count < self.uses)

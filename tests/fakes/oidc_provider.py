@@ -182,7 +182,7 @@ class OidcProvider:
             "token_endpoint_auth_methods_supported": list(self.client.auth_methods),
             "code_challenge_methods_supported": ["S256"],
         }
-        return {name: one for name, one in {**true, **self.lies.metadata}.items() if one is not None}
+        return {name: item for name, item in {**true, **self.lies.metadata}.items() if item is not None}
 
     def id_token(self, code: Code, access_token: str) -> str:
         """Core 1.0, 2."""
@@ -198,9 +198,9 @@ class OidcProvider:
         }
         if self.lies.userinfo is not None:
             true = {
-                name: one for name, one in true.items() if name not in ("email", "email_verified", "name")
+                name: item for name, item in true.items() if name not in ("email", "email_verified", "name")
             }
-        told = {name: one for name, one in {**true, **self.lies.claims}.items() if one is not None}
+        told = {name: item for name, item in {**true, **self.lies.claims}.items() if item is not None}
         return self._signed(told)
 
     def _signed(self, claims: dict[str, Any]) -> str:

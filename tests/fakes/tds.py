@@ -134,7 +134,7 @@ def _account(body: bytes) -> tuple[str, str]:
         start, length = struct.unpack_from("<HH", body, place)
         found = body[start : start + 2 * length]
         if scrambled:
-            found = bytes(((one ^ 0xA5) & 0x0F) << 4 | ((one ^ 0xA5) & 0xF0) >> 4 for one in found)
+            found = bytes(((item ^ 0xA5) & 0x0F) << 4 | ((item ^ 0xA5) & 0xF0) >> 4 for item in found)
         return found.decode("utf-16-le")
 
     return text(40), text(44, scrambled=True)
@@ -193,7 +193,7 @@ def _table(names: list[str], rows: list[tuple[Any, ...]]) -> bytes:
 
 
 def _kind(values: tuple[Any, ...]) -> str:
-    found = {type(one) for one in values if one is not None}
+    found = {type(value) for value in values if value is not None}
     if found == {int}:
         return "int"
     if found and found <= {int, float}:

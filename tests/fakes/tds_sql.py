@@ -120,7 +120,7 @@ class Database:
     def _carried_out(self, text: str) -> Result:
         cursor = self._own.execute(text)
         rows = cursor.fetchall()
-        names = [one[0] for one in cursor.description] if cursor.description else None
+        names = [item[0] for item in cursor.description] if cursor.description else None
         return names, rows, len(rows) if names else max(cursor.rowcount, 0)
 
     def _refusing(self, act: Any) -> Result:
@@ -174,7 +174,7 @@ class Database:
         )
         assert shape, "a MERGE that the connector does not write"
         run, table, caught = self._own.execute, shape["table"], []
-        names = [one.strip() for one in re.findall(r'"(?:[^"]|"")*"', shape["columns"])]
+        names = [item.strip() for item in re.findall(r'"(?:[^"]|"")*"', shape["columns"])]
         run(f"CREATE TEMP TABLE s ({', '.join(names)})")
         try:
             run(f"INSERT INTO s VALUES {shape['values']}")
@@ -227,7 +227,7 @@ class Database:
         for line in lines:
             if line.upper().startswith(("PRIMARY KEY", "FOREIGN KEY")):
                 written.append(line)
-                names = [name_of(one) for one in re.findall(r'"(?:[^"]|"")*"', line)]
+                names = [name_of(item) for item in re.findall(r'"(?:[^"]|"")*"', line)]
                 if line.upper().startswith("PRIMARY"):
                     uniques.insert(0, (True, names))
                 else:
@@ -239,7 +239,7 @@ class Database:
         for place, (primary, names) in enumerate(uniques, 1):
             told.append(("indexes", (number, place, f"i{place}", int(primary), 1, 0, None)))
             told += [
-                ("index_columns", (number, place, columns[one], at, 0)) for at, one in enumerate(names, 1)
+                ("index_columns", (number, place, columns[item], at, 0)) for at, item in enumerate(names, 1)
             ]
         if any("AUTOINCREMENT" in line for line in written):
             written = [line for line in written if not line.upper().startswith("PRIMARY KEY")]
@@ -253,7 +253,7 @@ class Database:
         rest = line[len(name) :].strip()
         kind, sizes = re.match(r"([a-zA-Z_]\w*)\s*(?:\(([^)]*)\))?", rest).groups()
         kind = kind.lower()
-        numbers = [int(one) for one in re.findall(r"\d+", sizes or "")]
+        numbers = [int(item) for item in re.findall(r"\d+", sizes or "")]
         wide = 2 if kind.startswith("n") and kind != "numeric" else 1
         length = -1 if sizes == "max" else wide * numbers[0] if numbers and "char" in kind else 8
         precision, scale = (*numbers, 0, 0)[:2] if kind in ("decimal", "numeric") else (0, 0)
@@ -327,12 +327,12 @@ def _statements(text: str) -> Iterator[list[tuple[str, str]]]:
     for match in _TOKEN.finditer(text):
         kind, token = match.lastgroup, match[0]
         if (kind, token) == ("sign", ";"):
-            if any(one != "space" for one, _ in found):
+            if any(item != "space" for item, _ in found):
                 yield found
             found = []
         elif kind != "comment":
             found.append((kind, " " if kind == "space" else token))
-    if any(one != "space" for one, _ in found):
+    if any(item != "space" for item, _ in found):
         yield found
 
 

@@ -65,7 +65,7 @@ def test_a_token_and_its_cookie_open_a_service(target, client, method, path):
         "X-CSRF-Token"
     ]
     post = [client.post(target.url("/sap/Orders"), headers={"X-CSRF-Token": token}) for _ in range(3)]
-    assert [one.status_code for one in post] == [201, 201, 403]
+    assert [item.status_code for item in post] == [201, 201, 403]
     assert post[2].headers["X-CSRF-Token"] == "Required"
     client.cookies.clear()
     assert client.post(target.url("/sap/Orders"), headers={"X-CSRF-Token": token}).status_code == 403

@@ -83,7 +83,7 @@ def test_parameters_of_another_distribution_go_when_one_is_chosen():
 def test_a_form_that_was_tampered_with_is_still_a_template(row):
     given = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": {}}]}
     found = forms.read(form(row, a__name="n", a__type="number"), given)
-    assert [one["name"] for one in found["fields"]] == ["n"]
+    assert [field["name"] for field in found["fields"]] == ["n"]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_form_that_was_tampered_with_is_still_a_template(row):
 def test_a_button_edits_the_fields(verb, field_id, names):
     given = nested()
     fields, _ = forms.edit(given["fields"], verb, field_id, new_id=ids_of_a_test())
-    assert [one["name"] for one in fields] == names
+    assert [field["name"] for field in fields] == names
     assert given == nested()  # the draft before the change stays, for undo
 
 
@@ -119,7 +119,7 @@ def test_a_copy_has_new_ids_at_all_levels():
 
 def test_a_field_is_added_inside_another():
     fields, focus = forms.edit(nested()["fields"], "inside", "fld_A", new_id=ids_of_a_test())
-    assert [one["id"] for one in fields[0]["options"]["fields"]] == ["fld_B", focus]
+    assert [field["id"] for field in fields[0]["options"]["fields"]] == ["fld_B", focus]
 
 
 def test_an_error_belongs_to_the_innermost_field_of_its_path():
@@ -134,7 +134,7 @@ def test_an_error_belongs_to_the_innermost_field_of_its_path():
             Fault("quantity", "x", "Too many."),
         ],
     )
-    assert [one.name if one else None for one, _ in placed] == ["total", "sku", "order", None, None]
+    assert [place.name if place else None for place, _ in placed] == ["total", "sku", "order", None, None]
     total = FieldForm(found[2], nested()["fields"])
     assert total.faults == {f"{total.key}.o.min": "Too small."}
     order = FieldForm(found[0])
@@ -158,7 +158,7 @@ def test_the_character_that_is_wrong_is_cut_out_of_its_line(text, position, show
 
 def test_fields_that_share_an_id_still_have_keys_of_their_own():
     twice = [{"id": "fld_X", "name": name, "type": "uuid"} for name in "ab"]
-    assert len({one.key for one in places(twice)}) == 2
+    assert len({place.key for place in places(twice)}) == 2
 
 
 @pytest.mark.parametrize(

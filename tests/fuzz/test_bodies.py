@@ -85,7 +85,7 @@ def routes(app):
         if declared is None or declared.body is None or not declared.programs:
             continue
         at = re.sub(r"<[^>]+>", "tpl_0000000000000000000000000", rule.rule)
-        method = next((one for one in declared.methods if one not in ("GET", "HEAD")), "GET")
+        method = next((item for item in declared.methods if item not in ("GET", "HEAD")), "GET")
         found.setdefault(declared.body, (method, at, declared.body))
     return sorted(found.values(), key=lambda route: route[:2])
 

@@ -257,7 +257,10 @@ def type_source(kind: type[FieldType]) -> compiled_plans.Source:
     around = _gathered() if kind.name in RELATING else {}
     source = compiled_plans.of_draft("types", fields, TYPE_ROWS, NOW, None, "tpl_own", around)
     told = {"http": CALLED, "ai": PROMPTED}
-    answers = {one.question.key: told.get(one.question.kind, ANSWER) for one in source.plan.external_requests}
+    answers = {
+        request.question.key: told.get(request.question.kind, ANSWER)
+        for request in source.plan.external_requests
+    }
     return replace(source, plan=source.plan.answered(answers))
 
 

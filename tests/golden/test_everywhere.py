@@ -52,7 +52,7 @@ def test_every_field_type_has_hashes_for_every_format_and_offset():
     assert all(set(made) == labels for made in HASHES["hashes"].values())
 
 
-@pytest.mark.parametrize(("engine", "kind"), EVERY_KIND, ids=lambda one: getattr(one, "name", one))
+@pytest.mark.parametrize(("engine", "kind"), EVERY_KIND, ids=lambda item: getattr(item, "name", item))
 def test_a_field_type_makes_what_it_made_in_every_format_and_far_away(engine, kind):
     with everywhere.cases.under(engine):
         assert everywhere.kind_hashes(kind) == stored("everywhere", engine)["hashes"][kind.name]

@@ -62,7 +62,7 @@ def test_every_field_type_has_a_hash():
     assert set(stored("types")["hashes"]) == {kind.name for kind in REGISTRY}
 
 
-@pytest.mark.parametrize(("engine", "kind"), EVERY_KIND, ids=lambda one: getattr(one, "name", one))
+@pytest.mark.parametrize(("engine", "kind"), EVERY_KIND, ids=lambda item: getattr(item, "name", item))
 def test_a_field_type_makes_what_it_made(engine, kind):
     with cases.under(engine):
         assert cases.type_hash(kind) == stored("types", engine)["hashes"][kind.name]

@@ -162,7 +162,7 @@ DOCUMENTS = {
     "sql": SQL.encode(),
     "csv": CSV.encode(),
     "json": json.dumps(ROWS).encode(),
-    "ndjson": b"\n".join(json.dumps(one).encode() for one in ROWS),
+    "ndjson": b"\n".join(json.dumps(row).encode() for row in ROWS),
     "mockaroo": json.dumps(MOCKAROO).encode(),
     "odata": ODATA.encode(),
     "odata_json": json.dumps(ODATA_JSON).encode(),
@@ -208,8 +208,8 @@ def repacked(raw: bytes, part: str, content: bytes) -> bytes:
     """A workbook with another part in the place of one."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
-        for one in old.namelist():
-            new.writestr(one, content if one == part else old.read(one))
+        for item in old.namelist():
+            new.writestr(item, content if item == part else old.read(item))
     return out.getvalue()
 
 

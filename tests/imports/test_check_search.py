@@ -81,7 +81,7 @@ def test_a_value_is_taken_from_the_constraint():
 
 
 def test_columns_that_are_sometimes_null_are_filled_where_that_suffices():
-    rows = [{**one, "a": None if one["a"] % 2 else one["a"]} for one in ROWS]
+    rows = [{**row, "a": None if row["a"] % 2 else row["a"]} for row in ROWS]
     found = check_search.search(["(a IS NULL) = (b IS NULL)"], rows, ROWS, {"a": REFERENCE, "b": REFERENCE})
     assert found == {"a": ("filled", None), "b": ("filled", None)}
 

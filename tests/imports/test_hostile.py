@@ -26,15 +26,15 @@ def imported(content: str | bytes, name: str = "", form: str = "auto"):
     words = compilation.vocabulary()
     read = formats.read(Source(raw, name), form, words)
     made = drafts.draft_tables(read, words, 10)
-    for one in made:
-        if not any(field["type"] == "reference" for field in one.fields):
-            compile_plan(parse(one.fields), words)  # it can be saved
+    for draft in made:
+        if not any(field["type"] == "reference" for field in draft.fields):
+            compile_plan(parse(draft.fields), words)  # it can be saved
     return made, drafts.report(made, read.problems)
 
 
 def types(made) -> dict[str, str]:
     """By column, the type of its field."""
-    return {one.column: one.field["type"] for one in made[0].found if one.field}
+    return {item.column: item.field["type"] for item in made[0].found if item.field}
 
 
 ROWS = "id;Straße;joined\n1;Müllerweg;01.02.2024\n2;Äcker;28.02.2024\n3;Ösch;03.03.2024\n"
@@ -149,7 +149,7 @@ def test_statements_of_others_and_bodies_of_routines_are_passed_over():
     -- CREATE TABLE no3 (x int);
     CREATE TABLE yes (id serial PRIMARY KEY, note text DEFAULT 'a;b');
     """
-    assert [one.entity.name for one in imported(text)[0]] == ["yes"]
+    assert [draft.entity.name for draft in imported(text)[0]] == ["yes"]
 
 
 def test_names_that_are_markup_or_sql_are_names():
@@ -172,7 +172,7 @@ def test_a_workbook_has_a_table_for_each_sheet():
     stored = io.BytesIO()
     book.save(stored)
     made, _ = imported(stored.getvalue(), "book.xlsx")
-    assert [one.entity.name for one in made] == ["People", "Cities"]
+    assert [draft.entity.name for draft in made] == ["People", "Cities"]
     assert (
         types(made) == {"id": "row_number", "email": "email", "born": "date_of_birth"}
         or types(made)["id"] == "row_number"
@@ -199,8 +199,8 @@ def test_a_workbook_with_an_entity_bomb_is_rejected():
     bombed = io.BytesIO()
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]><worksheet>&b;</worksheet>'
     with zipfile.ZipFile(stored) as old, zipfile.ZipFile(bombed, "w") as new:
-        for one in old.namelist():
-            new.writestr(one, bomb if "worksheets/" in one else old.read(one))
+        for item in old.namelist():
+            new.writestr(item, bomb if "worksheets/" in item else old.read(item))
     with pytest.raises(Unreadable):
         imported(bombed.getvalue(), "bomb.xlsx")
 
@@ -208,7 +208,7 @@ def test_a_workbook_with_an_entity_bomb_is_rejected():
 def test_values_of_people_are_not_taken_over():
     rows = "\n".join(f"{name},{name.lower()}@example.org" for name in ("Ada", "Bob") * 30)
     made, _ = imported(f"first_name,email\n{rows}\n", "x.csv")
-    assert "Ada" not in str([one.field for one in made[0].columns])
+    assert "Ada" not in str([column.field for column in made[0].columns])
 
 
 def tried(text: str, form: str):
@@ -223,7 +223,7 @@ _WILD = st.text(st.characters(codec="utf-8"), max_size=300)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(text=_WILD, form=st.sampled_from([one for one in formats.FORMATS if one != "xlsx"]))
+@given(text=_WILD, form=st.sampled_from([item for item in formats.FORMATS if item != "xlsx"]))
 def test_any_text_in_any_format_is_parsed_or_reported(text, form):
     made = tried(text, form)
     assert made is None or made[0].fields

@@ -180,7 +180,7 @@ def test_a_table_of_200000_columns_is_left_out_with_its_reason(edith):
         + ");\nCREATE TABLE b (id INT);"
     )
     found = edith.post("/import", json={"content": text, "format": "sql", "save": False})
-    assert [one["name"] for one in found.json["templates"]] == ["b"]
+    assert [template["name"] for template in found.json["templates"]] == ["b"]
     assert "longer than 1,000,000 characters" in found.json["report"][-1]["reason"]
 
 
@@ -188,7 +188,7 @@ def test_a_check_of_50000_conditions_is_reported_as_not_understood(edith):
     check = " AND ".join(f"a <> {n}" for n in range(50_000))
     text = f"CREATE TABLE t (a INT CHECK ({check}), b INT);\nCREATE TABLE u (id INT);"
     found = edith.post("/import", json={"content": text, "format": "sql", "save": False}).json
-    assert "u" in [one["name"] for one in found["templates"]]
+    assert "u" in [template["name"] for template in found["templates"]]
 
 
 @pytest.mark.parametrize(
@@ -218,8 +218,8 @@ def workbook(parts: dict[str, bytes]) -> bytes:
     book.save(out)
     made = io.BytesIO()
     with zipfile.ZipFile(out) as old, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as new:
-        for one in old.namelist():
-            new.writestr(one, parts.get(one, old.read(one)))
+        for item in old.namelist():
+            new.writestr(item, parts.get(item, old.read(item)))
     return made.getvalue()
 
 
@@ -241,7 +241,7 @@ def test_a_workbook_that_claims_a_sheet_of_a_million_columns_is_read(edith):
     sent = {"file": (io.BytesIO(workbook({"xl/worksheets/sheet1.xml": sheet})), "x.xlsx"), "save": "false"}
     answer = edith.post("/import", data=sent, content_type="multipart/form-data")
     assert answer.status_code == 200, answer.text
-    assert [one["name"] for one in answer.json["templates"][0]["fields"]] == ["a"]
+    assert [field["name"] for field in answer.json["templates"][0]["fields"]] == ["a"]
 
 
 # --- The process itself -------------------------------------------------------------------------------------

@@ -19,14 +19,14 @@ CREATE TABLE orders (id INT PRIMARY KEY, customer_id INT NOT NULL REFERENCES cus
 
 def fields(template) -> dict[str, str]:
     """By name, the types of a template's fields."""
-    return {one["name"]: one["type"] for one in template["fields"]}
+    return {field["name"]: field["type"] for field in template["fields"]}
 
 
 @pytest.fixture
 def customers(edith):
     """The template of the first version of a schema."""
     made = edith.post("/import", json={"content": V1}).json
-    return next(one for one in made["templates"] if one["name"] == "customers")
+    return next(template for template in made["templates"] if template["name"] == "customers")
 
 
 def test_a_text_is_imported_and_its_rows_can_be_generated(edith):
@@ -67,8 +67,8 @@ def test_a_check_against_nan_leaves_the_range_as_it_is(edith):
 def test_a_preview_saves_nothing(edith):
     answer = edith.post("/import", json={"content": V1, "save": False})
     assert answer.status_code == 200
-    assert [one["id"] for one in answer.json["templates"]] == [None, None]
-    link = next(one for one in answer.json["templates"][1]["fields"] if one["name"] == "customer_id")
+    assert [template["id"] for template in answer.json["templates"]] == [None, None]
+    link = next(field for field in answer.json["templates"][1]["fields"] if field["name"] == "customer_id")
     assert link["options"]["template_id"] == "customers"
     assert edith.get("/templates").json["total"] == 0
 
@@ -89,7 +89,7 @@ def test_one_thing_is_imported_at_a_time(edith, body):
 def test_a_changed_schema_is_compared_column_by_column(edith, customers):
     answer = edith.post(f"/templates/{customers['id']}/import", json={"content": V2})
     assert answer.status_code == 200, answer.text
-    assert {one["column"]: one["change"] for one in answer.json["columns"]} == {
+    assert {column["column"]: column["change"] for column in answer.json["columns"]} == {
         "phone": "added", "city": "changed", "old": "removed",
     }  # fmt: skip
     assert answer.json["accepted"] is None
@@ -104,7 +104,7 @@ def test_only_accepted_columns_are_taken_over_and_the_others_differ_still(edith,
     assert list(fields(answer.json["template"])) == ["id", "email", "phone", "city"]
     assert fields(answer.json["template"])["city"] == "city"
     again = edith.post(at, json={"content": V2}).json
-    assert [(one["column"], one["change"]) for one in again["columns"]] == [("city", "changed")]
+    assert [(column["column"], column["change"]) for column in again["columns"]] == [("city", "changed")]
 
 
 def test_manual_changes_are_kept_if_the_schema_did_not_change_there(edith, customers):
@@ -122,7 +122,7 @@ def test_a_new_foreign_key_leads_to_the_template_of_its_table(edith):
     found = edith.post(
         f"/templates/{items[0]['id']}/import", json={"content": script, "accept": ["buyer"]}
     ).json
-    link = next(one for one in found["template"]["fields"] if one["name"] == "buyer")
+    link = next(field for field in found["template"]["fields"] if field["name"] == "buyer")
     parent = edith.get("/templates?q=customers").json["items"][0]["id"]
     assert (link["type"], link["options"]["template_id"]) == ("reference", parent)
 
@@ -145,7 +145,7 @@ def test_a_template_made_by_hand_can_be_compared_too(edith):
         "/templates", json={"name": "customers", "fields": [{"name": "id", "type": "uuid"}]}
     ).json
     found = edith.post(f"/templates/{made['id']}/import", json={"content": V1}).json
-    assert {one["column"] for one in found["columns"]} == {"id", "email", "city", "old"}
+    assert {column["column"] for column in found["columns"]} == {"id", "email", "city", "old"}
 
 
 # --- The pages ---------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ CREATE TABLE offices (id INT PRIMARY KEY, country CHAR(2) NOT NULL REFERENCES hs
 def test_a_lookup_table_has_as_many_rows_as_there_are_such_values(edith):
     """A country has a real code, although 1,000 rows were requested and there are fewer countries."""
     answer = edith.post("/import", json={"content": LOOKUPS, "quantity": 1000})
-    made = {one["name"]: one for one in answer.json["templates"]}
+    made = {template["name"]: template for template in answer.json["templates"]}
     assert fields(made["hs_country"]) == {"cou_code": "country_code", "name": "country"}
     assert fields(made["currencies"]) == {"id": "row_number", "iso": "currency_code", "name": "enum"}
     assert made["offices"]["quantity"] == 1000

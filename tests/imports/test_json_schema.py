@@ -35,16 +35,18 @@ def test_objects_beyond_the_limit_of_fields_become_one_valid_object():
     made = drafted(schema)
     assert len(made.fields) == 25
     simpler = [
-        one for one in made.columns if one.state == "yellow" and one.reason.startswith("One fixed value")
+        column
+        for column in made.columns
+        if column.state == "yellow" and column.reason.startswith("One fixed value")
     ]
     assert simpler
-    for one in simpler:
-        assert one.field is not None
-        assert one.field["type"] == "enum"
-        (value,) = one.field["options"]["values"]
+    for result in simpler:
+        assert result.field is not None
+        assert result.field["type"] == "enum"
+        (value,) = result.field["options"]["values"]
         value = value[0] if isinstance(value, list) else value
         assert isinstance(value["p1"], int)
-    assert not [one for one in made.columns if one.state == "red"]
+    assert not [column for column in made.columns if column.state == "red"]
 
 
 def test_the_work_for_one_schema_does_not_count_for_the_next(monkeypatch: pytest.MonkeyPatch):

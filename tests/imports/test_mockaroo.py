@@ -131,7 +131,7 @@ def test_names_of_both_sexes_are_of_different_people(edith):
         edith, {"name": "her", "type": "First Name (Female)"}, {"name": "him", "type": "First Name (Male)"}
     )
     assert {row["state"] for row in made["report"]} == {"green"}
-    assert [one["options"]["sex"] for one in made["templates"][0]["fields"]] == ["female", "male"]
+    assert [field["options"]["sex"] for field in made["templates"][0]["fields"]] == ["female", "male"]
     assert len(generated(edith, made)) == 60
 
 
@@ -187,7 +187,7 @@ def test_dots_make_objects_and_arrays_in_json_and_stay_in_names_elsewhere(edith)
     assert home["state"] == "yellow"
     assert 'geo: lat: The option "formula"' in home["reason"]
     flat = imported(edith, *columns[:2], file_format="csv")
-    assert [one["name"] for one in flat["templates"][0]["fields"]] == ["id", "home.city"]
+    assert [field["name"] for field in flat["templates"][0]["fields"]] == ["id", "home.city"]
 
 
 NAMES = {"kind": "kind", "first name": 'field("first name")', "born": "born", "n": "n"}

@@ -16,8 +16,8 @@ from webapp.row_templates.services import compilation
 def table(name: str, *columns: str, keys: tuple[str, ...] = ("id",), **more: object) -> Entity:
     """A table; a column is given as `name type`, with `?` where it may be null."""
     fields = []
-    for one in columns:
-        column, _, kind = one.partition(" ")
+    for item in columns:
+        column, _, kind = item.partition(" ")
         plain = (kind or "integer").removesuffix("?")
         bits = 32 if plain == "integer" else None
         fields.append(
@@ -29,9 +29,9 @@ def table(name: str, *columns: str, keys: tuple[str, ...] = ("id",), **more: obj
 def referred(*tables: Entity) -> dict[str, str]:
     """The table that each column refers to, by `table.column`."""
     return {
-        f"{name}.{one.columns[0]}": one.entity
+        f"{name}.{relation.columns[0]}": relation.entity
         for name, found in named_references(tables).items()
-        for one in found
+        for relation in found
     }
 
 
@@ -137,4 +137,4 @@ def test_key_of_a_number_and_a_language_never_repeats() -> None:
     rows = sample_rows(links, words, True)
     assert len(rows) == 64
     assert len({tuple(row.values()) for row in rows}) == 64
-    assert {one.field["unique"] for one in links.columns if one.field} == {"key"}
+    assert {column.field["unique"] for column in links.columns if column.field} == {"key"}

@@ -36,7 +36,10 @@ def test_every_table_becomes_a_template_and_every_reference_a_link(imported, nam
     made = imported(name)
     assert len(made["templates"]) == TABLES[name]
     references = [
-        field for one in made["templates"] for field in one["fields"] if field["type"] == "reference"
+        field
+        for template in made["templates"]
+        for field in template["fields"]
+        if field["type"] == "reference"
     ]
     assert len(references) == REFERENCES[name]
     red = {(row["table"], row["column"]) for row in made["report"] if row["state"] == "red"}
@@ -52,13 +55,15 @@ def test_rows_of_all_tables_keep_their_keys_in_a_database_that_checks_them(impor
     database.executescript("PRAGMA foreign_keys = ON;" + "".join(_tables(made)))
     database.execute("BEGIN")
     database.execute("PRAGMA defer_foreign_keys = ON")  # tables refer to each other in a ring
-    for one in made["templates"]:
-        answer = edith.post(f"/templates/{one['id']}/generate", json={"count": 10, "seed": "keys"})
+    for template in made["templates"]:
+        answer = edith.post(f"/templates/{template['id']}/generate", json={"count": 10, "seed": "keys"})
         assert answer.status_code == 200, answer.text
         for row in answer.json:
             marks = ", ".join("?" * len(row))
             columns = ", ".join(f'"{column}"' for column in row)
-            database.execute(f'INSERT INTO "{one["name"]}" ({columns}) VALUES ({marks})', list(row.values()))
+            database.execute(
+                f'INSERT INTO "{template["name"]}" ({columns}) VALUES ({marks})', list(row.values())
+            )
     database.execute("COMMIT")
     assert database.execute("PRAGMA foreign_key_check").fetchall() == []
     database.close()
@@ -66,24 +71,24 @@ def test_rows_of_all_tables_keep_their_keys_in_a_database_that_checks_them(impor
 
 def _tables(made: dict[str, Any]) -> list[str]:
     """The templates as tables: keys that the schema has, and what their references lead to."""
-    names = {one["id"]: one["name"] for one in made["templates"]}
+    names = {template["id"]: template["name"] for template in made["templates"]}
     found = []
-    for one in made["templates"]:
+    for template in made["templates"]:
         lines, together = [], {}
-        for field in one["fields"]:
+        for field in template["fields"]:
             unique = " UNIQUE" if field["unique"] is True or field["type"] == "row_number" else ""
             lines.append(f'"{field["name"]}"{unique}')
             if isinstance(field["unique"], str):
                 together.setdefault(field["unique"], []).append(field["name"])
             if field["type"] == "reference":
                 asked, shown = field["options"]["template_id"], field["options"]["field"]
-                table = one["name"] if asked == "self" else names[asked]
+                table = template["name"] if asked == "self" else names[asked]
                 together.setdefault("", [])
                 there = f"REFERENCES {quoted(table)} ({quoted(shown)}) DEFERRABLE INITIALLY DEFERRED"
                 together[""].append(f"FOREIGN KEY ({quoted(field['name'])}) {there}")
         rest = together.pop("", [])
         rest += [f"UNIQUE ({', '.join(map(quoted, columns))})" for columns in together.values()]
-        found.append(f'CREATE TABLE "{one["name"]}" ({", ".join(lines + rest)});')
+        found.append(f'CREATE TABLE "{template["name"]}" ({", ".join(lines + rest)});')
     return found
 
 
@@ -100,5 +105,5 @@ def test_composite_keys_are_kept(imported, name):
         "chinook": ("playlist_track", ["playlist_id", "track_id"]),
         "northwind": ("Order Details", ["OrderID", "ProductID"]),
     }[name]
-    table = next(one for one in made["templates"] if one["name"] == key[0])
+    table = next(template for template in made["templates"] if template["name"] == key[0])
     assert [field["name"] for field in table["fields"] if field["unique"] == "key"] == key[1]

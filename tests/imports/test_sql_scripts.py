@@ -10,13 +10,13 @@ from webapp.imports.readers.base import Source, Unreadable
 
 def tables(script):
     """The entities of a script by name."""
-    return {one.entity.name: one.entity for one in sql.read(Source(script.encode(), "x.sql")).tables}
+    return {table.entity.name: table.entity for table in sql.read(Source(script.encode(), "x.sql")).tables}
 
 
 def columns(script):
     """The columns of the only table of a script by name."""
     (entity,) = tables(script).values()
-    return {one.name: one for one in entity.fields}
+    return {field.name: field for field in entity.fields}
 
 
 ORDER = "CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(20))"
@@ -40,7 +40,7 @@ ORDER = "CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(20))"
 )
 def test_commands_of_clients_cost_no_table(script):
     found = tables(script)
-    assert {name: [one.name for one in entity.fields] for name, entity in found.items()} == {
+    assert {name: [field.name for field in entity.fields] for name, entity in found.items()} == {
         "orders": ["id", "note"]
     }
 
@@ -58,7 +58,7 @@ def test_tables_within_create_schema_get_its_name():
       CREATE TABLE Person(id INT NOT NULL REFERENCES Address);
     ALTER TABLE Person.Address ADD CONSTRAINT pk PRIMARY KEY (id);"""
     found = tables(script)
-    assert [one.parts for one in found.values()] == [("Person", "Address"), ("Person", "Person")]
+    assert [entity.parts for entity in found.values()] == [("Person", "Address"), ("Person", "Person")]
     assert found["Address"].keys == ("id",)
     assert found["Person"].relations[0].entity == "Address"
 
@@ -73,7 +73,7 @@ def test_a_column_with_unknown_attributes_keeps_its_type_and_constraints():
       [id] [smallint] IDENTITY(1,1) NOT FOR REPLICATION PRIMARY KEY CLUSTERED CHECK ([id] > 0)
     ) ON [PRIMARY]
     GO""")
-    assert {name: one.type for name, one in found.items()} == {
+    assert {name: column.type for name, column in found.items()} == {
         "rowguid": "uuid", "phone": "text", "stamp": "binary", "total": "other", "price": "decimal", "id": "integer",
     }  # fmt: skip
     assert (found["rowguid"].nullable, found["phone"].nullable, found["phone"].max_length) == (
@@ -145,7 +145,7 @@ def test_keys_and_references_that_are_added_later_are_kept():
     assert (found["a"].keys, found["a"].uniques) == (("id",), (("code",),))
     assert found["a"].column("code").default == "('x')"
     assert found["a"].column("more").type == "integer"
-    assert [(one.columns, one.entity_columns) for one in found["b"].relations] == [
+    assert [(relation.columns, relation.entity_columns) for relation in found["b"].relations] == [
         (("code",), ("code",)), (("a",), ("id",)),
     ]  # fmt: skip
 
@@ -160,7 +160,7 @@ def test_changes_of_tables_are_followed():
     ALTER TABLE t ADD COLUMN at DATE, ADD CHECK (at > '2020-01-01');
     ALTER TABLE t RENAME TO things;
     CREATE TABLE copy (LIKE things);""")
-    assert [(one.name, one.type, one.nullable) for one in found["things"].fields] == [
+    assert [(field.name, field.type, field.nullable) for field in found["things"].fields] == [
         ("id", "integer", True), ("label", "text", False), ("note", "text", False), ("at", "date", True),
     ]  # fmt: skip
     assert found["things"].column("id").bits == 64
@@ -198,8 +198,8 @@ def test_what_is_left_out_is_reported():
     ALTER TABLE a OWNER TO me;
     CREATE TABLE e (id INT);""")
     )
-    assert [one.entity.name for one in read.tables] == ["a", "e"]
-    told = [(one.table, one.state) for one in read.problems]
+    assert [table.entity.name for table in read.tables] == ["a", "e"]
+    told = [(problem.table, problem.state) for problem in read.problems]
     assert told == [
         ("a", "yellow"), ("b", "red"), ("c", "yellow"), ("d", "red"), ("", "red"), ("a", "yellow"), ("d", "red"),
     ]  # fmt: skip
@@ -216,7 +216,7 @@ def test_what_is_left_out_is_reported():
 )
 def test_tables_that_a_block_creates_are_reported(block):
     read = sql.read(Source(f"CREATE TABLE e (id INT);\n{block}\n".encode()))
-    assert [one.entity.name for one in read.tables] == ["e"]
+    assert [table.entity.name for table in read.tables] == ["e"]
     assert "blocks of code are not followed" in read.problems[0].reason
 
 
@@ -252,8 +252,8 @@ def test_a_reference_to_a_unique_column_that_is_no_key_leads_there(edith):
     script = """CREATE TABLE countries (id INT PRIMARY KEY, iso CHAR(2) NOT NULL UNIQUE);
     CREATE TABLE ports (id INT PRIMARY KEY, country CHAR(2) NOT NULL REFERENCES countries (iso));"""
     made = edith.post("/import", json={"content": script}).json["templates"]
-    rows = {one["name"]: edith.post(f"/templates/{one['id']}/generate", json={"count": 20, "seed": "s"}).json
-            for one in made}  # fmt: skip
+    rows = {item["name"]: edith.post(f"/templates/{item['id']}/generate", json={"count": 20, "seed": "s"}).json
+            for item in made}  # fmt: skip
     codes = [row["iso"] for row in rows["countries"]]
     assert len(set(codes)) == 20
     assert {row["country"] for row in rows["ports"]} <= {

@@ -45,7 +45,7 @@ def table_spec(name: str, given: pa.Table, **more: Any) -> dict[str, Any]:
         "offset": 0,
         "mode": "insert",
         "key_columns": ["id"],
-        "columns": [{"column": one, "field": one} for one in given.schema.names],
+        "columns": [{"column": item, "field": item} for item in given.schema.names],
         "capture": [],
         "from_parent": {},
         "later": [],
@@ -142,7 +142,7 @@ class Pushing:
             found = session.query(PushRow).where(PushRow.push_id == push_id, PushRow.state.in_(states)).all()
             spans = [self._pending(session, first, place, rows) for place in range(len(first.tables))]
             spans = spans if "pending" in states else [[] for _ in spans]
-            tables = [{**one, "pending": held} for one, held in zip(first.tables, spans, strict=True)]
+            tables = [{**table, "pending": held} for table, held in zip(first.tables, spans, strict=True)]
             total = len(found) + sum(map(ledger_read.size, spans))
             retry = self._of(first, "retry", total, {"tables": tables, **columns})
             session.add(retry)
@@ -154,7 +154,7 @@ class Pushing:
         return made
 
     def _pending(self, session: Any, first: Push, place: int, rows: Sequence[int]) -> list[tuple[int, int]]:
-        mine = [(one, one) for one in rows] or [(1, first.tables[place]["count"])]
+        mine = [(row, row) for row in rows] or [(1, first.tables[place]["count"])]
         return ledger_read.without(mine, ledger_read.spans_of(session, first.id, place))
 
     def undo(self, push_id: str, **columns: Any) -> str:
@@ -184,7 +184,7 @@ class Pushing:
     def ranges(self, push_id: str) -> list[tuple[int, int, int]]:
         with reading() as session:
             found = session.query(PushRange).where(PushRange.push_id == push_id).order_by(PushRange.table)
-            return [(one.table, one.first, one.last) for one in found]
+            return [(item.table, item.first, item.last) for item in found]
 
 
 def connect(url: str) -> Session:

@@ -33,8 +33,8 @@ def folders() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="box-", ignore_cleanup_errors=True) as name:
         top = Path(name).resolve()
         top.chmod(0o755)
-        for one in ("code", "environment/bin", "uploads", "outputs"):
-            (top / one).mkdir(parents=True)
+        for item in ("code", "environment/bin", "uploads", "outputs"):
+            (top / item).mkdir(parents=True)
         (top / "environment" / "bin" / "python3").symlink_to(os.path.realpath(sys.executable))
         (top / "uploads" / "given.txt").write_text("given")
         yield top

@@ -87,7 +87,7 @@ def python(place, code, **how):
 
 
 def left_over(maker):
-    return [one.name for one in maker.folder.iterdir() if one.name.startswith(".")]
+    return [path.name for path in maker.folder.iterdir() if path.name.startswith(".")]
 
 
 def test_a_program_finds_its_packages_the_common_ones_and_our_client(maker, lock):
@@ -128,11 +128,13 @@ def test_all_users_can_read_it_and_only_its_owner_can_write(maker, lock):
 def test_python_finds_everything_compiled_since_programs_cannot_write_there(maker, lock):
     place = maker.ensure(lock)
     sources = [
-        one for one in place.rglob("*.py") if one.parent.name == "site-packages" and one.stem != "_virtualenv"
+        path
+        for path in place.rglob("*.py")
+        if path.parent.name == "site-packages" and path.stem != "_virtualenv"
     ]
-    assert {one.stem for one in sources} >= {"tool", "beside", "common"}
-    for one in [*sources, next(place.rglob("rowsmith/__init__.py"))]:
-        assert list((one.parent / "__pycache__").glob(f"{one.stem}.*.pyc")), one
+    assert {source.stem for source in sources} >= {"tool", "beside", "common"}
+    for source in [*sources, next(place.rglob("rowsmith/__init__.py"))]:
+        assert list((source.parent / "__pycache__").glob(f"{source.stem}.*.pyc")), source
 
 
 def test_another_client_or_another_lock_is_another_environment(maker, client, lock):
@@ -216,7 +218,7 @@ def test_a_maker_that_is_killed_leaves_nothing_that_looks_finished(maker, client
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(item for item in sys.path if item)},
     )
     assert process.stdout.readline() == b"now\n"  # all packages are in, and it is not renamed
     process.send_signal(signal.SIGKILL)
@@ -295,7 +297,7 @@ def test_code_of_a_package_does_not_run_outside_the_sandbox(maker, index, tmp_pa
     shutil.rmtree(place)
     maker.ensure(lock)  # again, with what uv has kept
     maker.purge()
-    assert [one.name for one in markers.iterdir()] == []
+    assert [item.name for item in markers.iterdir()] == []
     assert (place / "lib" / "python3.11" / "site-packages" / "hostile.py").is_file()
 
 
@@ -313,7 +315,7 @@ def test_a_package_with_its_own_bytecode_does_not_change_the_cache_of_uv(maker, 
     index.add("hostile", "1.0", files={"__pycache__/hostile.cpython-311.pyc": "shipped"})
     place = maker.ensure(locked("hostile", index.folder))
     cached = list(Path(os.environ["UV_CACHE_DIR"]).rglob("hostile.cpython-311.pyc"))
-    assert [one.read_text() for one in cached] == ["shipped"]
+    assert [path.read_text() for path in cached] == ["shipped"]
     assert python(place, "import hostile; print(hostile.VERSION)") == "1.0"
     assert next(place.rglob("hostile.cpython-311.pyc")).read_bytes() != b"shipped"
 
@@ -337,7 +339,7 @@ def test_a_module_that_takes_all_memory_to_compile_only_ends_the_compiling(maker
     files = {"zz_bomb.py": "x = [" + "0," * 20_000_000 + "]\n"}
     index.add("hostile", "1.0", files=files)
     place = maker.ensure(locked("hostile", index.folder))
-    compiled = {one.name.partition(".")[0] for one in place.glob("lib/*/site-packages/__pycache__/*.pyc")}
+    compiled = {path.name.partition(".")[0] for path in place.glob("lib/*/site-packages/__pycache__/*.pyc")}
     assert "zz_bomb" not in compiled
     assert "hostile" in compiled
     assert python(place, "import hostile; print(hostile.VERSION)") == "1.0"
@@ -346,7 +348,7 @@ def test_a_module_that_takes_all_memory_to_compile_only_ends_the_compiling(maker
 def test_a_module_that_does_not_compile_does_not_stop_the_others(maker, index):
     index.add("hostile", "1.0", files={"a_template.py": "def {{name}}: 1\n", "deep.py": "(" * 5_000})
     place = maker.ensure(locked("hostile", index.folder))
-    compiled = {one.name.partition(".")[0] for one in place.glob("lib/*/site-packages/__pycache__/*.pyc")}
+    compiled = {path.name.partition(".")[0] for path in place.glob("lib/*/site-packages/__pycache__/*.pyc")}
     assert "hostile" in compiled
     assert not compiled & {"a_template", "deep"}
 
@@ -427,7 +429,7 @@ def test_the_longest_unused_go_first_and_none_that_a_run_may_be_in(tmp_path, cli
     tight = EnvironmentCache(maker.folder, client, space=0)
     assert tight.purge() == [old.name]
     assert used.exists()
-    assert not [one for one in maker.folder.iterdir() if one.name.startswith(".gone")]
+    assert not [path for path in maker.folder.iterdir() if path.name.startswith(".gone")]
 
 
 def test_partly_removed_objects_are_removed_by_the_next_run(tmp_path, client):
@@ -446,7 +448,7 @@ def test_a_runner_creates_the_common_libraries_in_the_background(tmp_path, monke
         "UV_OFFLINE": "1",
         "ROWSMITH_DATA_DIR": str(data),
         "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyzABCDEF",
-        "PYTHONPATH": os.pathsep.join(one for one in sys.path if one),
+        "PYTHONPATH": os.pathsep.join(item for item in sys.path if item),
     }
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, **how)
     # Nothing can be fetched here; that it tried and left a note is what can be seen.

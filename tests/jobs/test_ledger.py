@@ -43,8 +43,8 @@ def test_an_outcome_that_is_known_after_the_commit_is_written_with_the_next_chun
     assert {name: n for name, n in counts(book).items() if n} == {
         "total": 100, "delivered": 8, "failed": 1, "unknown": 1, "pending": 90,
     }  # fmt: skip
-    told = [one for one in read.rows(book.push_id, limit=20) if one.row in (2, 3, 4, 5)]
-    assert [(one.state, one.attempts, one.status_code) for one in told] == [
+    told = [row for row in read.rows(book.push_id, limit=20) if row.row in (2, 3, 4, 5)]
+    assert [(item.state, item.attempts, item.status_code) for item in told] == [
         ("delivered", 1, None), ("failed", 3, 500), ("unknown", 2, None), ("delivered", 2, 201),
     ]  # fmt: skip
     book.landed()

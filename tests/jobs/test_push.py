@@ -25,7 +25,7 @@ def counts(push_row) -> tuple[int, int, int]:
 
 
 def bad(pushing, push_id, state="failed"):
-    return [(one.row, one.code) for one in read.rows(push_id, state=state, limit=1000)]
+    return [(row.row, row.code) for row in read.rows(push_id, state=state, limit=1000)]
 
 
 def test_a_clean_push_is_one_range_and_no_rows(pushing, ask, small_chunks):
@@ -45,7 +45,7 @@ def test_rejected_rows_have_their_reason_and_key_and_the_others_are_written(push
     assert bad(pushing, push_id) == [(7, "check"), (107, "check"), (207, "check")]
     assert read.rows(push_id, state="failed")[0].key == {"id": 7}
     assert ask("SELECT count(*) FROM people") == [(297,)]
-    states = [one.state for one in read.rows(push_id, limit=8)]
+    states = [row.state for row in read.rows(push_id, limit=8)]
     assert states == ["delivered"] * 6 + ["failed", "delivered"]
 
 
@@ -213,7 +213,7 @@ def test_a_retry_sends_only_the_failed_rows_and_updates_the_first_pushs_counts(p
     assert counts(pushing.read(push_id)) == (299, 1, 0)
     assert bad(pushing, push_id) == [(157, "check")]
     assert ask("SELECT count(*) FROM people WHERE age = 31") == [(5,)]
-    assert [one.row for one in read.rows(again)] == [7, 57, 107, 157, 207, 257]
+    assert [row.row for row in read.rows(again)] == [7, 57, 107, 157, 207, 257]
 
 
 def test_an_undo_deletes_delivered_rows_and_reports_the_others(pushing, ask, small_chunks):
@@ -225,7 +225,7 @@ def test_an_undo_deletes_delivered_rows_and_reports_the_others(pushing, ask, sma
     assert (undone.status, counts(undone)) == ("completed", (298, 1, 0))
     assert bad(pushing, undone.id) == [(20, "missing_row")]
     assert ask("SELECT id FROM people") == [(100000,)]
-    assert {one.state for one in read.rows(push_id, limit=6)} == {"undone"}
+    assert {row.state for row in read.rows(push_id, limit=6)} == {"undone"}
     second = pushing.do(pushing.undo(push_id, total=1))
     assert counts(second) == (0, 1, 0), "only what the first undo left is tried again"
 
@@ -242,7 +242,7 @@ def test_the_end_is_recorded_once_in_the_log_and_in_the_audit_log(pushing):
     assert lines[-1].text == "completed (20 delivered, 0 failed, 0 unknown, 0 pending)"
     with reading() as session:
         entries = session.query(AuditEntry).where(AuditEntry.action == "push.end").all()
-        assert [(one.object_id, one.details["delivered"]) for one in entries] == [(push_id, 20)]
+        assert [(entry.object_id, entry.details["delivered"]) for entry in entries] == [(push_id, 20)]
     assert read.lines(push_id, after=lines[-2].number) == lines[-1:]
 
 

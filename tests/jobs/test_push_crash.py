@@ -110,7 +110,7 @@ def test_rows_without_a_way_to_query_the_outcome_are_unknown_at_most_one_chunk_w
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (400, 0, 100))
     told = read.rows(push_id, state="unknown", limit=200)
-    assert [one.row for one in told] == list(range(151, 251))
+    assert [item.row for item in told] == list(range(151, 251))
     assert told[0].key == {"id": 151}
 
 

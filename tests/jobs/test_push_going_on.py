@@ -25,8 +25,8 @@ def counts(pushing, push_id) -> dict[str, int]:
 def states(pushing, push_id) -> dict[str, int]:
     """The ledger's rows by state, counted one by one; they must be what the counts say."""
     told: dict[str, int] = {}
-    for one in read.rows(push_id, limit=5_000):
-        told[one.state] = told.get(one.state, 0) + 1
+    for row in read.rows(push_id, limit=5_000):
+        told[row.state] = told.get(row.state, 0) + 1
     found = counts(pushing, push_id)
     assert told == {name: number for name, number in found.items() if name not in ("total", "pending")}
     for state in ("failed", "unknown", "delivered", "undone"):
@@ -49,7 +49,7 @@ def test_rows_that_were_never_sent_are_sent_and_the_first_pushs_ledger_is_whole(
     assert states(pushing, again) == {"delivered": 369, "failed": 1}
     assert states(pushing, stopped) == {"delivered": 498, "failed": 2}
     assert pushing.ranges(stopped) == [(0, 1, 500)]
-    assert [one.row for one in read.rows(stopped, state="failed")] == [130, 240]
+    assert [row.row for row in read.rows(stopped, state="failed")] == [130, 240]
     assert ask("SELECT count(*), max(id) FROM people") == [(498, 500)]
     undo = pushing.undo(stopped)
     assert counts(pushing, undo) == {"total": 498, "pending": 498}
@@ -105,7 +105,7 @@ def test_single_rows_leave_gaps_that_are_not_taken_for_delivered(pushing, ask, s
     assert pushing.ranges(stopped) == [(0, 1, 131), (0, 300, 301), (0, 450, 450)]
     assert states(pushing, stopped) == {"delivered": 133, "failed": 1}
     page = read.rows(stopped, after=(0, 129), limit=10)
-    assert [one.row for one in page] == [130, 131, 300, 301, 450]
+    assert [item.row for item in page] == [130, 131, 300, 301, 450]
     pushing.do(pushing.undo(stopped))
     assert ask("SELECT count(*) FROM people") == [(0,)]
     assert states(pushing, stopped) == {"undone": 133, "failed": 1}

@@ -58,12 +58,12 @@ def people(count: int, path: str = "people", spec=(), **columns):
 
 def seen_rows(echo: EchoTarget) -> Counter[int]:
     """How often each row had an effect."""
-    return Counter(int(one.headers["x-rowsmith-row"]) for one in echo.effects)
+    return Counter(int(effect.headers["x-rowsmith-row"]) for effect in echo.effects)
 
 
 def told(pushing, push_id: str) -> Counter[str]:
     """Rows by their end, one by one."""
-    return Counter(one.state for one in read.rows(push_id, limit=10_000))
+    return Counter(row.state for row in read.rows(push_id, limit=10_000))
 
 
 def counts(push) -> tuple[int, int, int, int]:
@@ -131,9 +131,9 @@ def test_a_worker_that_takes_over_is_not_written_over(app, pushing, echo):
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("running", (CHUNK, 0, 0, 2_000 - CHUNK))
     assert done.intent["chunk"]["first"] == CHUNK + 1
-    seen, first = len(echo.calls()), max(one.at for one in echo.calls())
+    seen, first = len(echo.calls()), max(call.at for call in echo.calls())
     assert 60 <= seen < 2_000
-    assert all(one.at <= first for one in echo.calls())
+    assert all(call.at <= first for call in echo.calls())
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_a_drain_has_its_limit(app, pushing, echo, stopping, monkeypatch):
     echo.on("*", rule)
     handed = pushing.do(push_id)
     assert counts(handed) == (0, 1, 0, 9)
-    assert [(one.row, one.code) for one in read.rows(push_id, state="failed")] == [(1, "interrupted")]
+    assert [(row.row, row.code) for row in read.rows(push_id, state="failed")] == [(1, "interrupted")]
 
 
 # --- Crashes --------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def test_all_threads_wait_for_a_target_that_asked_for_it(pushing, echo, parallel
     echo.on("*", rule)
     done = pushing.do(pushing.push(people(40)))
     assert done.delivered == 40
-    within = [one for one in echo.calls() if asked[0] + 0.1 < one.at < asked[0] + 0.95]
+    within = [call for call in echo.calls() if asked[0] + 0.1 < call.at < asked[0] + 0.95]
     assert within == []
 
 
@@ -38,7 +38,7 @@ def test_requests_a_second_count_retries(pushing, echo):
     echo.on("*", *[Answer(503)] * 10, Answer(201))
     done = pushing.do(pushing.push(people(40)))
     assert done.delivered == 40
-    moments = sorted(one.at for one in echo.calls())
+    moments = sorted(call.at for call in echo.calls())
     assert len(moments) == 50
     # At the target the first may be seen late; without the rate they take a tenth of this.
     assert moments[-1] - moments[0] >= 49 / 50 * 0.7
@@ -52,8 +52,10 @@ def test_a_row_says_that_an_earlier_attempt_may_have_arrived(pushing, echo):
     push_id = pushing.push(people(3))
     done = pushing.do(push_id)
     assert counts(done) == (1, 1, 1, 0)
-    messages = [one.message for one in read.rows(push_id)]
-    assert all("An earlier attempt got no response and may have been delivered" in one for one in messages)
+    messages = [row.message for row in read.rows(push_id)]
+    assert all(
+        "An earlier attempt got no response and may have been delivered" in message for message in messages
+    )
 
 
 def test_a_cut_answer_delivers_and_says_that_its_keys_are_lost(pushing, echo):
@@ -62,7 +64,7 @@ def test_a_cut_answer_delivers_and_says_that_its_keys_are_lost(pushing, echo):
     push_id = pushing.push(people(3, spec={"capture": ["id"]}))
     done = pushing.do(push_id)
     assert counts(done) == (3, 0, 0, 0)
-    assert [one.message for one in read.rows(push_id)] == [
+    assert [row.message for row in read.rows(push_id)] == [
         "",
         "The response was truncated. id could not be read.",
         "",
@@ -91,11 +93,11 @@ def test_children_carry_the_keys_that_their_parents_were_given(pushing, echo):
     )
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (238, 2, 0, 0))
-    sent = {one.json["name"]: one.json["boss"] for one in echo.calls("/api/staff")}
+    sent = {call.json["name"]: call.json["boss"] for call in echo.calls("/api/staff")}
     assert {f"name {n}": str(key) for n, key in keys.items() if n != 100} == {
         n: str(key) for n, key in sent.items()
     }
-    assert [(one.table, one.row, one.code) for one in read.rows(push_id, state="failed")][1:] == [
+    assert [(row.table, row.row, row.code) for row in read.rows(push_id, state="failed")][1:] == [
         (1, 100, "foreign_key")
     ]
 
@@ -127,7 +129,7 @@ def test_a_rejected_batch_is_reported_once_and_redacts_the_values_of_all_its_row
     echo.on("*", Answer(422, "row 7: hidden-name-7 is taken, hidden-name-44 too"))
     push_id = pushing.push(people(50, name=lambda i: f"hidden-name-{i}"))
     assert counts(pushing.do(push_id)) == (0, 50, 0, 0)
-    messages = [one.message for one in read.rows(push_id, limit=100)]
+    messages = [row.message for row in read.rows(push_id, limit=100)]
     assert messages[0] == "422 Unprocessable Entity: row 7: ******** is taken, ******** too"
     assert set(messages[1:]) == {"Sent together with row 1. See its message."}
 

@@ -122,7 +122,7 @@ def test_a_batch_that_cannot_arrive_stays_whole(away, echo):
     del away.settings["base_url"]
     eventually(lambda: away.read(push_id).retry_at <= clock.now(), 60)
     assert counts(until_ended(away, push_id)) == (ROWS, 0, 0, 0)
-    assert [len(one.json["rows"]) for one in echo.calls()] == [40, 40, 40]
+    assert [len(call.json["rows"]) for call in echo.calls()] == [40, 40, 40]
 
 
 @pytest.mark.parametrize("status", [400, 404, 500, 501, 503, 429])
@@ -250,7 +250,7 @@ def test_a_row_whose_token_is_rejected_while_the_token_endpoint_is_away_is_sent_
     done = until_ended(revoked, push_id)
     assert (done.status, counts(done)) == ("completed", (ROWS, 0, 0, 0))
     assert seen_rows(echo) == dict.fromkeys(range(1, ROWS + 1), 1)
-    assert [(one.row, one.attempts) for one in read.rows(push_id)[:2]] == [(1, 1), (2, 1)]
+    assert [(row.row, row.attempts) for row in read.rows(push_id)[:2]] == [(1, 1), (2, 1)]
 
 
 def test_a_retry_waits_for_the_token_endpoint_too(revoked, oauth, echo):
@@ -265,7 +265,7 @@ def test_a_retry_waits_for_the_token_endpoint_too(revoked, oauth, echo):
     eventually(lambda: revoked.read(again).retry_at <= clock.now(), 60)
     assert counts(until_ended(revoked, again)) == (2, 0, 0, 0)
     assert counts(revoked.read(push_id)) == (2, 0, 0, 0)
-    assert [one.attempts for one in read.rows(push_id)] == [2, 2]
+    assert [row.attempts for row in read.rows(push_id)] == [2, 2]
 
 
 @pytest.mark.parametrize("status", [201, 400])
@@ -285,7 +285,7 @@ def test_a_row_without_a_token_fails_when_the_endpoint_stays_away(revoked, oauth
     done = until_ended(revoked, push_id)
     assert (done.status, done.error["code"]) == ("failed", "token_request_failed")
     assert counts(done) == (1, 1, 0, 0)
-    assert [one.code for one in read.rows(push_id, state="failed")] == ["no_token"]
+    assert [row.code for row in read.rows(push_id, state="failed")] == ["no_token"]
     oauth.on("/token", oauth.token)
     again = revoked.do(revoked.retry(push_id, ["failed"]))
     assert (again.status, counts(again)) == ("completed", (1, 0, 0, 0))

@@ -25,7 +25,7 @@ def alone(pushing):
 
 
 def waits(echo) -> list[float]:
-    moments = [one.at for one in echo.calls()]
+    moments = [call.at for call in echo.calls()]
     return [after - before for before, after in pairwise(moments)]
 
 

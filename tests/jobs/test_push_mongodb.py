@@ -62,7 +62,7 @@ def dies(pushing):
                     if done[0] != chunk:
                         return real(*batch)
                     if arrived:
-                        real(*(one.slice(0, arrived) for one in batch))
+                        real(*(item.slice(0, arrived) for item in batch))
                     raise how("died")
 
                 setattr(made, step, dying)
@@ -100,9 +100,11 @@ def test_rows_of_a_chunk_cut_off_are_delivered_once_and_none_is_called_failed(
     lose(push_id)
     done = pushing.do(push_id)
     assert (done.status, counts(done), done.attempt) == ("completed", (300, 0, 0), 2)
-    names = [one["name"] for one in kind.documents("people")]
+    names = [document["name"] for document in kind.documents("people")]
     assert sorted(names) == sorted(f"name {number}" for number in range(1, 301))
-    assert {type(one["_id"]) for one in kind.documents("people")} == {ObjectId if tables is ours else Int64}
+    assert {type(document["_id"]) for document in kind.documents("people")} == {
+        ObjectId if tables is ours else Int64
+    }
 
 
 def test_a_connection_lost_in_mid_chunk_fails_no_row(pushing, kind, dies, monkeypatch):

@@ -150,7 +150,7 @@ def test_the_oldest_run_logs_make_room_for_a_new_one(any_app, clock, monkeypatch
     assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 0
     monkeypatch.setattr(limits, "RUN_LOGS_BYTES", {"free": 2 * size})
     assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 2
-    assert [there(RunChunk, run_id=one) for one in (*runs, foreign)] == [1, 1, 3, 3]
+    assert [there(RunChunk, run_id=item) for item in (*runs, foreign)] == [1, 1, 3, 3]
     text = "\n".join(run_completion.pieces(runs[0])[0].lines)
     assert text.startswith("rowsmith: this log was removed: the logs of all runs may take")
     assert [one(Run, run).log_removed_at is not None for run in runs] == [True, True, False]

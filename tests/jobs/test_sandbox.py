@@ -67,7 +67,7 @@ def test_it_runs_in_its_own_home_with_its_code_uploads_and_outputs(lab):
     )
     assert (ended.code, ended.output) == (0, "helped\n")
     assert (lab.top / "outputs" / "deep" / "out.txt").read_text() == "given"
-    assert sorted(one.name for one in (lab.top / "code").iterdir()) == ["helper.py", "main.py"]
+    assert sorted(path.name for path in (lab.top / "code").iterdir()) == ["helper.py", "main.py"]
 
 
 def test_its_folders_can_be_inaccessible_to_other_users(lab):

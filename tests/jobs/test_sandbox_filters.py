@@ -22,7 +22,7 @@ X86 = 0xC000003E
 def verdict(program: bytes, number: int, *arguments: int, architecture: int = X86) -> int:
     """Return the result of a filter for a system call, with the assembler's operations interpreted as in the kernel."""
     given = [*arguments, *[0] * (6 - len(arguments))]
-    data = struct.pack("=iIQ6Q", number, architecture, 0, *(one % (1 << 64) for one in given))
+    data = struct.pack("=iIQ6Q", number, architecture, 0, *(item % (1 << 64) for item in given))
     code = list(struct.iter_unpack("=HBBI", program))
     at = held = 0
     while True:
@@ -173,7 +173,7 @@ def test_a_part_elsewhere_is_closed_at_its_own_address_unless_that_is_public(mon
     names = {"db.internal": ["10.0.0.5", "10.0.0.6"], "s3.example": ["198.51.100.7", "8.8.8.8"]}
 
     def resolve(host, *_, **__):
-        return [(2, 1, 6, "", (one, 0)) for one in names[host]]
+        return [(2, 1, 6, "", (item, 0)) for item in names[host]]
 
     monkeypatch.setattr(network_access.socket, "getaddrinfo", resolve)
     hidden = [("db.internal", 5432), ("s3.example", 443), ("172.30.7.0/24", 8000)]
@@ -188,7 +188,9 @@ def test_a_part_elsewhere_is_closed_at_its_own_address_unless_that_is_public(mon
 
 
 def test_a_port_of_ours_is_closed_at_the_public_address_of_this_machine(monkeypatch):
-    monkeypatch.setattr(network_access, "is_of_this_machine", lambda one: str(one) in ("0.0.0.0", "8.8.8.8"))
+    monkeypatch.setattr(
+        network_access, "is_of_this_machine", lambda item: str(item) in ("0.0.0.0", "8.8.8.8")
+    )
     assert not reaches("8.8.8.8", (), [("0.0.0.0", 6379)], port=6379)
     assert reaches("8.8.8.8", (), [("0.0.0.0", 6379)], port=443)
     assert reaches("8.8.4.4", (), [("0.0.0.0", 6379)], port=6379)
@@ -212,8 +214,8 @@ def test_kernel_addresses_are_parsed_and_invalid_ones_are_none():
     )
     assert str(network_access.target(six).address) == "10.0.0.1"
     assert [
-        network_access.target(one)
-        for one in (b"", b"\2", four[:8], six[:20], struct.pack("=H", 17) + bytes(30))
+        network_access.target(item)
+        for item in (b"", b"\2", four[:8], six[:20], struct.pack("=H", 17) + bytes(30))
     ] == [None] * 5
 
 
@@ -228,7 +230,7 @@ def test_outputs_are_private_regular_files(tmp_path):
     os.link(tmp_path / "secret", folder / "hard")
     os.mkfifo(folder / "pipe")
     found = outputs.files(folder)
-    assert [str(one.relative_to(folder)) for one in found] == ["a.txt", "deep/b.txt"]
+    assert [str(path.relative_to(folder)) for path in found] == ["a.txt", "deep/b.txt"]
     opened = outputs.open_file(folder, found[1])
     assert os.read(opened, 10) == b"b"
     os.close(opened)

@@ -214,7 +214,7 @@ def test_an_erp_in_an_opened_network_answers_and_the_parts_of_the_service_do_not
         "127.2",
         "2130706434",
     )
-    places = [erp.place, f"{erp.place}/away", *(f"{one}:{canary.port}" for one in spellings)]
+    places = [erp.place, f"{erp.place}/away", *(f"{spelling}:{canary.port}" for spelling in spellings)]
     given = {"network": "full", "env": {"PLACES": " ".join(places)}, "api_source": addresses.RUNS}
     hidden = (("localhost", canary.port),)
     for networks in (("127.0.0.0/8",), ("0.0.0.0/0", "::/0")):
@@ -222,7 +222,7 @@ def test_an_erp_in_an_opened_network_answers_and_the_parts_of_the_service_do_not
         first, *others = ended.output.splitlines()
         assert first == "orders"
         assert len(others) == len(places) - 1
-        assert [one for one in others if not one.startswith("closed")] == []
+        assert [other for other in others if not other.startswith("closed")] == []
         assert set(erp.peers) == {addresses.RUNS}, "on loopback, programs have a different source address"
     assert canary.visits == twin.visits == 0
     if lab.way.notify:
@@ -277,7 +277,7 @@ def test_a_name_reaches_those_of_its_addresses_that_are_open(lab, request, canar
     def resolve(host, port, *rest, **more):
         if host != "erp.example":
             return real(host, port, *rest, **more)
-        return [(2, 1, 6, "", (one, port)) for one in answers.pop(0)]
+        return [(2, 1, 6, "", (item, port)) for item in answers.pop(0)]
 
     monkeypatch.setattr(network_access.socket, "getaddrinfo", resolve)
     port = erp.server_port
@@ -312,9 +312,9 @@ def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the
 ):
     parts = {name: Listener() for name in ("redis", "database", "storage", "scanner", "mail", "web")}
     erp = erp_of(request)
-    for one in parts.values():
-        request.addfinalizer(one.close)
-    port = {name: one.port for name, one in parts.items()}
+    for part in parts.values():
+        request.addfinalizer(part.close)
+    port = {name: part.port for name, part in parts.items()}
     given = {
         "secret_key": "0123456789abcdefghijklmnopqrstuvwxyz",
         "vault_keys": (VAULT_KEY,),
@@ -333,8 +333,8 @@ def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the
         "public_url": "https://data.example",
         "run_api_url": "https://api.example",
     }
-    places = " ".join([erp.place, *(f"127.0.0.2:{one}" for one in port.values())])
-    places += " " + " ".join(f"127.0.0.1:{one}" for one in port.values())
+    places = " ".join([erp.place, *(f"127.0.0.2:{address}" for address in port.values())])
+    places += " " + " ".join(f"127.0.0.1:{address}" for address in port.values())
     run = Run(settings={"network": "full", "timeout_seconds": 60})
     place = SimpleNamespace(code=tmp_path, uploads=tmp_path, outputs=tmp_path)
     for networks, first in (((), "closed"), (("none",), "closed"), (("127.0.0.0/8",), "orders")):
@@ -346,8 +346,8 @@ def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the
         said = ended.output.splitlines()
         assert said[0].split()[0] == first
         assert len(said) == 13
-        assert {one.split()[0] for one in said[1:]} == {"closed"}
-    assert {name: one.visits for name, one in parts.items()} == dict.fromkeys(parts, 0)
+        assert {item.split()[0] for item in said[1:]} == {"closed"}
+    assert {name: part.visits for name, part in parts.items()} == dict.fromkeys(parts, 0)
 
 
 def test_the_default_networks_of_connections_are_not_opened_to_programs(tmp_path):

@@ -117,7 +117,7 @@ def test_a_scenario_reads_generates_writes_and_reaches_nothing_else(app, api, ca
     assert lines[:3] == ["client rowsmith", "read 1 2 3", "rows 7"]
     assert lines[3].startswith("closed")
     assert run.rows_generated == 7
-    assert [one["name"] for one in run.outputs] == [f"outputs/{run.id}/rows.json"]
+    assert [output["name"] for output in run.outputs] == [f"outputs/{run.id}/rows.json"]
     assert run.max_rss_bytes > 1_000_000
 
 

@@ -42,12 +42,12 @@ def test_a_dataset_of_a_schema_loads_whole_with_its_foreign_keys_checked(app, ed
     body = {"format": "sql", "content": content, "name": f"{schema}.sql", "quantity": ROWS}
     made = edith.post("/import", json=body).json
     into.load(script_of(edith, app, made, dialect))
-    names = {one["id"]: slug(one["name"]) for one in made["templates"]}
+    names = {template["id"]: slug(template["name"]) for template in made["templates"]}
     references, orphans = 0, {}
-    for one in made["templates"]:
-        table = into.name(names[one["id"]])
+    for template in made["templates"]:
+        table = into.name(names[template["id"]])
         assert into.ask(f"SELECT count(*) FROM {table}")[0][0] > 0
-        for field in one["fields"]:
+        for field in template["fields"]:
             if field["type"] != "reference":
                 continue
             references += 1
@@ -59,7 +59,7 @@ def test_a_dataset_of_a_schema_loads_whole_with_its_foreign_keys_checked(app, ed
                 f"WHERE c.{child} IS NOT NULL AND p.{key} IS NULL"
             )[0][0]
             if found:
-                orphans[f"{one['name']}.{field['name']}"] = found
+                orphans[f"{template['name']}.{field['name']}"] = found
     assert orphans == {}
     assert references > 10
     assert into.foreign_keys() >= references - 2, "MariaDB does not support keys on unlimited texts"

@@ -42,7 +42,7 @@ PACKAGES = os.pathsep.join(str(ROOT / "sdk" / name / "src") for name in ("python
 @contextmanager
 def _made_once(name: str, *inputs: Path) -> Iterator[tuple[Path, bool]]:
     """A folder outside of the tree for these inputs, and whether it is there. Several test processes may come."""
-    text = b"".join(one.read_bytes() for one in inputs) + f"{sys.version_info[:2]}".encode()
+    text = b"".join(path.read_bytes() for path in inputs) + f"{sys.version_info[:2]}".encode()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowsmith-tests"
     cache.mkdir(parents=True, exist_ok=True)
     folder = cache / f"{name}-{hashlib.sha256(text).hexdigest()[:16]}"
@@ -110,7 +110,7 @@ class Live:
 
     def template(self, name: str) -> str:
         """The id of one of the demo's templates."""
-        return next(one["id"] for one in self.api.templates.list(q=name) if one["name"] == name)
+        return next(item["id"] for item in self.api.templates.list(q=name) if item["name"] == name)
 
     def connection(self) -> str:
         """The id of the demo's database."""

@@ -61,7 +61,7 @@ def test_a_large_template_is_cut_with_a_note_and_read_on_from_there(agent: Agent
     assert (made["fields_total"], len(made["fields"]) < 400) == (400, True)
     assert "of 400" in made["notes"][0]
     on = agent.call("get_template", template_id=made["id"], first_field=395)
-    assert [one["name"] for one in on["fields"]] == [f"field_{n}" for n in range(395, 400)]
+    assert [field["name"] for field in on["fields"]] == [f"field_{n}" for n in range(395, 400)]
 
 
 def test_the_rest_is_had_by_a_command_that_holds_no_key(agent: Agent, live: Live, tmp_path):
@@ -98,21 +98,21 @@ def test_in_read_only_mode_no_tool_that_writes_is_listed_or_can_be_called(
 ):
     reader = connect(transport, options=("--read-only",))
     tools = reader.do("list_tools")["tools"]
-    assert not {one["name"] for one in tools} & WRITING
-    assert all(one["annotations"]["readOnlyHint"] for one in tools)
+    assert not {tool["name"] for tool in tools} & WRITING
+    assert all(tool["annotations"]["readOnlyHint"] for tool in tools)
     assert "Unknown tool" in reader.refused("create_template", name="x", fields=[])
-    assert [one["name"] for one in reader.do("list_prompts")["prompts"]] == ["explain_template"]
+    assert [prompt["name"] for prompt in reader.do("list_prompts")["prompts"]] == ["explain_template"]
 
 
 def test_every_tool_documents_its_effects_and_results(agent: Agent):
     tools = agent.do("list_tools")["tools"]
-    assert {one["name"] for one in tools} >= WRITING
-    for one in tools:
-        assert one["outputSchema"]["type"] == "object", one["name"]
-        assert one["description"], one["name"]
-        hints = one["annotations"]
-        assert not (hints["readOnlyHint"] and hints["destructiveHint"]), one["name"]
-    destructive = {one["name"] for one in tools if one["annotations"]["destructiveHint"]}
+    assert {tool["name"] for tool in tools} >= WRITING
+    for tool in tools:
+        assert tool["outputSchema"]["type"] == "object", tool["name"]
+        assert tool["description"], tool["name"]
+        hints = tool["annotations"]
+        assert not (hints["readOnlyHint"] and hints["destructiveHint"]), tool["name"]
+    destructive = {tool["name"] for tool in tools if tool["annotations"]["destructiveHint"]}
     assert destructive >= {"push", "start_run", "update_template", "write_file", "cancel_run"}
 
 
@@ -120,16 +120,23 @@ def test_the_guide_names_every_tool_resource_and_prompt_and_no_other(agent: Agen
     section = (ROOT / "docs" / "guide" / "mcp.md").read_text("utf-8").split("\n## Tools\n")[1]
     table, _, rest = section.partition("\nEach tool has an output schema")
     told = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.strip().splitlines()))
-    assert sorted(told) == sorted(one["name"] for one in agent.do("list_tools")["tools"])
+    assert sorted(told) == sorted(tool["name"] for tool in agent.do("list_tools")["tools"])
     line = next(
         line for line in rest.partition("\n## ")[0].split("\n\n") if line.startswith("The resources are")
     )
     resources, _, prompts = line.partition("The prompts are")
-    listed = [one["uri"] for one in agent.do("list_resources")["resources"] if "/tpl_" not in one["uri"]]
-    templates = [one["uriTemplate"] for one in agent.do("list_resource_templates")["resourceTemplates"]]
+    listed = [
+        resource["uri"]
+        for resource in agent.do("list_resources")["resources"]
+        if "/tpl_" not in resource["uri"]
+    ]
+    templates = [
+        resourcetemplate["uriTemplate"]
+        for resourcetemplate in agent.do("list_resource_templates")["resourceTemplates"]
+    ]
     assert sorted(re.findall(r"`([^`]+)`", resources)) == sorted([*listed, *templates])
     assert sorted(re.findall(r"`(\w+)`", prompts)) == sorted(
-        one["name"] for one in agent.do("list_prompts")["prompts"]
+        prompt["name"] for prompt in agent.do("list_prompts")["prompts"]
     )
 
 

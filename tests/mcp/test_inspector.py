@@ -50,7 +50,7 @@ def called(inspect: Inspect, name: str, *pairs: str) -> Any:
 def test_the_inspector_accepts_the_schemas_of_the_tools(inspect: Inspect):
     tools = inspect("tools/list", "--strict")["tools"]
     assert len(tools) > 30
-    assert all("outputSchema" in one and "annotations" in one for one in tools)
+    assert all("outputSchema" in tool and "annotations" in tool for tool in tools)
 
 
 def test_the_inspector_calls_tools_and_their_answers_fit_their_schemas(inspect: Inspect, live: Live):
@@ -69,7 +69,7 @@ def test_the_inspector_calls_tools_and_their_answers_fit_their_schemas(inspect: 
 
 
 def test_the_inspector_reads_resources_and_prompts(inspect: Inspect, live: Live):
-    uris = [one["uri"] for one in inspect("resources/list")["resources"]]
+    uris = [resource["uri"] for resource in inspect("resources/list")["resources"]]
     template = f"rowsmith://templates/{live.template('Customers')}"
     assert {"rowsmith://field-types", template} <= set(uris)
     read = json.loads(inspect("resources/read", "--uri", template)["contents"][0]["text"])
@@ -80,9 +80,12 @@ def test_the_inspector_reads_resources_and_prompts(inspect: Inspect, live: Live)
         inspect("resources/read", "--uri", "rowsmith://field-types/email")["contents"][0]["text"]
     )
     assert one["name"] == "email"
-    templates = {one["uriTemplate"] for one in inspect("resources/templates/list")["resourceTemplates"]}
+    templates = {
+        resourcetemplate["uriTemplate"]
+        for resourcetemplate in inspect("resources/templates/list")["resourceTemplates"]
+    }
     assert templates == {"rowsmith://field-types/{name}", "rowsmith://templates/{template_id}"}
-    names = {one["name"] for one in inspect("prompts/list")["prompts"]}
+    names = {prompt["name"] for prompt in inspect("prompts/list")["prompts"]}
     assert names == {"explain_template", "build_template", "load_table", "make_scenario"}
     words = ("--prompt-name", "build_template", "--prompt-args", "description=cats of a shelter")
     assert "cats of a shelter" in str(inspect("prompts/get", *words)["messages"])

@@ -34,7 +34,7 @@ def test_an_agent_does_every_job_with_every_tool(connect: Callable[..., Agent], 
     pushes(agent, live, template_id, f"people_{transport}")
     scenarios(agent)
     files(agent, transport)
-    listed = {one["name"] for one in agent.do("list_tools")["tools"]}
+    listed = {tool["name"] for tool in agent.do("list_tools")["tools"]}
     assert listed == agent.called
 
 
@@ -53,8 +53,8 @@ def templates(agent: Agent) -> str:
     drafted = agent.call("preview_rows", fields=FIELDS, seed="s")
     assert len(drafted["rows"]) == 3
     made = agent.call("create_template", name="People of an agent", fields=FIELDS, quantity=12)
-    assert [one["name"] for one in made["fields"]] == ["id", "first_name", "email"]
-    assert [one["id"] for one in agent.call("list_templates", q="of an agent")["items"]].count(
+    assert [field["name"] for field in made["fields"]] == ["id", "first_name", "email"]
+    assert [item["id"] for item in agent.call("list_templates", q="of an agent")["items"]].count(
         made["id"]
     ) == 1
     fields = [*made["fields"], {"name": "city", "type": "city"}]
@@ -71,13 +71,13 @@ def templates(agent: Agent) -> str:
         "import_schema", content="CREATE TABLE t (id INT PRIMARY KEY, p POINT NOT NULL)", save=True
     )
     assert saved["templates"][0]["version"] == 1
-    assert all(one["reason"] for one in saved["report"])
+    assert all(item["reason"] for item in saved["report"])
     return made["id"]
 
 
 def datasets(agent: Agent, template_id: str) -> None:
     made = agent.call("create_dataset", name="Agents", templates=[{"template_id": template_id, "count": 5}])
-    assert made["id"] in [one["id"] for one in agent.call("list_datasets")["items"]]
+    assert made["id"] in [item["id"] for item in agent.call("list_datasets")["items"]]
     assert agent.call("get_dataset", dataset_id=made["id"])["templates"][0]["template_id"] == template_id
     assert len(agent.call("preview_dataset", dataset_id=made["id"])["tables"][0]["rows"]) == 3
 
@@ -88,13 +88,14 @@ def targets(agent: Agent, live: Live) -> None:
     assert agent.call("list_endpoints")["items"] == []
     assert agent.call("verify_connection", connection_id=connection)["status"] == "verified"
     names = [
-        one["name"] for one in agent.call("get_connection_metadata", connection_id=connection)["entities"]
+        entity["name"]
+        for entity in agent.call("get_connection_metadata", connection_id=connection)["entities"]
     ]
     assert "customers" in names
     table = agent.call("get_connection_metadata", connection_id=connection, entity="customers")["entities"][0]
     assert table["fields"][0]["name"] == "id"
     made = agent.call("create_templates_from_tables", connection_id=connection, entities=["customers"])
-    assert {one["column"] for one in made["report"]} >= {"id", "email"}
+    assert {item["column"] for item in made["report"]} >= {"id", "email"}
     filled = agent.call("plan_fill", connection_id=connection, rows=3, tables=["customers"])
     assert (filled["rows"], filled["skipped"]) == (3, [])
     begun = agent.call("push", plan_id=filled["plan_id"], confirm=True)
@@ -113,13 +114,13 @@ def pushes(agent: Agent, live: Live, template_id: str, table: str) -> None:
     eventually(lambda: agent.call("get_push", **push)["status"] in ENDED, within=90)
     done = agent.call("get_push", **push)
     assert (done["status"], done["counts"]["delivered"], done["seed"]) == ("completed", 7, plan["seed"])
-    assert begun["id"] in [one["id"] for one in agent.call("list_pushes")["items"]]
+    assert begun["id"] in [item["id"] for item in agent.call("list_pushes")["items"]]
     twice = agent.call("plan_push", template_id=template_id, count=3, seed=plan["seed"], **how)
     failing = agent.call("push", plan_id=twice["plan_id"], confirm=True)["id"]
     eventually(lambda: agent.call("get_push", push_id=failing)["status"] in ENDED, within=90)
     failed = agent.call("list_push_rows", push_id=failing)["items"]
-    assert [one["row"] for one in failed] == [1, 2, 3], "their keys are taken"
-    assert all(one["message"] for one in failed)
+    assert [item["row"] for item in failed] == [1, 2, 3], "their keys are taken"
+    assert all(item["message"] for item in failed)
     assert "has ended" in agent.refused("cancel_push", **push) or "run_finished" in agent.refused(
         "cancel_push", **push
     )
@@ -133,7 +134,7 @@ def scenarios(agent: Agent) -> None:
     scenario = {"scenario_id": made["id"]}
     assert "hush-hush" not in str(made)
     assert made["env"] == ["LINES", "WORD"]
-    assert made["id"] in [one["id"] for one in agent.call("list_scenarios", q="Of an agent")["items"]]
+    assert made["id"] in [item["id"] for item in agent.call("list_scenarios", q="Of an agent")["items"]]
     assert agent.call("get_scenario", **scenario)["code"] == PROGRAM
     changed = agent.call("update_scenario", **scenario, code=PROGRAM + "# more\n")
     assert changed["version"] == 2
@@ -150,7 +151,7 @@ def scenarios(agent: Agent) -> None:
     assert printed[at : at + 61] == [*(f"line {n + 1}" for n in range(60)), "********"], (
         "the run's key is not shown"
     )
-    assert run["run_id"] in [one["id"] for one in agent.call("list_runs", **scenario)["items"]]
+    assert run["run_id"] in [item["id"] for item in agent.call("list_runs", **scenario)["items"]]
     output = agent.call("list_files", folder=f"outputs/{run['run_id']}")["items"][0]["name"]
     assert agent.call("read_file", name=output)["text"] == "made by a run"
     second = {**scenario, "run_id": agent.call("start_run", **scenario)["id"]}

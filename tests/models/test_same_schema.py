@@ -62,17 +62,20 @@ def of_tables(connection: sa.Connection) -> list[tuple[str, str, str, str]]:
             )
         ]
         found += [
-            ("foreign key", table, one[3], f"{one[2]} {one[4]} {one[5]} {one[6]} {one[7]}")
-            for one in connection.exec_driver_sql(f"PRAGMA foreign_key_list({table})")
+            ("foreign key", table, row[3], f"{row[2]} {row[4]} {row[5]} {row[6]} {row[7]}")
+            for row in connection.exec_driver_sql(f"PRAGMA foreign_key_list({table})")
         ]
         for kind, ones in (
             ("foreign key's name", inspector.get_foreign_keys(table)),
             ("key", [inspector.get_pk_constraint(table)]),
         ):
-            found += [(kind, table, str(one["name"]), str(one["constrained_columns"])) for one in ones]
+            found += [(kind, table, str(item["name"]), str(item["constrained_columns"])) for item in ones]
         unique, checks = inspector.get_unique_constraints(table), inspector.get_check_constraints(table)
-        found += [("unique", table, str(one["name"]), str(one["column_names"])) for one in unique]
-        found += [("check", table, str(one["name"]), one["sqltext"]) for one in checks]
+        found += [
+            ("unique", table, str(constraint["name"]), str(constraint["column_names"]))
+            for constraint in unique
+        ]
+        found += [("check", table, str(check["name"]), check["sqltext"]) for check in checks]
     return found
 
 
@@ -87,7 +90,7 @@ def test_migrations_and_models_make_the_same_to_the_last_trigger(kind, request, 
                 made[how] = taken(url, how, shared_redis, tmp_path)
     assert made["migrations"] - made["models"] == set()
     assert made["models"] - made["migrations"] == set()
-    kinds = {one[0] for one in made["models"]}
+    kinds = {model[0] for model in made["models"]}
     assert {"trigger", "index", "column"} <= kinds
     assert len(made["models"]) > 300
 

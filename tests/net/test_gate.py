@@ -22,8 +22,8 @@ def canary() -> Iterator[Canary]:
 def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     """Every name has these addresses."""
     found = [
-        (socket.AF_INET6 if ":" in one else socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 0))
-        for one in addresses
+        (socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0))
+        for address in addresses
     ]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_how: found)
 

@@ -98,14 +98,14 @@ def test_connections_are_used_again_and_a_broken_answer_ends_its_own(session, ta
             send(session, "GET", target.url(path))
         except NetError:
             assert path == "/cut"
-    assert [one.connection for one in target.seen] == [1, 1, 1, 2, 2]
+    assert [item.connection for item in target.seen] == [1, 1, 1, 2, 2]
 
 
 def test_a_connection_that_was_idle_is_not_used_again(session, target, monkeypatch):
     send(session, "GET", target.url())
     monkeypatch.setattr(limits, "HTTP_IDLE_SECONDS", 0.0)
     send(session, "GET", target.url())
-    assert [one.connection for one in target.seen] == [1, 2]
+    assert [item.connection for item in target.seen] == [1, 2]
 
 
 def stopped_in(session: Session, method: str, url: str, ready) -> NetError:
@@ -193,9 +193,9 @@ def test_threads_share_a_session(session, target):
             failures.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert failures == []
     assert (len(target.seen), target.opened <= 8) == (240, True)

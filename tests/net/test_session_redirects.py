@@ -53,7 +53,7 @@ def test_credentials_do_not_come_back_by_way_of_another_origin(session, target, 
     other.on("/", redirect(target.url("/back")))
     target.on("/back", redirect("/again"))
     send(session, "GET", target.url(), auth=HTTPBasicAuth("me", SECRET))
-    assert [one.path for one in target.seen if "authorization" in one.headers] == ["/"]
+    assert [item.path for item in target.seen if "authorization" in item.headers] == ["/"]
     assert len(target.seen) == 3
 
 

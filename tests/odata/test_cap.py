@@ -63,7 +63,7 @@ def orders(count: int) -> list[dict[str, Any]]:
 
 
 def states(ended: list[RowOutcome]) -> Counter[tuple[str, str]]:
-    return Counter((one.state, one.reason) for one in ended)
+    return Counter((outcome.state, outcome.reason) for outcome in ended)
 
 
 @versions
@@ -76,7 +76,9 @@ def test_a_thousand_rows_with_their_children_arrive_once_while_tokens_wear_out(s
     assert states(ended) == {("delivered", ""): ROWS}
     assert (held["Orders"], held["numbers"], held["Items"]) == (ROWS, ROWS, 2 * ROWS)
     assert held["refused"] > 0  # tokens did wear out
-    assert {one["ID"] for one in server.rows("Orders?$select=ID")} == {one.keys["ID"] for one in ended}
+    assert {row["ID"] for row in server.rows("Orders?$select=ID")} == {
+        outcome.keys["ID"] for outcome in ended
+    }
 
 
 @versions
@@ -107,7 +109,7 @@ def test_every_value_arrives_as_it_was_sent(server, version):
 @versions
 def test_a_key_of_the_server_is_brought_back(server, version):
     ended = push(server.connector(version), [{"title": "a"}, {"title": "b"}], "Tickets", capture=("number",))
-    assert {one.keys["number"] for one in ended} == {one["number"] for one in server.rows("Tickets")}
+    assert {outcome.keys["number"] for outcome in ended} == {row["number"] for row in server.rows("Tickets")}
 
 
 @versions
@@ -118,7 +120,7 @@ def test_rows_are_changed_and_deleted_by_a_key_that_needs_quoting(server, versio
     changed = [{**key, "amount": Decimal("2.5")} for key in keys]
     how = {"mode": "update", "key_columns": ("product", "plant")}
     assert states(push(made, changed, "Stocks", **how)) == {("delivered", ""): 2}
-    assert {one["amount"] for one in server.rows("Stocks")} == {"2.500"}
+    assert {row["amount"] for row in server.rows("Stocks")} == {"2.500"}
     gone = push(made, keys, "Stocks", delete=True, key_columns=("product", "plant"))
     assert states(gone) == {("delivered", ""): 2}
     again = push(made, keys, "Stocks", delete=True, key_columns=("product", "plant"))
@@ -146,7 +148,7 @@ def test_a_rejected_row_has_a_reason_and_the_others_arrive(server, version, batc
         {"number": "3", "status": "open"},
     ]
     ended = push(made, values)
-    assert [one.state for one in ended] == ["delivered", "failed", "delivered"]
+    assert [outcome.state for outcome in ended] == ["delivered", "failed", "delivered"]
     assert (ended[1].reason, ended[1].status_code) == ("out_of_range", 400)
     assert "open, shipped, cancelled" in ended[1].message
     assert server.holds()["Orders"] == 2
@@ -183,16 +185,16 @@ def test_closed_metadata_is_diagnosed_and_an_uploaded_document_used_instead(serv
         document = channel._document()
     server.become(metadata=401)
     made = server.connector(version)
-    assert [(one.name, one.code) for one in made.stages()][-1] == ("permission", "metadata_refused")
+    assert [(stage.name, stage.code) for stage in made.stages()][-1] == ("permission", "metadata_refused")
     made.document = document
-    assert all(one.ok for one in made.stages())
+    assert all(stage.ok for stage in made.stages())
     assert states(push(made, orders(3))) == {("delivered", ""): 3}
 
 
 @versions
 def test_the_metadata_describe_the_model(server, version):
     with server.connector(version).open() as channel:
-        found = {one.name: one for one in channel.metadata().entities}
+        found = {entity.name: entity for entity in channel.metadata().entities}
     assert set(found) == {"Customers", "Orders", "Items", "Stocks", "Tickets"}
     told = found["Orders"]
     assert told.keys == ("ID",)

@@ -59,8 +59,8 @@ def keeper(environment: dict[str, str], tmp_path: Path, server: Any) -> Iterator
         return made
 
     yield begin
-    for one in started:
-        one.close()
+    for item in started:
+        item.close()
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def numbers(server: Any) -> list[int]:
         )
         answer = requests.get(address, timeout=30)
         answer.raise_for_status()
-        some = [int(one["number"].removeprefix("name ")) for one in answer.json()["value"]]
+        some = [int(item["number"].removeprefix("name ")) for item in answer.json()["value"]]
         found += some
         if len(some) < PAGE:
             return found
@@ -92,7 +92,7 @@ def agrees(push: Any, server: Any, status: str = "completed") -> None:
     exist."""
     held = numbers(server)
     by_state = {
-        state: {one.row for one in read.rows(push.id, state=state, limit=COUNT)}
+        state: {row.row for row in read.rows(push.id, state=state, limit=COUNT)}
         for state in ("unknown", "failed")
     }
     doubt = by_state["unknown"]

@@ -20,17 +20,17 @@ def erp(app, cast, server, request):
 
 
 def test_entity_sets_become_templates_whose_rows_are_all_taken(edith, server, erp, work):
-    names = [one["name"] for one in edith.get(f"/connections/{erp}/metadata").json["entities"]]
+    names = [entity["name"] for entity in edith.get(f"/connections/{erp}/metadata").json["entities"]]
     answer = edith.post(f"/connections/{erp}/templates", json={"entities": names, "quantity": 20})
     assert answer.status_code == 201, answer.json
-    made = {one["name"]: one for one in answer.json["templates"]}
-    fields = {name: {one["name"]: one for one in template["fields"]} for name, template in made.items()}
+    made = {item["name"]: item for item in answer.json["templates"]}
+    fields = {name: {field["name"]: field for field in template["fields"]} for name, template in made.items()}
     assert fields["Customers"]["ID"]["unique"]
     assert "touchedAt" not in fields["Orders"]
     assert fields["Orders"]["customer_ID"]["type"] == "reference"
     assert fields["Orders"]["customer_ID"]["options"]["template_id"] == made["Customers"]["id"]
     assert fields["Orders"]["status"]["options"]["values"] == ["open", "shipped", "cancelled"]
-    members = [{"template_id": one["id"], "name": name, "count": 20} for name, one in made.items()]
+    members = [{"template_id": item["id"], "name": name, "count": 20} for name, item in made.items()]
     dataset = edith.post("/datasets", json={"name": "ERP", "templates": members, "seed": "s"}).json
     push = edith.post(f"/datasets/{dataset['id']}/push", json={"connection_id": erp})
     assert push.status_code == 201, push.json
@@ -38,10 +38,10 @@ def test_entity_sets_become_templates_whose_rows_are_all_taken(edith, server, er
     push = edith.get(f"/pushes/{push.json['id']}").json
     failed = edith.get(f"/pushes/{push['id']}/rows?state=failed").json["items"]
     assert (push["counts"]["delivered"], failed) == (20 * len(names), [])
-    customers = {one["ID"] for one in server.rows("Customers")}
-    assert {one["customer_ID"] for one in server.rows("Orders")} <= customers | {None}
-    orders = {one["ID"] for one in server.rows("Orders")}
-    assert {one["parent_ID"] for one in server.rows("Items")} <= orders | {None}
+    customers = {row["ID"] for row in server.rows("Customers")}
+    assert {row["customer_ID"] for row in server.rows("Orders")} <= customers | {None}
+    orders = {row["ID"] for row in server.rows("Orders")}
+    assert {row["parent_ID"] for row in server.rows("Items")} <= orders | {None}
 
 
 def test_nested_fields_are_inserted_with_their_parent(edith, server, erp, work):
@@ -67,9 +67,9 @@ def test_nested_fields_are_inserted_with_their_parent(edith, server, erp, work):
     work(push["id"])
     assert edith.get(f"/pushes/{push['id']}").json["counts"]["delivered"] == 30
     rows = edith.post(f"/templates/{template['id']}/generate", json={"count": 30, "seed": "s"}).json
-    there = {one["number"]: one for one in server.rows("Orders?$expand=Items")}
+    there = {entry["number"]: entry for entry in server.rows("Orders?$expand=Items")}
     for row in rows:
         held = there[row["number"]]
         assert float(held["total"]) == row["total"]
-        told = sorted((one["position"], one["product"]) for one in held["Items"])
-        assert told == sorted((one["position"], one["product"]) for one in row["Items"])
+        told = sorted((entry["position"], entry["product"]) for entry in held["Items"])
+        assert told == sorted((entry["position"], entry["product"]) for entry in row["Items"])

@@ -43,7 +43,7 @@ def hits(loot: Iterator[tuple[str, bytes]], secrets: dict[str, str]) -> list[str
         f"{name} in {where}"
         for where, held in loot
         for name, spellings in wanted.items()
-        if any(one in held for one in spellings)
+        if any(spelling in held for spelling in spellings)
     ]
 
 

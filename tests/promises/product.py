@@ -139,8 +139,8 @@ class Product:
 
     def close(self) -> None:
         """Stop the product, even if it does not respond."""
-        for one in self._open:
-            one.session.close()
+        for item in self._open:
+            item.session.close()
         if self.process is not None and self.process.poll() is None:
             below = descendants(self.process.pid)
             self.process.send_signal(signal.SIGTERM)
@@ -173,11 +173,13 @@ class Product:
 
     def logs(self) -> str:
         """All that its parts logged."""
-        return "".join(one.read_text(errors="replace") for one in sorted((self.data / "logs").glob("*.log*")))
+        return "".join(
+            path.read_text(errors="replace") for path in sorted((self.data / "logs").glob("*.log*"))
+        )
 
     def part(self, name: str) -> set[int]:
         """The processes of a part that `up` itself started."""
-        return {pid for one in PARTS[name] for pid in part_of(self.process.pid, one)}
+        return {pid for item in PARTS[name] for pid in part_of(self.process.pid, item)}
 
     def command(self, *words: str) -> str:
         """What a command of `./rowsmith` prints about this product."""
@@ -256,7 +258,7 @@ class Api:
 
     def named(self, path: str, name: str) -> dict[str, Any]:
         """The one object of a list that has this name."""
-        (found,) = [one for one in self.read(f"{path}?limit=100")["items"] if one["name"] == name]
+        (found,) = [item for item in self.read(f"{path}?limit=100")["items"] if item["name"] == name]
         return found
 
     def ended(self, path: str, within: float = 120) -> dict[str, Any]:

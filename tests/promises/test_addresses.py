@@ -150,7 +150,9 @@ def webhook(api: Api, url: str, _allowed: str) -> None:
         api.call("DELETE", f"/webhooks/{answer.json()['id']}")
 
 
-WHERE = {one.__name__: one for one in (verify, push, api_response, token_url, metadata, ai_endpoint, webhook)}
+WHERE = {
+    item.__name__: item for item in (verify, push, api_response, token_url, metadata, ai_endpoint, webhook)
+}
 
 
 def urls(way: str, port: int) -> list[str]:

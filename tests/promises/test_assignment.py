@@ -129,7 +129,7 @@ SETTINGS: Final = {
 def masked(value: Any) -> int:
     """Count the occurrences of the mask in a value."""
     if isinstance(value, dict):
-        return sum(masked(one) for one in value.values())
+        return sum(masked(item) for item in value.values())
     return int(value == MASK)
 
 

@@ -64,19 +64,19 @@ class Work:
 
     def all_done(self) -> None:
         """Each has ended well, and what it left is whole."""
-        for one in self.exports:
-            ended = self.api.ended(f"/exports/{one}", WITHIN)
+        for item in self.exports:
+            ended = self.api.ended(f"/exports/{item}", WITHIN)
             assert ended["status"] == "completed", ended["error"]
-            content = self.api.get(f"/exports/{one}/download").content
+            content = self.api.get(f"/exports/{item}/download").content
             assert hashlib.sha256(content).hexdigest() == ended["sha256"]
             assert len(content.splitlines()) == ended["count"] + 1
-        for one in self.pushes:
-            ended = self.api.ended(f"/pushes/{one}", WITHIN)
+        for push in self.pushes:
+            ended = self.api.ended(f"/pushes/{push}", WITHIN)
             counts = ended["counts"]
             assert (ended["status"], counts["delivered"] + counts["unknown"]) == ("completed", 1_000), ended
             assert counts["unknown"] == 0, counts
-        for one in self.runs:
-            self.run_done(one)
+        for run in self.runs:
+            self.run_done(run)
 
     def run_done(self, run_id: str) -> None:
         where = f"/scenarios/{self.scenario}/runs/{run_id}"
@@ -162,19 +162,19 @@ def test_promise_05_emptying_or_restarting_redis_loses_no_queued_work_and_no_log
     api = product.api()
     for number in range(6):
         work.ask(api, number, run=number < 3)
-    followers = [Follower(product, f"/scenarios/{work.scenario}/runs/{one}/logs") for one in work.runs]
-    for one in followers:
-        one.start()
+    followers = [Follower(product, f"/scenarios/{work.scenario}/runs/{run}/logs") for run in work.runs]
+    for follower in followers:
+        follower.start()
     for _ in range(3):
         threading.Event().wait(0.7)  # at any moment of the work
         strike(product)
     work.all_done()
-    for one in followers:
-        one.join(WITHIN)
-        assert one.ended, "a follower gets an end"
-        numbers = [number for number, _ in one.lines]
+    for follower in followers:
+        follower.join(WITHIN)
+        assert follower.ended, "a follower gets an end"
+        numbers = [number for number, _ in follower.lines]
         assert numbers == sorted(set(numbers)), "no line twice, all in order"
-        assert [text for _, text in one.lines if text.startswith("line ")] == [
+        assert [text for _, text in follower.lines if text.startswith("line ")] == [
             f"line {n}" for n in range(LINES)
         ]
     with product.redis() as client:
@@ -230,8 +230,8 @@ def test_promise_06_ten_rolling_restarts_under_load_lose_nothing_and_every_part_
 ):
     work = Work(product)
     streams = [Streams(product, work.template) for _ in range(3)]
-    for one in streams:
-        one.start()
+    for stream in streams:
+        stream.start()
     slowest: dict[str, float] = {}
     api, since = product.api(), dict.fromkeys(("worker", "web", "sweeper"), time.monotonic())
     for round_ in range(10):
@@ -241,13 +241,13 @@ def test_promise_06_ten_rolling_restarts_under_load_lose_nothing_and_every_part_
             eventually(lambda began=began: time.monotonic() > began + limits.QUICK_DEATH_SECONDS, within=60)
             slowest[part] = max(slowest.get(part, 0), terminated(product, part))
             since[part] = time.monotonic()
-    for one in streams:
-        one.enough.set()
-    for one in streams:
-        one.join(120)
+    for stream in streams:
+        stream.enough.set()
+    for stream in streams:
+        stream.join(120)
     assert max(slowest.values()) <= limits.STOP_SECONDS, slowest
-    assert [fault for one in streams for fault in one.broken] == [], "what was begun is finished"
-    assert sum(one.whole for one in streams) > 10
+    assert [fault for stream in streams for fault in stream.broken] == [], "what was begun is finished"
+    assert sum(stream.whole for stream in streams) > 10
     work.all_done()
 
 

@@ -63,9 +63,9 @@ def callers(product: Product, seconds: float, processes: int = 2, threads: int =
         subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) for _ in range(processes)
     ]
     out: dict[str, list] = {"accepted": [], "refused": []}
-    for one in started:
-        told = json.loads(one.communicate(timeout=seconds + 120)[0])
-        assert one.returncode == 0
+    for popen in started:
+        told = json.loads(popen.communicate(timeout=seconds + 120)[0])
+        assert popen.returncode == 0
         for name, held in out.items():
             held += told[name]
     return out
@@ -78,10 +78,10 @@ def test_promise_09_sixteen_threads_in_two_processes_get_exactly_60_in_any_windo
     accepted = sorted(told["accepted"])
     assert {status for _, _, status in told["refused"]} == {429}
     for begins, _, _ in accepted:
-        inside = [one for one in accepted if one[0] >= begins and one[1] <= begins + WINDOW]
+        inside = [item for item in accepted if item[0] >= begins and item[1] <= begins + WINDOW]
         assert len(inside) <= 60, f"{len(inside)} in the minute from {begins}"
     first = accepted[0][0]
-    assert sum(one[1] <= first + WINDOW for one in accepted) == 60, "all 60 are given"
+    assert sum(item[1] <= first + WINDOW for item in accepted) == 60, "all 60 are given"
     assert 120 <= len(accepted) <= 180
 
 
@@ -101,10 +101,10 @@ def test_promise_09_rows_per_hour_are_never_exceeded_by_concurrent_requests(prod
                 assert found.status_code != 200 or len(found.text.splitlines()) == 31
 
         threads = [threading.Thread(target=ask) for _ in range(16)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         assert sorted(answers) == [200] * 33 + [429] * 31
         refused = api.post(f"/templates/{template}/generate", {"count": 11})
         assert refused.json()["error"]["code"] == "quota_exceeded"
@@ -132,7 +132,7 @@ def test_promise_09_a_cut_stream_gives_its_rows_back(product):
         assert api.read("/usage")["rows"]["used"] == used + count
     left = eventually(lambda: (now := api.read("/usage")["rows"]["used"]) < used + count and now, within=60)
     (entry,) = [
-        one for one in api.read("/audit?limit=100")["items"] if one["action"] == "template.generate_cut"
+        item for item in api.read("/audit?limit=100")["items"] if item["action"] == "template.generate_cut"
     ]
     assert left - used == entry["details"]["made"] < count
 
@@ -164,10 +164,10 @@ def test_promise_10_the_same_idempotency_key_from_20_threads_has_one_effect_and_
             answers.append((found.status_code, found.text, found.headers.get("Idempotent-Replayed")))
 
         threads = [threading.Thread(target=ask) for _ in range(20)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         assert {status for status, _, _ in answers} == {201}, answers
         assert len({text for _, text, _ in answers}) == 1
         assert sorted(str(again) for _, _, again in answers) == ["None"] + ["true"] * 19

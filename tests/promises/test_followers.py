@@ -70,10 +70,10 @@ def test_promise_22_a_follower_that_reconnects_gets_every_line_once_in_order_and
         threading.Thread(target=lambda n=n: out.append(follow(product, f"{where}/logs", random.Random(n))))
         for n in range(6)
     ]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(out) == 6
     for found, came, ended in out:
         assert ended
@@ -123,8 +123,8 @@ def test_promise_22_two_hundred_followers_are_all_served_and_leave_the_service_t
             out.append((found.count("log"), found[-1]))
 
     threads = [threading.Thread(target=one_follower, daemon=True) for _ in range(FOLLOWERS)]
-    for one in threads:
-        one.start()
+    for thread in threads:
+        thread.start()
     for _ in threads:
         assert seated.acquire(timeout=120), "each of the 200 follows"
     # Other requests are still answered.
@@ -132,8 +132,8 @@ def test_promise_22_two_hundred_followers_are_all_served_and_leave_the_service_t
         assert requests.get(f"{product.url}/health/live", timeout=30).status_code == 200
         assert api.get("/me").status_code == 200
     assert api.call("DELETE", where).status_code == 200
-    for one in threads:
-        one.join(120)
+    for thread in threads:
+        thread.join(120)
     assert len(out) == FOLLOWERS
     assert {end for _, end in out} == {"end"}
     assert len({lines for lines, _ in out}) == 1, "all got the same lines"

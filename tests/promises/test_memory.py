@@ -94,8 +94,8 @@ def test_promise_11_eight_parallel_streams_grow_it_by_less_than_64_mb_each(produ
         threading.Thread(target=stream, args=(product, template, format, 100_000))
         for format in [*FORMATS, "csv", "xlsx"]
     ]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert resident(pid, "VmHWM") - before < len(threads) * MOST

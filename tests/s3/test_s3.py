@@ -37,7 +37,7 @@ def test_stored_content_is_read_listed_and_deleted(store, size):
     pieces = [content[at : at + 700_000] for at in range(0, size, 700_000)]
     assert store.put("a/b", iter(pieces)) == size
     assert b"".join(store.get("a/b")) == content
-    assert [(one.key, one.size) for one in store.listing("a")] == [("a/b", size)]
+    assert [(item.key, item.size) for item in store.listing("a")] == [("a/b", size)]
     store.delete("a/b")
     store.delete("a/b")
     with pytest.raises(MissingError):
@@ -94,7 +94,7 @@ def test_a_run_gets_its_files_and_leaves_its_outputs(app, cast, edith, tmp_path)
         (tmp_path / "outputs" / "result").write_bytes(b"z" * (limits.STORAGE_PART_BYTES + 5))
         done = run_completion.store_outputs(run, tmp_path / "outputs")
         db.session.remove()
-    assert (done.refused, [one["size"] for one in done.files]) == ([], [limits.STORAGE_PART_BYTES + 5])
+    assert (done.refused, [file["size"] for file in done.files]) == ([], [limits.STORAGE_PART_BYTES + 5])
     assert len(edith.get(f"{URL}/{done.files[0]['file_id']}").data) == limits.STORAGE_PART_BYTES + 5
 
 
@@ -112,7 +112,7 @@ def test_an_export_in_parts_comes_as_one_file_and_part_by_part(app, edith, store
     whole = edith.post(f"{path}/generate", json=ask).data
     assert edith.get(f"/exports/{export['id']}/download").data == whole
     manifest = edith.get(f"/exports/{export['id']}/manifest").json
-    files = [edith.get(f"/exports/{export['id']}/parts/{one['number']}").data for one in manifest["parts"]]
+    files = [edith.get(f"/exports/{export['id']}/parts/{part['number']}").data for part in manifest["parts"]]
     assert b"".join(files) == whole
     edge = len(files[0])
     over = edith.get(f"/exports/{export['id']}/download", headers={"Range": f"bytes={edge - 9}-{edge + 9}"})
@@ -136,4 +136,4 @@ def test_a_server_that_is_gone_is_unavailable_and_changes_nothing(app, cast, edi
         assert files.find(acme, "a").size == 3
         db.session.remove()
     listed = edith.get(URL).json["items"]
-    assert [(one["name"], one["size"]) for one in listed] == [("a", 3)]
+    assert [(item["name"], item["size"]) for item in listed] == [("a", 3)]

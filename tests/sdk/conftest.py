@@ -69,8 +69,8 @@ def sdk(origin: str, cast: Cast) -> Iterator[Callable[..., rowsmith.Api]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for item in made:
+        item.close()
 
 
 @pytest.fixture

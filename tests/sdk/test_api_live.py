@@ -47,7 +47,7 @@ def test_a_template_goes_through_its_whole_life(sdk):
     changed = api.templates.update(made["id"], name="Folk", if_match=again)
     assert (again["version"], changed["version"]) == (1, 2)
     assert api.templates.get(made["id"], 1)["name"] == "People"
-    assert [one["version"] for one in api.templates.versions(made["id"])] == [2, 1]
+    assert [version["version"] for version in api.templates.versions(made["id"])] == [2, 1]
     assert api.templates.diff(made["id"], 1)["to"] == 2
     assert api.templates.restore_version(made["id"], 1)["name"] == "People"
     with pytest.raises(error.VersionConflict):
@@ -67,9 +67,9 @@ def test_a_list_returns_every_object_with_any_page_size(sdk, monkeypatch):
     for name in names:
         api.templates.create(Template(name, fields=[RowNumberField("id")]))
     pages = api.templates.list()
-    assert sorted(one["name"] for one in pages) == names
+    assert sorted(page["name"] for page in pages) == names
     assert pages.total == 25
-    assert [one["name"] for one in api.templates.list(q="T24")] == ["T24"]
+    assert [item["name"] for item in api.templates.list(q="T24")] == ["T24"]
 
 
 def test_rows_are_the_same_as_list_stream_file_and_draft(sdk, tmp_path):
@@ -109,7 +109,7 @@ def test_all_errors_are_returned_together_with_their_paths(sdk):
     }
     with pytest.raises(error.ValidationError) as found:
         sdk().templates.create(bad)
-    assert {one["path"] for one in found.value.fields} == {"fields[0].type", "fields[1].options.min"}
+    assert {field["path"] for field in found.value.fields} == {"fields[0].type", "fields[1].options.min"}
     assert "fields[0].type" in str(found.value)
     assert "Did you mean" in str(found.value)
 
@@ -137,7 +137,7 @@ def test_an_export_is_followed_to_its_end_and_downloaded_whole(sdk, work, tmp_pa
     with pytest.raises(error.Conflict) as found:
         api.exports.cancel(made["id"])
     assert found.value.code == "run_finished"
-    assert [one["id"] for one in api.exports.list(status="completed")] == [made["id"]]
+    assert [item["id"] for item in api.exports.list(status="completed")] == [made["id"]]
 
 
 def test_a_push_is_tried_dry_sent_followed_and_undone(sdk, app, cast, work):
@@ -170,12 +170,12 @@ def test_connections_endpoints_and_secrets_are_kept_and_listed(sdk, cast):
     api = sdk(cast.olivia)
     made = api.connections.create(name="Lite", type="sqlite", settings={"file": "a.db"})
     assert api.connections.verify(made["id"])["status"] == "verified"
-    assert [one["id"] for one in api.connections.list(type="sqlite")] == [made["id"]]
+    assert [item["id"] for item in api.connections.list(type="sqlite")] == [made["id"]]
     assert api.connections.metadata(made["id"])["entities"] == []
     endpoint = api.endpoints.create(name="Hook", method="POST", url="https://example.org/hook")
     assert api.endpoints.update(endpoint["id"], name="Hooked")["name"] == "Hooked"
     assert api.secrets.put("token", "s3cret")["name"] == "token"
-    assert [one["name"] for one in api.secrets.list()] == ["token"]
+    assert [item["name"] for item in api.secrets.list()] == ["token"]
     assert api.secrets.delete("token")["name"] == "token"
 
 
@@ -186,9 +186,9 @@ def test_the_workspace_shows_the_current_user_and_recent_activity(sdk, cast):
     assert list(api.workspace.sessions()) == []
     assert api.workspace.end_sessions() == {"ended": 0}
     assert api.workspace.usage()["plan"] == "enterprise"
-    assert {one["name"] for one in api.teams.list()} == {"Blue", "Red"}
-    assert "template.create" in {one["action"] for one in api.workspace.audit()}
-    assert any(one["action"] == "template.create" for one in api.workspace.audit_stream())
+    assert {item["name"] for item in api.teams.list()} == {"Blue", "Red"}
+    assert "template.create" in {item["action"] for item in api.workspace.audit()}
+    assert any(item["action"] == "template.create" for item in api.workspace.audit_stream())
     key = api.api_keys.create(name="CI", scopes=["read"])
     with pytest.raises(error.Forbidden) as found:
         rowsmith.Api(key["key"], str(api._caller.address)).templates.create(PEOPLE)
@@ -219,7 +219,7 @@ def test_a_file_goes_up_in_pieces_and_comes_down_whole(sdk, tmp_path):
         file.seek(10)
         assert api.files.upload(file)["size"] == path.stat().st_size - 10
     assert api.files.upload(Unseekable(b"y" * 100_000), "piped")["size"] == 100_000
-    assert {one["name"] for one in api.files.list()} == {"inputs/ü b.bin", "inputs.bin", "piped"}
+    assert {item["name"] for item in api.files.list()} == {"inputs/ü b.bin", "inputs.bin", "piped"}
     api.files.delete("piped")
     with pytest.raises(error.NotFound):
         api.files.read("piped")
@@ -242,8 +242,8 @@ def test_a_scenario_is_kept_in_versions_and_its_runs_can_be_cancelled(sdk):
     assert api.scenarios.get(made["id"], 1)["code"] == "print('one')"
     run = api.runs.start(made["id"], {"COUNT": "3"})
     assert (run["status"], run["params"]) == ("queued", {"COUNT": "3"})
-    assert [one["id"] for one in api.runs.list(made["id"])] == [run["id"]]
-    assert [one["id"] for one in api.runs.list()] == [run["id"]]
+    assert [item["id"] for item in api.runs.list(made["id"])] == [run["id"]]
+    assert [item["id"] for item in api.runs.list()] == [run["id"]]
     api.runs.cancel(made["id"], run["id"])
     follower = api.runs.follow_log(made["id"], run["id"], timeout=30)
     list(follower)

@@ -32,9 +32,9 @@ class Half(Listening):
         head, _, body = told.partition(b"\r\n\r\n")
         size = next(
             (
-                int(one.split(b":")[1])
-                for one in head.split(b"\r\n")
-                if one.lower().startswith(b"content-length:")
+                int(item.split(b":")[1])
+                for item in head.split(b"\r\n")
+                if item.lower().startswith(b"content-length:")
             ),
             0,
         )

@@ -56,5 +56,5 @@ def test_the_examples_run_one_after_the_other(shell, sdk, app, demo_shop, tmp_pa
 
 
 def test_the_scenario_of_the_examples_is_the_demos():
-    (nightly,) = (one for one in scenarios_examples.EXAMPLES if one.name == SCENARIO)
+    (nightly,) = (example for example in scenarios_examples.EXAMPLES if example.name == SCENARIO)
     assert '"ROWS"' in nightly.code

@@ -84,7 +84,7 @@ def test_every_key_of_the_requests_has_an_option():
     options = {action.dest for action in root["generate"]._actions}
     assert {*schema["CsvOptions"]["properties"]} == {"delimiter", "header", "quote", "escape_formulas"}
     assert {*schema["SqlOptions"]["properties"]} <= options | {"table", "dialect"}
-    choices = next(one for one in root["generate"]._actions if one.dest == "sql_dialect").choices
+    choices = next(item for item in root["generate"]._actions if item.dest == "sql_dialect").choices
     assert list(choices) == schema["SqlOptions"]["properties"]["dialect"]["enum"]
     assert list(row_options.FORMATS) == GenerateInput.model_json_schema()["properties"]["format"]["enum"]
 

@@ -60,10 +60,10 @@ def test_bad_values_and_a_source_go_into_the_file_and_back(shell, sdk):
     asked = ("-n", "50", "-f", "csv", "--seed", "s")
     there = shell.good("generate", "Spoilt", *asked).raw
     assert shell.good("generate", "templates/spoilt.json", "--offline", *asked).raw == there
-    edited(lambda one: one["invalid"].update(rate=0.25), Path("templates/spoilt.json"))
+    edited(lambda item: item["invalid"].update(rate=0.25), Path("templates/spoilt.json"))
     shell.good("templates", "apply")
     assert sdk().templates.get(made["id"])["invalid"]["rate"] == 0.25
-    edited(lambda one: one.update(source={"file": "people.csv"}), Path("templates/spoilt.json"))
+    edited(lambda item: item.update(source={"file": "people.csv"}), Path("templates/spoilt.json"))
     refused = shell("generate", "templates/spoilt.json", "--offline")
     assert (refused.status, "offline_outside" in refused.err) == (6, True), refused.err
 
@@ -83,12 +83,12 @@ def test_a_pulled_file_has_ids_and_nothing_that_changes_by_itself(shell, sdk, pe
     found = json.loads(text)
     assert list(found) == ["id", "name", "quantity", "anchor", "fields"] or list(found)[:2] == ["id", "name"]
     assert found["id"] == people["id"]
-    assert [one["id"] for one in found["fields"]] == [one["id"] for one in people["fields"]]
+    assert [field["id"] for field in found["fields"]] == [field["id"] for field in people["fields"]]
     assert not {"version", "created_at", "updated_at", "warnings", "project_id", "label"} & set(found)
     assert text == json.dumps(found, indent=2, ensure_ascii=False) + "\n"
     before = PATH.stat().st_mtime_ns
     told = shell.good("templates", "pull", "--json").json
-    assert [one["changed"] for one in told] == [False]
+    assert [item["changed"] for item in told] == [False]
     assert PATH.stat().st_mtime_ns == before
     assert shell.good("templates", "get", "People").out == text
     assert shell.good("templates", "get", "People", "--json").json["version"] == 1
@@ -212,7 +212,7 @@ def test_a_change_between_reading_and_writing_is_a_clash_and_takes_the_others_ba
     assert "No changes were made." in refused.err
     api = sdk()
     assert api.templates.get(other["id"])["quantity"] == 5
-    assert sorted(one["name"] for one in api.templates.list()) == ["Also", "People"]
+    assert sorted(item["name"] for item in api.templates.list()) == ["Also", "People"]
     assert api.templates.get(people["id"])["quantity"] == 5
     assert Path("templates/new.json").read_text() == text
 
@@ -228,7 +228,7 @@ def test_new_templates_are_created_on_request_and_their_ids_are_written_to_the_f
     made = sdk().templates.list().first()
     found = json.loads(PATH.read_text())
     assert found["id"] == made["id"]
-    assert [one["id"] for one in found["fields"]] == [one["id"] for one in made["fields"]]
+    assert [field["id"] for field in found["fields"]] == [field["id"] for field in made["fields"]]
     assert "0 created, 0 updated, 1 unchanged" in shell.good("templates", "apply", "--create").out
 
 

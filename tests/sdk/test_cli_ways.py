@@ -151,12 +151,12 @@ def test_the_servers_commands_are_not_this_ones_and_are_pointed_at(shell):
 
 
 def test_every_command_takes_json_and_has_a_sentence():
-    for path, one in parser.walk(parser.build()):
-        names = {name for action in parser.options(one) for name in action.option_strings}
+    for path, item in parser.walk(parser.build()):
+        names = {name for action in parser.options(item) for name in action.option_strings}
         assert {"--json", "--quiet", "--profile", "--project"} <= names, path
-        assert one.description
-        assert one.description.endswith(".")
-        for action in [*parser.options(one), *parser.operands(one)]:
+        assert item.description
+        assert item.description.endswith(".")
+        for action in [*parser.options(item), *parser.operands(item)]:
             assert action.help, (path, action.dest)
 
 
@@ -215,10 +215,10 @@ def parser_choices(command: str, option: str) -> list[str]:
 @pytest.mark.parametrize("shell_name", ["zsh", "fish"])
 def test_the_other_shells_know_every_command_and_option(shell_name):
     script = completion.script(shell_name, parser.build())
-    for path, one in parser.walk(parser.build()):
+    for path, item in parser.walk(parser.build()):
         for word in path:
             assert word in script
-        for action in parser.options(one):
+        for action in parser.options(item):
             for name in action.option_strings:
                 assert (name if shell_name == "zsh" else name.lstrip("-")) in script
     found = shutil.which(shell_name)

@@ -41,8 +41,8 @@ def worker(app, sdk):
         threads[-1].start()
 
     yield begin
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.join()
 
 
 PUSH = ("push", "customers", "--to", "Shop", "--target", "customers")
@@ -136,8 +136,8 @@ def scenario(sdk, running: Running):
         return made["id"]
 
     yield make
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.join()
 
 
 def test_a_run_that_is_followed_prints_what_its_program_prints(shell, scenario):
@@ -149,7 +149,7 @@ def test_a_run_that_is_followed_prints_what_its_program_prints(shell, scenario):
     assert shell.good("logs", id).out == ended.out
     assert shell.good("logs", id, "--follow", "--after", "1").out == "ü\n"
     assert shell.good("runs", id, "--json").json["exit_code"] == 0
-    assert [one["id"] for one in shell.good("runs", "--scenario", "Nightly", "--json").json] == [id]
+    assert [item["id"] for item in shell.good("runs", "--scenario", "Nightly", "--json").json] == [id]
     assert id in shell.good("runs", "--status", "completed").out
 
 
@@ -192,7 +192,7 @@ def test_files_go_up_come_down_and_go_away(shell):
     Path("b.bin").write_bytes(bytes(range(256)) * 999)
     shell.good("files", "put", "a ü.csv", "b.bin", "--to", "in/here")
     told = shell.good("files", "list", "in", "--json").json
-    assert [(one["name"], one["content_type"]) for one in told if one["name"].endswith("csv")] == [
+    assert [(item["name"], item["content_type"]) for item in told if item["name"].endswith("csv")] == [
         ("in/here/a ü.csv", "text/csv")
     ]
     assert shell.good("files", "get", "in/here/b.bin", "-o", "-").raw == Path("b.bin").read_bytes()

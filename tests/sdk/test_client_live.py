@@ -46,7 +46,7 @@ PEOPLE = Template(
 
 def test_the_client_has_the_methods_of_the_specification_and_no_other():
     found = {
-        name: [one for one in inspect.signature(method).parameters if one != "self"]
+        name: [parameter for parameter in inspect.signature(method).parameters if parameter != "self"]
         for name, method in inspect.getmembers(rowsmith.Client, inspect.isfunction)
         if not name.startswith("_")
     }
@@ -77,7 +77,7 @@ def test_a_saved_template_gives_rows_by_its_id(client):
     made = client.create_template(PEOPLE, client.project_id, client.team_id)
     assert len(client.generate_from_template_id(made["id"], 7)) == 7
     assert len(client.generate_from_template_id(made["id"])) == 4
-    assert [one["id"] for one in client.get_templates()] == [made["id"]]
+    assert [template["id"] for template in client.get_templates()] == [made["id"]]
 
 
 def test_an_unknown_template_id_raises_service_error(client):
@@ -110,7 +110,7 @@ def test_a_connection_is_made_of_the_arguments_of_the_specification(client, cast
         cast.main,
         cast.edith.user_id,
     )
-    assert [one["id"] for one in client.get_connections()] == [made["id"]]
+    assert [connection["id"] for connection in client.get_connections()] == [made["id"]]
 
 
 def test_connection_type_has_the_values_of_the_specification():
@@ -159,7 +159,7 @@ def test_options_that_are_no_dictionary_are_rejected():
 
 def test_an_endpoint_is_created_and_listed(client):
     made = client.create_endpoint({"name": "Hook", "method": "POST", "url": "https://example.org/hook"})
-    assert [one["id"] for one in client.get_endpoints()] == [made["id"]]
+    assert [endpoint["id"] for endpoint in client.get_endpoints()] == [made["id"]]
 
 
 def test_rows_are_exported_to_a_database(client, app, cast, monkeypatch):
@@ -221,7 +221,7 @@ def test_files_are_created_listed_and_read(client, tmp_path, monkeypatch):
     assert (
         client.save_file(str(tmp_path / "report.csv"), folder="kept/here")["name"] == "kept/here/report.csv"
     )
-    names = {one["name"] for one in client.get_scenario_files()}
+    names = {file["name"] for file in client.get_scenario_files()}
     assert names == {"inputs/a.txt", "b.bin", "outputs/report.csv", "kept/here/report.csv"}
     with pytest.raises(error.NotFound):
         client.read_file_by_path("inputs/none.txt")

@@ -99,9 +99,9 @@ def world(
 
     def pages() -> list[Shown]:
         found = shown(browser(cast.olivia))
-        for one in found:
-            for name, text in one.samples.items():
-                one.samples[name] = text.replace("http://localhost", origin)
+        for item in found:
+            for name, text in item.samples.items():
+                item.samples[name] = text.replace("http://localhost", origin)
         return found
 
     made = World(origin, program, cast, pages)
@@ -135,7 +135,7 @@ def put_in(world: World, one: Shown) -> dict[str, str]:
 
 def _first(world: World, path: str, **found: str) -> str:
     items = world.program.get(path).json["items"]
-    return next(one["id"] for one in items if all(one[k] == v for k, v in found.items()))
+    return next(item["id"] for item in items if all(item[k] == v for k, v in found.items()))
 
 
 def _session(world: World, key: str) -> str:
@@ -238,11 +238,11 @@ def test_every_curl_sample_is_answered(world, tmp_path):
     Path(tmp_path, "customers.csv").write_text("id,email\n1,ada@example.org\n")
     Path(tmp_path, "metadata.xml").write_text(METADATA)
     wrong, asked = {}, 0
-    for one in sorted(world.samples(), key=lambda one: ORDER.index(one.key.split()[0])):
-        if one.key in OUTSIDE:
+    for sample in sorted(world.samples(), key=lambda item: ORDER.index(item.key.split()[0])):
+        if sample.key in OUTSIDE:
             continue
-        words = argv(one.samples["curl"], world.cast.olivia.key)
-        for name, value in put_in(world, one).items():
+        words = argv(sample.samples["curl"], world.cast.olivia.key)
+        for name, value in put_in(world, sample).items():
             words = [re.sub(rf"\b{name}\b", value, word) for word in words]
         assert words[0] == "curl"
         told = ["-w", "\n%{http_code}", "--max-time", str(SECONDS), "--noproxy", "*"]
@@ -251,9 +251,9 @@ def test_every_curl_sample_is_answered(world, tmp_path):
         )
         body, _, status = done.stdout.rpartition("\n")
         asked += 1
-        expected = REFUSED.get(one.key)
+        expected = REFUSED.get(sample.key)
         if done.returncode or not (int(status) == expected if expected else 200 <= int(status) < 300):
-            wrong[one.key] = (done.returncode, status, body[:300], done.stderr[:200])
+            wrong[sample.key] = (done.returncode, status, body[:300], done.stderr[:200])
     assert not wrong, json.dumps(wrong, indent=1)
     assert asked >= 120
 
@@ -268,20 +268,20 @@ def test_every_python_sample_asks_for_its_operation_and_no_other(world, monkeypa
     for name in ("json", "text", "open"):
         method = getattr(Recorder, name)
         monkeypatch.setattr(Caller, name, lambda _self, *a, method=method, **k: method(recorder, *a, **k))
-    for one in world.samples():
+    for sample in world.samples():
         recorder.calls.clear()
-        exec(compile(one.samples["python"], one.key, "exec"), {"__name__": "sample"})
-        method, path = one.key.split(" ")
+        exec(compile(sample.samples["python"], sample.key, "exec"), {"__name__": "sample"})
+        method, path = sample.key.split(" ")
         fits = re.compile(re.sub(r"\\\{\w+\\\}", "[^/@]+", re.escape(path)))
         asked = [call for call in recorder.calls if call[0] == method and fits.fullmatch(call[1])]
-        assert asked, (one.key, recorder.calls)
-        assert len(recorder.calls) == 1 or one.key == "GET /exports/{export_id}/download", one.key
+        assert asked, (sample.key, recorder.calls)
+        assert len(recorder.calls) == 1 or sample.key == "GET /exports/{export_id}/download", sample.key
         how = asked[-1][2]
-        sent, wanted = how.get("json"), examples_of(one)
+        sent, wanted = how.get("json"), examples_of(sample)
         if wanted is not None:
             extra = {k: v for k, v in sent.items() if k not in wanted and v is not None}
-            assert {k: v for k, v in sent.items() if k in wanted} == wanted, one.key
-            assert extra in ({}, {"format": "json"}), one.key
+            assert {k: v for k, v in sent.items() if k in wanted} == wanted, sample.key
+            assert extra in ({}, {"format": "json"}), sample.key
 
 
 def examples_of(one: Shown) -> dict[str, Any] | None:
@@ -294,7 +294,7 @@ def test_the_commonest_python_samples_run(world, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     Path("customers.csv").write_text("id,email\n1,ada@example.org\n")
     monkeypatch.setenv("ROWSMITH_KEY", world.cast.olivia.key)
-    found = {one.key: one.samples["python"] for one in world.samples()}
+    found = {sample.key: sample.samples["python"] for sample in world.samples()}
     for key in COMMON:
         names: dict[str, Any] = {"__name__": "sample"}
         exec(compile(found[key], key, "exec"), names)
@@ -321,11 +321,11 @@ def test_the_typescript_package_has_every_method_that_a_sample_calls(world):
     folder = Path(__file__).parents[2] / "sdk" / "typescript" / "src"
     client = (folder / "client.ts").read_text("utf-8")
     source = "\n".join(path.read_text("utf-8") for path in (folder / "resources").glob("*.ts"))
-    for one in world.samples():
-        named = re.search(r"client\.(\w+)(?:\.(\w+))?\(", one.samples["typescript"])
+    for sample in world.samples():
+        named = re.search(r"client\.(\w+)(?:\.(\w+))?\(", sample.samples["typescript"])
         if named[2] is None:
-            assert named[1] == "request", one.key
+            assert named[1] == "request", sample.key
             continue
         kind = re.search(rf"readonly {named[1]}: (\w+);", client)[1]
         body = re.search(rf"export class {kind} extends Resource \{{.*?^\}}", source, re.M | re.S)[0]
-        assert re.search(rf"^  (?:async \*?)?{named[2]}[(<]", body, re.M), (one.key, named[0])
+        assert re.search(rf"^  (?:async \*?)?{named[2]}[(<]", body, re.M), (sample.key, named[0])

@@ -95,7 +95,7 @@ class Recorder:
 
 
 def resources(api: rowsmith.Api) -> dict[str, Resource]:
-    return {name: one for name, one in vars(api).items() if isinstance(one, Resource)}
+    return {name: variable for name, variable in vars(api).items() if isinstance(variable, Resource)}
 
 
 def call(
@@ -170,31 +170,31 @@ def document(described: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]
 
 
 def test_every_operation_can_be_reached(document, tries):
-    missing = [one for one in document if ALIASES.get(one, one) not in tries]
+    missing = [item for item in document if ALIASES.get(item, item) not in tries]
     assert not missing, f"no method of rowsmith.Api for {missing}"
 
 
 def test_no_method_asks_for_a_route_that_is_not_there(document, tries):
-    invented = {one: [name for name, _ in who] for one, who in tries.items() if one not in document}
+    invented = {key: [name for name, _ in who] for key, who in tries.items() if key not in document}
     assert not invented
 
 
 def test_every_parameter_of_a_query_can_be_given(document, tries):
-    for one, operation in document.items():
+    for key, operation in document.items():
         wanted = {p["name"] for p in operation["parameters"] if p["in"] == "query"} - {"cursor", "limit"}
-        told = {name for _, how in tries[ALIASES.get(one, one)] for name in (how.get("query") or {})}
+        told = {name for _, how in tries[ALIASES.get(key, key)] for name in (how.get("query") or {})}
         accepts_any = any(
-            one == ("GET", "/audit") and name.endswith("audit_stream")
-            for name, _ in tries[ALIASES.get(one, one)]
+            key == ("GET", "/audit") and name.endswith("audit_stream")
+            for name, _ in tries[ALIASES.get(key, key)]
         )
-        assert wanted <= told | ({"format"} if accepts_any else set()), one
+        assert wanted <= told | ({"format"} if accepts_any else set()), key
 
 
 def test_a_creating_call_always_carries_an_idempotency_key(document, tries):
-    for one, calls in tries.items():
-        taken = document[one].get("x-idempotency-key", False)
+    for key, calls in tries.items():
+        taken = document[key].get("x-idempotency-key", False)
         for name, how in calls:
-            assert bool(how.get("idempotency_key")) is taken, (name, one)
+            assert bool(how.get("idempotency_key")) is taken, (name, key)
 
 
 def test_a_body_has_the_shape_that_the_document_names(document):
@@ -223,7 +223,7 @@ def test_every_shape_that_a_method_names_exists():
     for label, resource in resources(api).items():
         for name in methods(resource):
             signature = inspect.signature(getattr(resource, name))
-            told = [str(one.annotation) for one in signature.parameters.values()] + [
+            told = [str(parameter.annotation) for parameter in signature.parameters.values()] + [
                 str(signature.return_annotation)
             ]
             for shape in re.findall(r"\btypes\.(\w+)", " ".join(told)):
@@ -239,5 +239,5 @@ def test_if_match_is_supported_by_all_methods_for_which_the_service_supports_it(
                 for method, path, how in call(api, resource, name, tmp_path, {}, if_match='"tag"'):
                     if (how.get("headers") or {}).get("If-Match") == '"tag"':
                         taking.add((method, path))
-    wanted = {one for one, operation in document.items() if operation.get("x-if-match")}
+    wanted = {key for key, operation in document.items() if operation.get("x-if-match")}
     assert wanted - {("PUT", "/templates/{}"), ("PUT", "/datasets/{}")} <= taking

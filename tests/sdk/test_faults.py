@@ -86,7 +86,7 @@ def test_a_creating_call_keeps_its_idempotency_key_over_its_attempts(far, target
         "/templates", Answer(cut="body", body=GOOD), Answer(503, refusal("unavailable")), Answer(201, GOOD)
     )
     far.templates.create({"name": "T", "fields": []})
-    keys = [one.headers["idempotency-key"] for one in target.calls("/templates")]
+    keys = [call.headers["idempotency-key"] for call in target.calls("/templates")]
     assert len(keys) == 3
     assert len(set(keys)) == 1
     far.templates.create({"name": "T", "fields": []})
@@ -185,7 +185,7 @@ def test_connections_are_used_again(far, target):
     target.on(HERE, Answer(200, GOOD))
     for _ in range(5):
         far.templates.get("tpl_1")
-    assert {one.connection for one in target.calls()} == {1}
+    assert {call.connection for call in target.calls()} == {1}
 
 
 def test_a_connection_closed_by_the_server_in_the_meantime_is_not_reused(target):
@@ -193,17 +193,17 @@ def test_a_connection_closed_by_the_server_in_the_meantime_is_not_reused(target)
     api = rowsmith.Api(KEY, target.url(""), retries=0)
     for _ in range(3):
         api.templates.get("tpl_1")
-    assert len({one.connection for one in target.calls()}) == 3
+    assert len({call.connection for call in target.calls()}) == 3
 
 
 def test_threads_share_one_way_in(far, target):
     target.on(HERE, Answer(200, GOOD, delay=0.02))
     found = []
     threads = [threading.Thread(target=lambda: found.append(far.templates.get("tpl_1"))) for _ in range(12)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(20)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
     assert len(found) == 12
 
 

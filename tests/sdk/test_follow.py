@@ -39,7 +39,7 @@ class Log(Listening):
         told = b""
         while b"\r\n\r\n" not in told:
             told += peer.recv(65_536)
-        found = [one for one in told.split(b"\r\n") if one.lower().startswith(b"last-event-id:")]
+        found = [item for item in told.split(b"\r\n") if item.lower().startswith(b"last-event-id:")]
         self.after.append(found[0].split(b": ")[1].decode() if found else "")
         peer.sendall(self.pieces.pop(0))
 
@@ -58,8 +58,8 @@ def follow():
         return server, follower
 
     yield begin
-    for one in servers:
-        one.stop()
+    for item in servers:
+        item.stop()
 
 
 def test_a_follower_whose_connection_breaks_gets_every_line_once_and_the_end(follow):
@@ -69,7 +69,12 @@ def test_a_follower_whose_connection_breaks_gets_every_line_once_and_the_end(fol
         b"HTTP/1.1 200 OK\r\n",  # within the head
         HEAD + chunk(line(4, "four")) + chunk(END) + b"0\r\n\r\n",
     )
-    assert [(one.number, one.text) for one in follower] == [(1, "one"), (2, "two"), (3, "three"), (4, "four")]
+    assert [(item.number, item.text) for item in follower] == [
+        (1, "one"),
+        (2, "two"),
+        (3, "three"),
+        (4, "four"),
+    ]
     assert server.after == ["", "2", "3", "3"]
     assert follower.end == {"status": "completed", "exit_code": 0}
 
@@ -127,7 +132,7 @@ TEXTS = st.text(st.characters(blacklist_characters="\r\n\0", blacklist_categorie
 def test_events_are_the_same_with_any_network_fragmentation(texts, ending, cuts):
     wanted = [Event(str(number), "log", text) for number, text in enumerate(texts, 1)]
     raw = (
-        "".join(f": a comment\nid: {one.id}\nevent: log\ndata: {one.data}\n\n" for one in wanted)
+        "".join(f": a comment\nid: {event.id}\nevent: log\ndata: {event.data}\n\n" for event in wanted)
         .replace("\n", ending)
         .encode()
     )

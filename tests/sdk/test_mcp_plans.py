@@ -74,7 +74,7 @@ def test_only_the_newest_plans_of_one_key_are_kept_and_other_keys_lose_none(kept
     for gone in mine[:5]:
         with pytest.raises(plans.Unknown):
             kept.find("me", gone)
-    assert all(kept.find("me", one) for one in mine[5:])
+    assert all(kept.find("me", item) for item in mine[5:])
 
 
 def test_the_memory_for_plans_is_bounded(kept):

@@ -36,7 +36,7 @@ def test_a_module_is_python_39_and_imports_only_the_standard_library(path):
     tree = ast.parse(text, feature_version=(3, 9))
     for node in ast.walk(tree):
         names = (
-            [one.name for one in node.names]
+            [item.name for item in node.names]
             if isinstance(node, ast.Import)
             else [node.module or ""]
             if isinstance(node, ast.ImportFrom)
@@ -104,7 +104,7 @@ def test_generated_modules_are_what_the_catalogue_and_the_routes_give_now(genera
 
 
 def test_there_is_a_class_for_every_type_of_the_catalogue():
-    assert set(fields.BY_TYPE) == {one["name"] for one in catalogue.entries()}
+    assert set(fields.BY_TYPE) == {entry["name"] for entry in catalogue.entries()}
     assert fields.FirstNameField is fields.BY_TYPE["first_name"]
     for name, kind in fields.BY_TYPE.items():
         assert kind.__doc__, name
@@ -154,9 +154,9 @@ def test_the_service_takes_every_class_of_fields(client):
             made.append(kind(name))
         except TypeError:
             continue
-    ours = [one for one in made if one.type in EASY]
+    ours = [item for item in made if item.type in EASY]
     rows = client.generate(Template("all", quantity=2, fields=ours))
-    assert set(rows[0]) == {one.name for one in ours}
+    assert set(rows[0]) == {item.name for item in ours}
 
 
 EASY = {

@@ -64,8 +64,8 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_a_wheel_holds_every_module_the_licence_and_what_it_is(wheels, name):
     source = ROOT / "sdk" / name / "src"
     with zipfile.ZipFile(wheels[name]) as archive:
-        inside = {one for one in archive.namelist() if ".dist-info/" not in one}
-        about = {one.partition("/")[2]: one for one in archive.namelist() if ".dist-info/" in one}
+        inside = {item for item in archive.namelist() if ".dist-info/" not in item}
+        about = {item.partition("/")[2]: item for item in archive.namelist() if ".dist-info/" in item}
         metadata = archive.read(about["METADATA"]).decode()
     modules = {str(path.relative_to(source)) for path in source.rglob("*.py")}
     assert inside == modules | {f"{NAMES[name]}/py.typed"}

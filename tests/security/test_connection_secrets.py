@@ -142,7 +142,7 @@ def test_no_secret_is_in_the_database_the_log_the_trail_or_an_answer(
     said += [adam.get("/secrets"), adam.get("/audit"), edith.delete(path), adam.delete("/secrets/a")]
     found = database_bytes()
     for canary in canaries:
-        assert canary not in caplog.text + "".join(one.text for one in said)
+        assert canary not in caplog.text + "".join(item.text for item in said)
         assert canary.encode() not in found
 
 

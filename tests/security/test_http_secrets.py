@@ -48,8 +48,8 @@ def told_back(seen) -> Answer:
     """A target that repeats all it was sent, in every form."""
     sent = [value for name, value in seen.headers.items() if name not in ("host", "content-length")]
     sent += [value for values in seen.query.values() for value in values]
-    sent += [one.split(" ", 1)[1] for one in sent if " " in one]
-    return Answer(422, "; ".join(form for one in [*sent, SECRET, PLAIN] for form in forms(one)))
+    sent += [item.split(" ", 1)[1] for item in sent if " " in item]
+    return Answer(422, "; ".join(form for item in [*sent, SECRET, PLAIN] for form in forms(item)))
 
 
 AUTHS = {

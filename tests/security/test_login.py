@@ -56,12 +56,12 @@ def test_same_answer_for_unknown_user_and_wrong_password(browser):
     answers = [
         login(browser, email) for email in ("edith@example.org", "nobody@example.org", "nora@example.org")
     ]
-    assert [one.status_code for one in answers] == [422] * 3
+    assert [answer.status_code for answer in answers] == [422] * 3
     texts = {
-        re.sub(r'value="[^"]*"', "", one.text) for one in answers
+        re.sub(r'value="[^"]*"', "", answer.text) for answer in answers
     }  # the address as typed, the form's token
     assert len(texts) == 1
-    assert len({tuple(sorted({name for name, _ in one.headers})) for one in answers}) == 1
+    assert len({tuple(sorted({name for name, _ in answer.headers})) for answer in answers}) == 1
 
 
 def test_same_work_for_unknown_user_and_wrong_password(app, browser, cast, monkeypatch):

@@ -77,10 +77,10 @@ def test_threads_that_read_a_new_key_concurrently_all_get_it():
             read.append(ring.open(sealed))
 
         threads = [threading.Thread(target=look) for _ in range(8)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     assert read == ["text"] * 400
 
 

@@ -116,7 +116,7 @@ def test_a_secret_of_a_webhook_is_in_no_answer_entry_or_log(app, api, cast, capl
     for secret in secrets:
         for form in (secret, secret.removeprefix("whsec_")):
             assert form not in caplog.text
-            assert not any(form in one for one in seen)
+            assert not any(form in item for item in seen)
             assert form.encode() not in stored
     assert "urlcanary99" not in caplog.text
     assert "urlcanary99" not in seen[2], "the trail has an address without its query"

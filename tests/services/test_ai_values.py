@@ -69,9 +69,9 @@ def test_the_same_seed_gives_the_same_texts_without_calling_the_model(edith, ser
     made = generated(edith, path)
     assert made.json[:3] == preview
     assert len({row["word"] for row in made.json}) == 30
-    asked = [len(one.prompts) for one in server.asked]
+    asked = [len(item.prompts) for item in server.asked]
     assert (asked[0], sorted(asked[1:])) == (3, [7, 10, 10])  # the requests of one generation run in parallel
-    assert {prompt for one in server.asked for prompt in one.prompts.values()} == {
+    assert {prompt for item in server.asked for prompt in item.prompts.values()} == {
         "A word for A",
         "A word for B",
     }
@@ -95,7 +95,7 @@ def test_equal_prompts_have_one_text_if_the_field_says_so(edith, server, model):
     path = path_of(edith, CODE, ai(same_for_equal_prompts=True))
     made = generated(edith, path).json
     assert len({(row["code"], row["word"]) for row in made}) == 2
-    assert [len(one.prompts) for one in server.asked] == [2]
+    assert [len(item.prompts) for item in server.asked] == [2]
 
 
 def test_a_preview_without_external_calls_shows_an_example_and_says_so(edith, server, model):
@@ -103,7 +103,7 @@ def test_a_preview_without_external_calls_shows_an_example_and_says_so(edith, se
     path = path_of(edith, CODE, ai(examples=["shiny", "dull"]))
     answer = edith.post(f"{path}/preview", json={"seed": "s", "fetch": False}).json
     assert {row["word"] for row in answer["rows"]} == {"shiny"}
-    assert [one["code"] for one in answer["warnings"]] == ["placeholder_values"]
+    assert [warning["code"] for warning in answer["warnings"]] == ["placeholder_values"]
     assert server.seen == []
 
 
@@ -171,7 +171,7 @@ def test_every_row_gets_its_text_after_any_single_error_of_the_model(edith, serv
     server.quirks = [what]
     made = generated(edith, path_of(edith, CODE, ai()), count=5).json
     assert len(server.asked) == calls
-    good = {row["value"] for one in server.asked for row in one.rows}
+    good = {row["value"] for item in server.asked for row in item.rows}
     assert len({row["word"] for row in made} & good) == 5
 
 
@@ -180,7 +180,7 @@ def test_only_invalid_rows_are_requested_again_with_the_reason(edith, server, mo
     server.quirks = [quirk.says("good", "much too long for it", "fine")]
     path = path_of(edith, CODE, ai("A word", max_length=10))
     made = generated(edith, path, count=3).json
-    assert [len(one.prompts) for one in server.asked] == [3, 1]
+    assert [len(item.prompts) for item in server.asked] == [3, 1]
     assert "id 1: it is longer than 10 characters" in server.asked[1].user
     assert [row["word"] for row in made] == ["good", server.asked[1].rows[0]["value"], "fine"]
 
@@ -195,7 +195,7 @@ def test_a_row_that_never_fits_is_an_error_and_the_others_are_kept(edith, server
     assert details["path"] == "fields[1]"
     made = generated(edith, path, count=2).json
     assert made[0]["word"] == 1
-    assert [len(one.prompts) for one in server.asked] == [2, 1, 1, 1]
+    assert [len(item.prompts) for item in server.asked] == [2, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_rejected_response_format_is_detected_once_per_run(edith, server, mode
     model(rows_per_request=5)
     server.refuses = {"json_schema", "json_object"}
     generated(edith, path_of(edith, CODE, ai()))
-    assert sorted(one.format for one in server.asked) == ["json_object", "json_schema", *["none"] * 6]
+    assert sorted(item.format for item in server.asked) == ["json_object", "json_schema", *["none"] * 6]
 
 
 # --- What goes wrong ---------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_a_model_that_stops_answering_leaves_what_it_said(edith, server, model):
     details = refused(failing(edith, path), 502, "target_failed")
     assert (details["reason"], details["answered"], details["asked"]) == ("throttled", 10, 30)
     generated(edith, path)
-    assert [len(one.prompts) for one in server.asked] == [10, 10, 10, 10]
+    assert [len(item.prompts) for item in server.asked] == [10, 10, 10, 10]
 
 
 def test_an_invalid_key_is_reported_without_showing_it(edith, server, model):

@@ -26,14 +26,16 @@ def text(name: str, size: int | None, **more: Any) -> Column:
 
 def table(name: str, *fields: Column, **more: Any) -> dict[str, columns.ColumnResult]:
     entity = Entity(name, (name,), fields, **more)
-    return {one.column: one for one in columns.columns(entity, None, compilation.vocabulary())}
+    return {column.column: column for column in columns.columns(entity, None, compilation.vocabulary())}
 
 
 def rows(found: dict[str, columns.ColumnResult], count: int = 500) -> dict[str, list[Any]]:
-    plan = compile_plan(parse([one.field for one in found.values() if one.field]), compilation.vocabulary())
+    plan = compile_plan(
+        parse([result.field for result in found.values() if result.field]), compilation.vocabulary()
+    )
     block = BoundPlan(plan, GenerationContext("meanings", NOW)).block(0, count)
-    plain = (one.dictionary_decode() if hasattr(one, "dictionary_decode") else one for one in block)
-    return dict(zip(plan.layer.schema.names, (one.to_pylist() for one in plain), strict=True))
+    plain = (item.dictionary_decode() if hasattr(item, "dictionary_decode") else item for item in block)
+    return dict(zip(plan.layer.schema.names, (item.to_pylist() for item in plain), strict=True))
 
 
 @pytest.fixture(autouse=True)
@@ -164,8 +166,8 @@ def test_values_are_in_the_language_of_the_tables_names():
     assert locale_of([["kunden"], ["vorname"], ["nachname"]]) == "de_DE"
     assert locale_of([["users"], ["email"], ["note"]]) is None
     found = table("kunden", text("vorname", 40), text("plz", 5))
-    assert {one.field["locale"] for one in found.values()} == {"de_DE"}
-    assert all(len(one) == 5 for one in rows(found)["plz"])
+    assert {result.field["locale"] for result in found.values()} == {"de_DE"}
+    assert all(len(item) == 5 for item in rows(found)["plz"])
 
 
 def test_amounts_in_cents_are_a_hundred_times_as_large():
@@ -175,7 +177,7 @@ def test_amounts_in_cents_are_a_hundred_times_as_large():
 
 def test_dates_that_follow_others_are_never_before_them():
     names = ("created_at", "updated_at", "start_time", "end_time")
-    made = rows(table("events", *(Column(one, "timestamp", "timestamp") for one in names)))
+    made = rows(table("events", *(Column(name, "timestamp", "timestamp") for name in names)))
     assert all(a <= b for a, b in zip(made["created_at"], made["updated_at"], strict=True))
     assert all(a < b for a, b in zip(made["start_time"], made["end_time"], strict=True))
 
@@ -213,8 +215,8 @@ def test_deleted_rows_are_rare_and_births_are_those_of_adults():
     )  # fmt: skip
     assert sum(made["is_deleted"]) < 50
     assert sum(made["is_active"]) > 400
-    assert sum(one is not None for one in made["deleted_at"]) < 50
-    assert all(18 * 365 < (NOW.date() - one).days < 75 * 365 for one in made["birth_date"])
+    assert sum(item is not None for item in made["deleted_at"]) < 50
+    assert all(18 * 365 < (NOW.date() - item).days < 75 * 365 for item in made["birth_date"])
 
 
 @pytest.mark.parametrize(
@@ -246,6 +248,6 @@ def test_no_suggested_type_lacks_a_required_option():
         "mapped",
         "faker",
     )
-    found = table("things", *(text(one, 40) for one in names))
+    found = table("things", *(text(name, 40) for name in names))
     rows(found, 3)
-    assert {one.confidence for one in found.values()} == {"unknown"}
+    assert {result.confidence for result in found.values()} == {"unknown"}

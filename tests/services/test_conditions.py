@@ -136,7 +136,7 @@ def test_an_expression_that_usual_texts_match_demands_nothing():
     assert read("code ~ '[[:alpha:]]'").of("code").patterns == []
     assert read(r"code ~ '^\w+$'").of("code").pattern == r"^\w+$"
     forbidden = read(r"code !~ '\s'").of("code")
-    assert (forbidden.pattern, [one.negated for one in forbidden.patterns]) == (None, [True])
+    assert (forbidden.pattern, [pattern.negated for pattern in forbidden.patterns]) == (None, [True])
 
 
 def test_values_of_a_column_with_an_expression_are_believable(app):
@@ -147,7 +147,7 @@ def test_values_of_a_column_with_an_expression_are_believable(app):
     told = (r"email ~ '^[^@]+@[^@]+$'", r"name ~ '^\w+$'", r"code ~ '^[A-Z]{3}-\d+$'", r"login !~ '\s'")
     with app.app_context():
         found = columns.columns(Entity("t", ("t",), fields, checks=told), None, compilation.vocabulary(), 10)
-    kinds = {one.column: one.field["type"] for one in found}
+    kinds = {result.column: result.field["type"] for result in found}
     assert kinds["email"] == "email"
     assert kinds["name"] == "slug"
     assert kinds["code"] == "regexp"

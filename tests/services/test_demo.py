@@ -66,7 +66,7 @@ def test_an_empty_service_gets_a_workspace_a_project_and_its_templates(empty):
     assert {template.project_id for template in made} == {info.project_id}
     owner = people.find_user(info.email)
     assert {template.created_by for template in made} == {owner.id}
-    assert [one.id for one in tenancy.workspaces_of(owner.id)] == [info.workspace_id]
+    assert [item.id for item in tenancy.workspaces_of(owner.id)] == [info.workspace_id]
 
 
 def test_its_templates_are_sound_and_make_rows(empty):
@@ -85,8 +85,10 @@ def test_its_dataset_holds_the_templates_that_are_linked(empty):
     actor = actors.system(info.workspace_id, info.project_id)
     (shown,) = datasets.listing(actor).items
     assert (shown["name"], shown["seed"], shown["warnings"]) == ("Shop", "shop", [])
-    assert [one["template_id"] for one in shown["templates"]] == list(info.template_ids)[:3]
-    members = datasets_rows.members(shown, {one["template_id"]: one["version"] for one in shown["templates"]})
+    assert [template["template_id"] for template in shown["templates"]] == list(info.template_ids)[:3]
+    members = datasets_rows.members(
+        shown, {template["template_id"]: template["version"] for template in shown["templates"]}
+    )
     looks = datasets_rows.preview(shown, members, DatasetPreviewInput()).looks
     assert [(look.member.name, look.count) for look in looks] == [
         ("Customers", 100),
@@ -100,14 +102,14 @@ def test_its_database_takes_the_whole_dataset_at_the_first_press(empty):
     actor = actors.system(info.workspace_id, info.project_id)
     (target,) = connections.listing(actor).items
     assert (target.name, target.verification["status"]) == ("Shop database", "verified")
-    names = {one.name for one in inspection.metadata(actor, target).entities}
+    names = {entity.name for entity in inspection.metadata(actor, target).entities}
     assert names == {"customers", "orders", "order_lines"}
     (shop,) = datasets.listing(actor).items
     ask = DatasetPushInput(connection_id=target.id)
     plan = pushes.plan(preparation.of_dataset(actor, shop["id"], ask))
-    assert [one["target"] for one in plan["tables"]] == ["customers", "orders", "order_lines"]
-    assert [one["unused"] for one in plan["tables"]] == [[], [], []]
-    assert [cell["misfits"] for one in plan["tables"] for cell in one["columns"] if cell["misfits"]] == []
+    assert [table["target"] for table in plan["tables"]] == ["customers", "orders", "order_lines"]
+    assert [table["unused"] for table in plan["tables"]] == [[], [], []]
+    assert [cell["misfits"] for table in plan["tables"] for cell in table["columns"] if cell["misfits"]] == []
     push = pushes.queue(actor, preparation.of_dataset(actor, shop["id"], ask), "dataset.push")
     job.run(push.id)
     push = pushes.get(actor, push.id)

@@ -43,15 +43,15 @@ def seeded(empty, monkeypatch):
 def saved(seeded):
     """The demo's scenarios as the API shows them, by name."""
     actor = actors.system(seeded.workspace_id, seeded.project_id)
-    return {one["name"]: one for one in scenarios_scenarios.listing(actor).items}
+    return {item["name"]: item for item in scenarios_scenarios.listing(actor).items}
 
 
 def test_three_examples_are_saved_without_querying_the_package_index(saved):
-    assert list(saved) == [one.name for one in reversed(examples.EXAMPLES)]
-    assert [one["warnings"] for one in saved.values()] == [[], [], []]
-    for one in examples.EXAMPLES:
-        assert saved[one.name]["code"] == one.code
-        assert saved[one.name]["description"]
+    assert list(saved) == [example.name for example in reversed(examples.EXAMPLES)]
+    assert [item["warnings"] for item in saved.values()] == [[], [], []]
+    for example in examples.EXAMPLES:
+        assert saved[example.name]["code"] == example.code
+        assert saved[example.name]["description"]
 
 
 def test_the_one_with_retries_is_a_second_version_with_its_package_locked(saved):

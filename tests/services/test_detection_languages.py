@@ -9,7 +9,7 @@ from webapp.row_templates.services import compilation
 
 
 def found(columns, table="kunden"):
-    return {one.name: one for one in detection.classify(table, columns, compilation.vocabulary())}
+    return {column.name: column for column in detection.classify(table, columns, compilation.vocabulary())}
 
 
 @pytest.mark.parametrize(

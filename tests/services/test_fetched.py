@@ -176,7 +176,9 @@ def test_a_draft_makes_no_external_calls_unless_requested(edith, customers):
     fields = [key(customers)]
     look = edith.post("/preview", json={"fields": fields, "seed": "s"}).json
     assert [row["customer_id"] for row in look["rows"]] == [4711] * 3
-    assert [(one["path"], one["code"]) for one in look["warnings"]] == [("fields[0]", "placeholder_values")]
+    assert [(warning["path"], warning["code"]) for warning in look["warnings"]] == [
+        ("fields[0]", "placeholder_values")
+    ]
     assert customers.kept() == []
     fetched = edith.post("/preview", json={"fields": fields, "seed": "s", "fetch": True}).json
     assert {row["customer_id"] for row in fetched["rows"]} <= set(range(1, 41))
@@ -295,7 +297,7 @@ def test_of_many_answers_each_is_kept_once_and_those_that_are_there_stay(app, ca
         }
         assert kept_answers.stored(cast.acme, target.id, list(told)) == again
         assert len(first) == 5
-        assert sorted(one.question for one in target.kept()) == sorted(told)
+        assert sorted(item.question for item in target.kept()) == sorted(told)
 
 
 def test_answers_of_a_connection_that_is_gone_are_not_kept(app, cast):

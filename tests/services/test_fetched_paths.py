@@ -32,8 +32,8 @@ def test_each_path_is_called_once_and_not_again_under_the_same_seed(edith, targe
     field = call(rest())
     first = generated(edith, CODES, field)
     assert {(row["code"], row["value"]) for row in first.json} == {("a", "A"), ("b", "B")}
-    assert sorted(one.path for one in target.calls()) == ["/api/codes/a", "/api/codes/b"]
-    assert {one.method for one in target.calls()} == {"GET"}
+    assert sorted(item.path for item in target.calls()) == ["/api/codes/a", "/api/codes/b"]
+    assert {item.method for item in target.calls()} == {"GET"}
     target.on("/api/codes/*", Answer(200, {"name": "other"}))
     assert generated(edith, CODES, field).data == first.data
     assert generated(edith, CODES, field, count=70).json[:50] == first.json
@@ -81,7 +81,7 @@ def test_a_thousand_paths_are_requested_once_each_and_one_more_is_rejected_befor
     field = call(rest(), extract="$.path")
     rows = generated(edith, NUMBERS, field, count=1_000).json
     assert [row["value"] for row in rows] == [f"/api/codes/{number}" for number in range(1, 1_001)]
-    assert len(target.calls()) == len({one.path for one in target.calls()}) == 1_000
+    assert len(target.calls()) == len({item.path for item in target.calls()}) == 1_000
     answer = edith.post("/generate", json={"fields": [NUMBERS, field], "count": 1_001, "offset": 1})
     assert faults(answer) == {"fields[1]": "too_many_questions"}
     assert len(target.calls()) == 1_000
@@ -130,7 +130,9 @@ def test_a_preview_makes_no_external_calls_unless_requested(edith, target, rest)
     fields = [CODES, call(rest())]
     look = edith.post("/preview", json={"fields": fields, "seed": "s"}).json
     assert [row["value"] for row in look["rows"]] == ["example"] * 3
-    assert [(one["path"], one["code"]) for one in look["warnings"]] == [("fields[1]", "placeholder_values")]
+    assert [(warning["path"], warning["code"]) for warning in look["warnings"]] == [
+        ("fields[1]", "placeholder_values")
+    ]
     assert target.calls() == []
     fetched = edith.post("/preview", json={"fields": fields, "seed": "s", "fetch": True}).json
     assert ([row["value"] for row in fetched["rows"]], fetched["warnings"]) == (["A", "B", "A"], [])
@@ -261,7 +263,7 @@ def test_a_push_sends_and_repeats_what_it_was_made_of(edith, target, rest, app, 
     again = edith.post(f"/pushes/{push.json['id']}/retry", json={"states": ["failed"]})
     assert again.status_code in (200, 201), again.json
     work(again.json["id"])
-    sent = [one.json for one in target.calls("/api/rows")]
+    sent = [item.json for item in target.calls("/api/rows")]
     by_row = lambda rows: sorted(rows, key=lambda row: (row["code"], row["value"]))  # noqa: E731
     assert len(sent) == 12
     assert by_row(sent[:6]) == by_row(sent[6:]) == by_row(before)

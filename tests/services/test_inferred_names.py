@@ -34,7 +34,7 @@ def became(
     unique = length.endswith("u")
     size = None if length == "None" else int(length.removesuffix("u"))
     column = Column(name, "text", "text", max_length=size, unique=unique)
-    entity = Entity(table, (table,), (*(Column(one, "text", "text") for one in beside), column))
+    entity = Entity(table, (table,), (*(Column(item, "text", "text") for item in beside), column))
     sample = pa.RecordBatch.from_pydict({name: pa.array(list(values))}) if values else None
     return columns.columns(entity, sample, compilation.vocabulary(), rows)[-1]
 

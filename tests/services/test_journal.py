@@ -38,7 +38,7 @@ def json_app(database_url, shared_redis, tmp_path):
 def test_a_request_leaves_one_line_with_its_route_and_its_actor(json_app, written, cast):
     headers = {"Authorization": f"Bearer {cast.edith.key}", "X-Request-Id": "mine.1"}
     json_app.test_client().get("/templates/canary", headers=headers)
-    (told,) = [one for one in written() if one["logger"] == process_log.REQUESTS]
+    (told,) = [item for item in written() if item["logger"] == process_log.REQUESTS]
     assert told["ms"] >= 0
     assert told["time"].endswith("Z")
     expected = {

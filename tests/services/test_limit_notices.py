@@ -51,7 +51,7 @@ def told(app, now=clock.now):
         notifications.send_pending(now)
         with writing() as session:
             found = session.scalars(sa.select(LimitWarning).order_by(LimitWarning.id)).all()
-            return [(one.limit_name, one.used, one.most) for one in found]
+            return [(warning.limit_name, warning.used, warning.most) for warning in found]
 
 
 def test_warnings_are_sent_once_from_80_percent_on(app, small):
@@ -112,7 +112,7 @@ def test_webhooks_that_ask_for_it_hear_of_it(app, api, cast, small):
     generate(small, 850)
     told(app)
     with app.app_context(), writing() as session:
-        found = {one.webhook_id: one for one in session.scalars(sa.select(Delivery))}
+        found = {delivery.webhook_id: delivery for delivery in session.scalars(sa.select(Delivery))}
         warning = session.scalars(sa.select(LimitWarning)).one()
         assert set(found) == {made["asked"], made["all"]}
         body = json.loads(found[made["asked"]].body)
@@ -137,7 +137,7 @@ def test_admins_get_one_mail_a_day_unless_disabled(app, mailing, cast, small):
         limit_warnings._record(_acme(app), "rows", 900, 1_000)
     told(app, lambda: clock.now() + timedelta(hours=2))
     with app.app_context(), writing() as session:
-        sent = [(one.recipient, one.subject) for one in session.scalars(sa.select(Mail))]
+        sent = [(mail.recipient, mail.subject) for mail in session.scalars(sa.select(Mail))]
         assert session.scalar(sa.select(sa.func.count()).select_from(LimitWarning)) == 2
     assert sent == [(cast.adam.email, "Acme has used 80 % of its rows for this hour")]
 

@@ -176,7 +176,7 @@ def test_a_sender_that_dies_before_its_note_leaves_the_same_mail_to_the_next_one
             outbox.send()
     assert outbox.send() == 0, "another sender has it in hand"
     assert outbox.send(later=limits.MAIL_CLAIM_SECONDS + 1) == 1
-    assert [one["Message-ID"] for one in server.mails] == [f"<{mail_id}@example.org>"] * 2
+    assert [item["Message-ID"] for item in server.mails] == [f"<{mail_id}@example.org>"] * 2
     assert outbox.row(mail_id).status == "sent"
 
 

@@ -21,8 +21,8 @@ def text(name: str, **more) -> Column:
 
 
 def fields(*names: str | Field) -> dict[str, Field]:
-    made = [one if isinstance(one, Field) else Field(one, pa.string()) for one in names]
-    return {one.name: one for one in made}
+    made = [name if isinstance(name, Field) else Field(name, pa.string()) for name in names]
+    return {field.name: field for field in made}
 
 
 def found(given: dict[str, Field], entity: Entity, **asked) -> dict[str, str | None]:
@@ -163,7 +163,7 @@ def test_a_collection_takes_fields_that_no_document_has_yet():
 def test_words_are_found_in_any_notation():
     assert words("customerIDNumber2") == ["customer", "id", "number", "2"]
     assert words("Customer-first_name") == ["customer", "first", "name"]
-    assert [singular(one) for one in ("addresses", "companies", "status", "orders")] == [
+    assert [singular(item) for item in ("addresses", "companies", "status", "orders")] == [
         "address", "company", "statu", "order",
     ]  # fmt: skip
     assert letters_and_digits("Ünï-Code 9") == "unicode9"

@@ -42,7 +42,7 @@ def test_a_rotation_makes_a_new_version_and_keeps_the_old_ones(acme):
     after = masking_keys.ring(acme.workspace_id)
     assert after.current == 2
     assert after.keys[1] == before.keys[1] != after.keys[2]
-    assert [one.version for one in masking_keys.listing(acme)] == [2, 1]
+    assert [key.version for key in masking_keys.listing(acme)] == [2, 1]
 
 
 def test_the_key_is_stored_encrypted_and_a_rotation_encrypts_it_again(acme, monkeypatch):
@@ -71,9 +71,9 @@ def test_concurrent_users_of_a_first_key_get_the_same(app, cast):
             db.session.remove()
 
     threads = [threading.Thread(target=ask) for _ in range(3)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(got) == 3
     assert got[0] == got[1] == got[2]

@@ -52,7 +52,7 @@ def checked(rows: list[dict], *columns: Column, session=None, **more):
     made = planned(GivenRows(given_table(rows), "s", NOW), *columns, count=len(rows), **more)
     found, count = value_checks.check(made, made.rows(0), session or Known(), [], "postgresql")
     assert count == len(rows)
-    return [(one.column, one.row, one.reason) for one in found]
+    return [(mismatch.column, mismatch.row, mismatch.reason) for mismatch in found]
 
 
 def bound(fields: list[dict]) -> TemplateRows:
@@ -103,22 +103,25 @@ def test_a_null_where_none_may_be():
     ],
 )
 def test_values_that_a_column_does_not_take(column, good, bad, reason):
-    found = checked([{"a": one} for one in [*good, *bad]], column)
+    found = checked([{"a": item} for item in [*good, *bad]], column)
     assert found == [("a", len(good) + place, reason) for place in range(1, len(bad) + 1)]
 
 
 def test_digits_that_would_be_rounded_away_are_reported():
     column = Column("a", "decimal", "numeric(10,2)", precision=10, scale=2)
     values = pa.array([1, 2], pa.decimal128(10, 4))
-    values = pa.array([one.as_py() / 8 for one in values], pa.decimal128(10, 4))
-    assert [one[0] for one in bad_values(column, values, "postgresql") if one[1].true_count] == ["precision"]
+    values = pa.array([value.as_py() / 8 for value in values], pa.decimal128(10, 4))
+    assert [value[0] for value in bad_values(column, values, "postgresql") if value[1].true_count] == [
+        "precision"
+    ]
 
 
 def test_years_that_a_kind_of_target_does_not_have():
     column = Column("a", "timestamp", "datetime")
     values = pa.array(["1700-01-01", "1800-01-01"]).cast(pa.timestamp("us"))
     told = {
-        kind: [one[1].to_pylist() for one in bad_values(column, values, kind)] for kind in ("mssql", "sqlite")
+        kind: [value[1].to_pylist() for value in bad_values(column, values, kind)]
+        for kind in ("mssql", "sqlite")
     }
     assert told == {"mssql": [[True, False]], "sqlite": []}
 
@@ -177,7 +180,7 @@ def test_possible_misfits_of_fields_are_reported_without_rows():
         Column("once", "integer", "int", unique=True),
     )
     made = planned(bound(fields), *columns, count=10)
-    told = [(one.column, one.reason, one.row) for one in value_checks.by_schema(made)]
+    told = [(mismatch.column, mismatch.reason, mismatch.row) for mismatch in value_checks.by_schema(made)]
     assert told == [
         ("few", "out_of_range", None),
         ("blank", "too_long", None),
@@ -204,7 +207,7 @@ def test_sensitive_values_are_not_shown():
     maker = bound([{"name": "a", "type": "first_name", "sensitive": True}])
     made = planned(maker, text("a", max_length=1), count=3)
     found, _ = value_checks.check(made, made.rows(0), Known(), [], "postgresql")
-    assert {one.value for one in found} == {"********"}
+    assert {mismatch.value for mismatch in found} == {"********"}
 
 
 def test_rows_are_generated_again_in_any_order():

@@ -38,7 +38,7 @@ def ended(app, cast, status="failed", minutes=10.0, kind=Export, **columns):
             )
         notifications.notify_finished()
         with writing() as session:
-            return [one.subject for one in session.query(Mail).order_by(Mail.id)]
+            return [mail.subject for mail in session.query(Mail).order_by(Mail.id)]
 
 
 def chosen(app, cast, mail, minutes):

@@ -40,18 +40,18 @@ KINDS = {
 
 
 def found(columns, table="customers"):
-    return {one.name: one for one in detection.classify(table, columns, vocabulary.default())}
+    return {column.name: column for column in detection.classify(table, columns, vocabulary.default())}
 
 
 def test_every_kind_is_found_and_nothing_else():
     made = found(CUSTOMERS)
-    assert {name: one.kind for name, one in made.items() if one.sensitive} == KINDS
-    assert all(0 <= one.confidence <= 1 and one.reason for one in made.values())
+    assert {name: column.kind for name, column in made.items() if column.sensitive} == KINDS
+    assert all(0 <= column.confidence <= 1 and column.reason for column in made.values())
     assert made["email"].confidence > made["contact"].confidence > 0.8
 
 
 def test_no_value_is_in_the_answer():
-    told = " ".join(one.reason for one in found(CUSTOMERS).values())
+    told = " ".join(item.reason for item in found(CUSTOMERS).values())
     values = {
         str(value) for column in CUSTOMERS.values() for value in column if value and len(str(value)) > 4
     }
@@ -59,11 +59,11 @@ def test_no_value_is_in_the_answer():
 
 
 def test_the_proposal_can_be_used_in_a_template_unchanged():
-    made = [one for one in found(CUSTOMERS).values() if one.sensitive]
+    made = [column for column in found(CUSTOMERS).values() if column.sensitive]
     fields = [{"name": "id", "type": "row_number"}]
-    fields += [{"name": one.name, "type": one.type, "masking": one.masking} for one in made]
-    for one in parse(fields).fields[1:]:
-        masker_of(one, vocabulary.default(), Keys(1, {1: b"k" * 32}), bind_fields, run="r")
+    fields += [{"name": column.name, "type": column.type, "masking": column.masking} for column in made]
+    for field in parse(fields).fields[1:]:
+        masker_of(field, vocabulary.default(), Keys(1, {1: b"k" * 32}), bind_fields, run="r")
 
 
 def test_dates_of_birth_are_shifted_by_a_column_that_identifies_people():
@@ -74,7 +74,7 @@ def test_dates_of_birth_are_shifted_by_a_column_that_identifies_people():
 
 def test_places_are_only_personal_next_to_people():
     things = found({"name": ["Red chair", "Table"], "city": ["Berlin", "Rome"], "price": [1, 2]}, "products")
-    assert not any(one.sensitive for one in things.values())
+    assert not any(thing.sensitive for thing in things.values())
     assert things["city"].kind == "city"
     assert found({"email": ["a@b.de"], "city": ["Berlin"]})["city"].sensitive
 
@@ -114,8 +114,8 @@ def test_a_column_without_recognizable_content_is_reported():
     ],
 )
 def test_values_show_what_they_are(test, right, wrong):
-    assert [test(one) for one in right] == [True] * len(right)
-    assert [test(one) for one in wrong] == [False] * len(wrong)
+    assert [test(item) for item in right] == [True] * len(right)
+    assert [test(item) for item in wrong] == [False] * len(wrong)
 
 
 def test_a_proposal_never_names_itself_as_the_person():

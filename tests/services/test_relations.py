@@ -36,8 +36,8 @@ SHOP = {
 def ring(*names: str) -> dict[str, Any]:
     """Each refers to the next, the last to the first."""
     return {
-        one: [stored("id"), refers("next_id", to)]
-        for one, to in zip(names, [*names[1:], names[0]], strict=True)
+        name: [stored("id"), refers("next_id", to)]
+        for name, to in zip(names, [*names[1:], names[0]], strict=True)
     }
 
 
@@ -118,7 +118,7 @@ def test_an_order_is_the_same_with_any_hash_seed():
     many = {f"t{n}": [stored("id"), refers("up", f"t{(n * 7 + 3) % 50}")] for n in range(50)}
     first = ordered(many)
     assert all(ordered(dict(many)) == first for _ in range(3))
-    place = {one: at for at, one in enumerate(first[0].split())}
+    place = {item: at for at, item in enumerate(first[0].split())}
     kept = [e for e in relations.edges(many) if (e.child_template_id, e.parent_template_id) not in first[1]]
     assert all(place[e.parent_template_id] < place[e.child_template_id] for e in kept)
 
@@ -169,10 +169,10 @@ def test_a_reference_of_the_same_group_has_the_cardinality_that_the_other_one_st
 def test_a_ring_is_opened_at_a_reference_that_may_wait():
     templates = ring("a", "b", "c")
     found = relations.order(
-        list(templates), relations.edges(templates), lambda one: one.child_template_id == "b"
+        list(templates), relations.edges(templates), lambda template: template.child_template_id == "b"
     )
     assert found.template_ids == ("b", "a", "c")
-    assert [one.child_template_id for one in found.broken] == ["b"]
+    assert [edge.child_template_id for edge in found.broken] == ["b"]
 
 
 def test_a_table_whose_references_may_not_all_wait_opens_no_ring():
@@ -180,10 +180,10 @@ def test_a_table_whose_references_may_not_all_wait_opens_no_ring():
     templates = {**ring("a", "b"), "c": both, "a": [stored("id"), refers("b_id", "b"), refers("c_id", "c")]}
     edges = relations.edges(templates)
     found = relations.order(
-        list(templates), edges, lambda one: one.child_field in ("next_id", "a_id", "b_id")
+        list(templates), edges, lambda template: template.child_field in ("next_id", "a_id", "b_id")
     )
     assert found.template_ids == ("b", "c", "a")
-    assert {(one.child_template_id, one.parent_template_id) for one in found.broken} == {
+    assert {(edge.child_template_id, edge.parent_template_id) for edge in found.broken} == {
         ("b", "a"),
         ("c", "a"),
     }

@@ -92,7 +92,9 @@ def test_similar_texts_are_not_matched(code):
 def test_a_comment_below_the_first_statement_is_ignored_with_a_warning():
     said = requirements.read("import a\nx = 1\n# requirements: late\n")
     assert said.requirements == []
-    assert [(one.code, "Line 3" in one.message) for one in said.warnings] == [("late_requirements", True)]
+    assert [(warning.code, "Line 3" in warning.message) for warning in said.warnings] == [
+        ("late_requirements", True)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,8 @@ def test_writers_of_sqlite_come_to_their_turn_in_the_order_they_came(tmp_path):
                 writes.append(threads.submit(write, number))
                 eventually(lambda number=number: turns.waiting == number + 1)
             assert came == []
-        for one in writes:
-            one.result()
+        for item in writes:
+            item.result()
     assert came == list(range(20))
     assert turns.waiting == 0
 

@@ -28,14 +28,14 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
     ],
 )
 def test_a_column_of_one_kind_keeps_its_values(values, dtype):
-    column = given_table([{"a": one} for one in values]).column("a")
+    column = given_table([{"a": value} for value in values]).column("a")
     assert column.type == dtype
     assert column.to_pylist() == values
 
 
 def test_values_of_several_kinds_become_text():
     values = ["a", 1, True, {"b": [1]}, [{"c": 1}], 10**40, None]
-    column = given_table([{"a": one} for one in values]).column("a")
+    column = given_table([{"a": value} for value in values]).column("a")
     assert column.to_pylist() == ["a", "1", "true", '{"b":[1]}', '[{"c":1}]', "1" + "0" * 40, None]
 
 
@@ -71,4 +71,4 @@ def test_keys_of_ours_are_the_same_whenever_a_row_is_sent():
     every = made.batch(np.arange(5, dtype=np.uint64)).column(0).to_pylist()
     assert made.batch(np.array([3], np.uint64)).column(0).to_pylist() == every[3:4]
     assert len(set(every)) == 5
-    assert all(len(one) == 24 and int(one, 16) for one in every)
+    assert all(len(item) == 24 and int(item, 16) for item in every)

@@ -67,7 +67,7 @@ def test_repetitions_are_shown_in_words(cron, words):
 def test_the_next_three_times_are_in_the_time_zone_of_the_schedule():
     found = services.next_times("0 2 * * *", "Europe/Berlin")
     assert [f"{at:%H:%M}" for at in found] == ["02:00"] * 3
-    assert [one - two for one, two in zip(found[1:], found, strict=False)] == [timedelta(days=1)] * 2
+    assert [item - two for item, two in zip(found[1:], found, strict=False)] == [timedelta(days=1)] * 2
     assert services.next_times("0 2 * *", "UTC") == []
 
 
@@ -116,7 +116,7 @@ def sweep(app, now=NOON):
 
 def started(model=Export):
     with reading() as session:
-        return [one for one in session.scalars(sa.select(model)) if one.request.get("schedule")]
+        return [export for export in session.scalars(sa.select(model)) if export.request.get("schedule")]
 
 
 def test_a_due_export_starts_once_with_the_rows_of_the_first(app, scheduled):
@@ -141,10 +141,10 @@ def test_several_sweepers_start_one_job_for_a_due_time(app, scheduled):
         numbers.append(sweep(app))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     with app.app_context():
         assert len(started()) == 1
     assert sum(numbers) == 1
@@ -350,15 +350,15 @@ def test_a_job_that_takes_long_to_start_delays_no_other_workspace_and_not_the_sw
         assert scheduler.turn() == 2
         assert hangs.wait(60)
         for _ in range(600):
-            if of_mallory in {one.request["schedule"] for one in started()}:
+            if of_mallory in {export.request["schedule"] for export in started()}:
                 break
             threading.Event().wait(0.1)
-        assert {one.request["schedule"] for one in started()} == {of_mallory}
+        assert {export.request["schedule"] for export in started()} == {of_mallory}
         assert scheduler.turn() == 0  # the workspace whose job does not start has no second thread
         goes_on.set()
         for thread in list(scheduler._running.values()):
             thread.join(60)
-        assert {one.request["schedule"] for one in started()} == {of_mallory, scheduled}
+        assert {export.request["schedule"] for export in started()} == {of_mallory, scheduled}
 
 
 def test_the_workspace_that_had_its_turn_longest_ago_is_next(app, scheduled, of_mallory, monkeypatch):

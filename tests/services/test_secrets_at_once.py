@@ -35,10 +35,10 @@ def test_two_concurrent_creations_of_one_secret_both_succeed(app, cast, monkeypa
             db.session.remove()
 
     threads = [threading.Thread(target=act, args=(value,)) for value in ("one", "two")]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert sorted(map(str, said)) == ["False", "True"]
     with app.app_context():
         (kept,) = db.session.query(Secret).filter_by(name="token")

@@ -39,8 +39,8 @@ def test_head_attributes_are_listed():
 
 def test_fields_are_added_and_removed_by_id_not_by_name():
     found = compare(spec(field(1, "a")), spec(field(2, "a")))["fields"]
-    assert [one["id"] for one in found["removed"]] == ["fld_1"]
-    assert [one["id"] for one in found["added"]] == ["fld_2"]
+    assert [item["id"] for item in found["removed"]] == ["fld_1"]
+    assert [item["id"] for item in found["added"]] == ["fld_2"]
 
 
 def test_a_rename_and_an_option_are_changes_of_one_field():
@@ -72,7 +72,7 @@ def test_a_removed_field_before_them_does_not_move_the_others():
 
 def test_moved_fields_are_listed_with_their_positions():
     found = compare(spec(field(1, "a"), field(2, "b")), spec(field(2, "b"), field(1, "a")))["fields"]
-    assert {one["id"]: (one["from"], one["to"]) for one in found["moved"]} == {
+    assert {item["id"]: (item["from"], item["to"]) for item in found["moved"]} == {
         "fld_1": (0, 1),
         "fld_2": (1, 0),
     }
@@ -83,8 +83,8 @@ def test_nested_fields_are_compared_inside_their_parent():
         return field(1, "lines", options={"array": True, "fields": list(inner)})
 
     found = compare(spec(parent(field(2, "sku"))), spec(parent(field(2, "code"), field(3, "n"))))["fields"]
-    assert [one["path"] for one in found["added"]] == ["lines.n"]
-    assert [(one["path"], list(one["changes"])) for one in found["changed"]] == [("lines.code", ["name"])]
+    assert [item["path"] for item in found["added"]] == ["lines.n"]
+    assert [(item["path"], list(item["changes"])) for item in found["changed"]] == [("lines.code", ["name"])]
 
 
 def test_cells_are_listed_by_row_and_column():

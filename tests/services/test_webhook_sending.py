@@ -153,7 +153,7 @@ def test_a_webhook_only_gets_its_events(app, cast, target, events, heard):
     hooked.ends("push", "failed")
     assert hooked.tell() == 2
     hooked.send()
-    assert sorted(one.json["event"] for one in target.calls("/hook")) == heard
+    assert sorted(call.json["event"] for call in target.calls("/hook")) == heard
 
 
 def test_a_webhook_of_a_project_gets_only_its_events_and_disabled_or_deleted_ones_get_none(hooked, target):
@@ -170,7 +170,7 @@ def test_a_webhook_of_a_project_gets_only_its_events_and_disabled_or_deleted_one
     hooked.ends()
     hooked.tell()
     assert hooked.send() == ["failed"], "what waited when it was turned off"
-    assert [one.reason for one in hooked.deliveries()] == [webhooks.OFF]
+    assert [delivery.reason for delivery in hooked.deliveries()] == [webhooks.OFF]
     assert target.seen == []
 
 
@@ -188,7 +188,7 @@ def test_temporary_errors_are_retried_with_the_same_id_and_body(hooked, target, 
         "the timestamp has moved on"
     )
     (delivery,) = hooked.deliveries()
-    assert (delivery.attempts, [one["response_status"] for one in delivery.tries][-1]) == (2, 200)
+    assert (delivery.attempts, [item["response_status"] for item in delivery.tries][-1]) == (2, 200)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
@@ -257,7 +257,7 @@ def test_gone_turns_the_webhook_off_with_an_entry_in_the_trail(hooked, target):
     assert (row.active, row.off_reason) == (False, "gone")
     with hooked.app.app_context(), writing() as session:
         entries = session.query(AuditEntry).filter_by(action="webhook.off").all()
-    assert [(one.object_id, one.details["reason"]) for one in entries] == [(hooked.id, "gone")]
+    assert [(entry.object_id, entry.details["reason"]) for entry in entries] == [(hooked.id, "gone")]
 
 
 def test_a_webhook_that_fails_for_a_day_is_turned_off_and_its_maker_is_mailed(hooked, target, monkeypatch):
@@ -299,7 +299,7 @@ def test_a_delivery_whose_sender_died_is_sent_again_with_the_same_id(hooked, tar
             hooked.send()
     assert hooked.send() == [], "another sender has it in hand"
     assert hooked.send(limits.WEBHOOK_CLAIM_SECONDS + 1) == ["delivered"]
-    assert len({one.headers["webhook-id"] for one in target.calls("/hook")}) == 1
+    assert len({call.headers["webhook-id"] for call in target.calls("/hook")}) == 1
     assert len(target.calls("/hook")) == 2
 
 
@@ -339,7 +339,7 @@ def test_the_old_secret_also_signs_for_a_day_after_a_rotation(hooked, target):
     (call,) = target.calls("/hook")
     message, stamp = call.headers["webhook-id"], int(call.headers["webhook-timestamp"])
     assert call.headers["webhook-signature"].split() == [
-        webhooks.signature(one, message, stamp, call.body) for one in (fresh, hooked.secret)
+        webhooks.signature(item, message, stamp, call.body) for item in (fresh, hooked.secret)
     ]
     hooked.ends()
     hooked.tell()

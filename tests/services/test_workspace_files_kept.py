@@ -36,7 +36,7 @@ def put(acme):
 
 @pytest.fixture
 def keys(app):
-    return lambda: {one.key for one in storage.of(app).listing("files")}
+    return lambda: {item.key for item in storage.of(app).listing("files")}
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def small_disk(app, tmp_path):
 
 
 def files_under(folder: Path) -> list[int]:
-    return sorted(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+    return sorted(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def test_a_full_disk_stores_nothing_half_and_leaves_what_was_there(app, acme, small_disk, monkeypatch):

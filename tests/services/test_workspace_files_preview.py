@@ -42,8 +42,8 @@ def exchanged(raw: bytes, part: str, content: bytes) -> bytes:
     """A workbook with another part in the place of one."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
-        for one in old.namelist():
-            new.writestr(one, content if one == part else old.read(one))
+        for item in old.namelist():
+            new.writestr(item, content if item == part else old.read(item))
     return out.getvalue()
 
 

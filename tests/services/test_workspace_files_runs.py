@@ -51,7 +51,7 @@ def run(acme, cast):
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    return {str(one.relative_to(folder)): one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_every_live_file_is_available_under_its_name_and_outputs_are_not(acme, p
     files.delete(acme, put("gone.csv"))
     files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"customers.csv": b"1", "in/Bücher/größe.csv": b"22", "outputs.csv": b"4"}
-    assert [oct(one.stat().st_mode)[-3:] for one in folder.rglob("*.csv")] == ["444"] * 3
+    assert [oct(path.stat().st_mode)[-3:] for path in folder.rglob("*.csv")] == ["444"] * 3
 
 
 def test_files_of_another_workspace_are_not_there(acme, put, folder, cast):
@@ -168,11 +168,11 @@ def test_the_cache_lets_go_of_what_was_used_longest_ago(acme, put, tmp_path, dat
         if name != "c":
             files.sync(cast.acme, cast.main, tmp_path / name)
     kept = files.find(acme, "a").sha256
-    for one in cache(data_dir):
-        os.utime(one, (1 if one.name != kept else 2, 1))
+    for path in cache(data_dir):
+        os.utime(path, (1 if path.name != kept else 2, 1))
     files.delete(acme, files.find(acme, "b", "write", lock=True))
     files.sync(cast.acme, cast.main, tmp_path / "last")
-    assert {one.read_bytes()[:1] for one in cache(data_dir)} == {b"a", b"c"}
+    assert {path.read_bytes()[:1] for path in cache(data_dir)} == {b"a", b"c"}
     assert tree(tmp_path / "b")["b"] == b"b" * 100, "a run keeps what it was given"
 
 
@@ -224,7 +224,7 @@ def test_outputs_of_a_run_are_stored_under_its_id(acme, run, folder, cast):
     done = run_completion.store_outputs(run, folder)
     assert done.refused == []
     prefix = f"outputs/{run.id}"
-    assert [(one["name"], one["size"]) for one in done.files] == [
+    assert [(file["name"], file["size"]) for file in done.files] == [
         (f"{prefix}/deep/er/log.txt", 0), (f"{prefix}/result.csv", 4),
     ]  # fmt: skip
     row = files.find(acme, f"{prefix}/result.csv")
@@ -232,7 +232,7 @@ def test_outputs_of_a_run_are_stored_under_its_id(acme, run, folder, cast):
     assert row.content_type == "text/csv"
     assert b"".join(files.open_file(acme, row)) == b"a\n1\n"
     again = run_completion.store_outputs(run, folder)
-    assert [one["file_id"] for one in again.files] == [one["file_id"] for one in done.files]
+    assert [file["file_id"] for file in again.files] == [file["file_id"] for file in done.files]
 
 
 def test_no_link_is_followed_and_nothing_but_files_is_read(acme, run, folder, tmp_path):
@@ -248,7 +248,7 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(acme, run, folder, tm
         listening.bind(str(folder / "socket"))
         (folder / "good").write_text("yes")
         done = run_completion.store_outputs(run, folder)
-    assert [one["name"].rpartition("/")[2] for one in done.files] == ["good"]
+    assert [file["name"].rpartition("/")[2] for file in done.files] == ["good"]
     told = dict(done.refused)
     assert set(told) == {"link", "loop", "folder", "etc", "pipe", "socket"}
     assert "not followed" in told["link"]
@@ -287,7 +287,7 @@ def test_invalid_names_are_cleaned_or_reported(acme, run, folder):
         (folder / os.fsdecode(name)).write_bytes(name)
     (folder / ("x" * 250)).write_bytes(b"")
     done = run_completion.store_outputs(run, folder)
-    names = {one["name"].removeprefix(f"outputs/{run.id}/") for one in done.files}
+    names = {file["name"].removeprefix(f"outputs/{run.id}/") for file in done.files}
     assert names == {"new_line", "back_slash", "_spaces_", "not\ufffdutf8", "é"}
     told = dict(done.refused)
     assert len(told) == 2
@@ -302,7 +302,7 @@ def test_a_deep_tree_ends_somewhere(acme, run, folder):
     deep.mkdir(parents=True)
     (folder / "a").write_text("kept")
     done = run_completion.store_outputs(run, folder)
-    assert [one["size"] for one in done.files] == [4]
+    assert [file["size"] for file in done.files] == [4]
     assert len(done.refused) == 1
 
 
@@ -312,7 +312,7 @@ def test_the_quota_is_asked_file_by_file(acme, run, put, folder, monkeypatch):
     for name, size in (("a", 40), ("b", 20), ("c", 10)):
         (folder / name).write_bytes(b"x" * size)
     done = run_completion.store_outputs(run, folder)
-    assert [one["size"] for one in done.files] == [40, 10]
+    assert [file["size"] for file in done.files] == [40, 10]
     assert done.refused[0][0] == "b"
     assert "100 bytes" in done.refused[0][1]
 
@@ -371,6 +371,6 @@ def test_an_output_that_the_virus_scanner_finds_is_left_out_and_the_others_are_k
         done = run_completion.store_outputs(run, folder)
     finally:
         server.stop()
-    assert [one["name"].rpartition("/")[2] for one in done.files] == ["a.csv", "c.csv"]
+    assert [file["name"].rpartition("/")[2] for file in done.files] == ["a.csv", "c.csv"]
     assert [name for name, _ in done.refused] == ["b.com"]
     assert done.refused[0][1].startswith(f"The virus scanner found {NAME}")

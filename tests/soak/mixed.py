@@ -71,7 +71,7 @@ class Load:
             "Order lines": FEW_ROWS,
         }
         listed = api.read("/templates?limit=100")["items"]
-        self.most = {one["id"]: most[one["name"]] for one in listed if one["name"] in most}
+        self.most = {item["id"]: most[item["name"]] for item in listed if item["name"] in most}
         self.templates = list(self.most)
         self.database = api.named("/connections", "Shop database")["id"]
         self.scenario = api.made("/scenarios", {"name": "Soak", "code": PROGRAM, "network": "api"})["id"]

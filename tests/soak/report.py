@@ -41,9 +41,10 @@ def told(folder: Path, stack: str) -> str:
         "| growth |",
         "|---|---|---|---|---|---|---|---|",
         *(
-            f"| {one['part']} | {rows[0][one['part'] + '_mb']} | {rows[-1][one['part'] + '_mb']} | {one['usual_mb']} "
-            f"| {one['most_mb']} | {one['growth_mb']} | {one['usual_fds']} | {one['growth_fds']} |"
-            for one in sampler.summary(rows)
+            f"| {item['part']} | {rows[0][item['part'] + '_mb']} | {rows[-1][item['part'] + '_mb']} "
+            f"| {item['usual_mb']} | {item['most_mb']} | {item['growth_mb']} "
+            f"| {item['usual_fds']} | {item['growth_fds']} |"
+            for item in sampler.summary(rows)
         ),
         "",
         *(f"![{chart.heading}](img/{prefix}{chart.name}.svg)\n" for chart in charts.CHARTS),

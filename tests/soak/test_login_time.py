@@ -43,7 +43,7 @@ def test_same_time_for_unknown_user_and_wrong_password(app, browser, cast, real_
                 times.append((time.perf_counter() - began[0], time.process_time() - began[1]))
             assert answer.status_code == 422
     for kind, least in enumerate((0.95, 0.8)):
-        known, unknown = (statistics.median(one[kind] for one in times) for times in spent.values())
+        known, unknown = (statistics.median(item[kind] for item in times) for times in spent.values())
         print(
             f"{('passed', 'processor')[kind]}: known {known * 1000:.2f} ms, unknown {unknown * 1000:.2f} ms"
         )

@@ -40,10 +40,10 @@ def test_a_busier_worker_is_not_a_growing_one_and_a_growing_one_is_seen():
         }
         for row in rows(lambda at: 300.0)
     ]
-    told = {one["part"]: one for one in sampler.summary(found)}
+    told = {item["part"]: item for item in sampler.summary(found)}
     assert (told["worker"]["growth_mb"], told["worker"]["most_mb"]) == (0, 180.0)
     grown = [{**row, "worker_own_mb": 190.0 + row["seconds"] / 60} for row in found]
-    assert {one["part"]: one["growth_mb"] for one in sampler.summary(grown)}["worker"] > 25
+    assert {item["part"]: item["growth_mb"] for item in sampler.summary(grown)}["worker"] > 25
 
 
 def test_each_chart_is_a_whole_svg_file_without_a_script_and_with_a_line_for_every_column(tmp_path):
@@ -52,9 +52,9 @@ def test_each_chart_is_a_whole_svg_file_without_a_script_and_with_a_line_for_eve
     assert len(made) == len(charts.CHARTS)
     for path, chart in zip(made, charts.CHARTS, strict=True):
         tree = ElementTree.fromstring(path.read_text())
-        kinds = {one.tag.rpartition("}")[2] for one in tree.iter()}
+        kinds = {element.tag.rpartition("}")[2] for element in tree.iter()}
         assert kinds == {"svg", "rect", "text", "path", "polyline"}
-        assert sum(one.tag.endswith("polyline") for one in tree.iter()) == len(chart.lines)
+        assert sum(element.tag.endswith("polyline") for element in tree.iter()) == len(chart.lines)
 
 
 def test_a_table_of_measurements_is_read_as_it_was_written(tmp_path):

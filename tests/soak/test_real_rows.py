@@ -41,7 +41,7 @@ def people(edith):
 
 def clean(report, rows: int) -> None:
     [table] = report
-    assert {one["column"]: (one["values"], one["survivors"]) for one in table["columns"]} == {
+    assert {column["column"]: (column["values"], column["survivors"]) for column in table["columns"]} == {
         "email": (rows, 0),
         "phone": (rows, 0),
     }
@@ -101,8 +101,8 @@ def test_neither_does_a_service(app, cast, edith, people, send_rows, kind):
         send_rows(push.json["id"])
         push = edith.get(f"/pushes/{push.json['id']}").json
         assert push["counts"]["delivered"] == ROWS
-        assert all(one["survivors"] == 0 for one in push["leaks"][0]["columns"])
-        sent = [row for one in target.seen if one.method == "POST" for row in _rows(one.json)]
+        assert all(column["survivors"] == 0 for column in push["leaks"][0]["columns"])
+        sent = [row for item in target.seen if item.method == "POST" for row in _rows(item.json)]
         assert len(sent) == ROWS
         assert not any("corp.test" in json.dumps(row) for row in sent)
 

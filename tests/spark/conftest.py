@@ -69,7 +69,7 @@ def pyspark() -> Iterator[Path]:
     folder = installed()
     paths = [*PACKAGES, str(folder)]
     before, kept = dict(os.environ), list(sys.path)
-    sys.path[:0] = [one for one in paths if one not in sys.path]
+    sys.path[:0] = [path for path in paths if path not in sys.path]
     os.environ.update(
         PYTHONPATH=os.pathsep.join(paths),
         PYSPARK_PYTHON=sys.executable,

@@ -118,5 +118,5 @@ def test_an_s3_address_is_taken_with_its_options():
 def test_a_folder_lists_its_files_and_no_others(store):
     for key in ("vocab/b", "vocab/a", "vocabulary/c", "exports/d"):
         store.put(key, [key.encode()])
-    assert [(one.key, one.size) for one in store.listing("vocab")] == [("vocab/a", 7), ("vocab/b", 7)]
+    assert [(item.key, item.size) for item in store.listing("vocab")] == [("vocab/a", 7), ("vocab/b", 7)]
     assert store.listing("nothing") == []

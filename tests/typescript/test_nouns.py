@@ -34,9 +34,11 @@ def camel(name: str) -> str:
 @pytest.fixture(scope="module")
 def python() -> Methods:
     with rowsmith.Api("rws_a_b", "http://127.0.0.1:1") as api:
-        nouns = {name: type(one) for name, one in vars(api).items() if not name.startswith("_")}
+        nouns = {name: type(variable) for name, variable in vars(api).items() if not name.startswith("_")}
     return {
-        camel(name): {camel(one) for one, _ in inspect.getmembers(kind, inspect.isfunction) if one[0] != "_"}
+        camel(name): {
+            camel(item) for item, _ in inspect.getmembers(kind, inspect.isfunction) if item[0] != "_"
+        }
         for name, kind in nouns.items()
     }
 

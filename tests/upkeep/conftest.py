@@ -109,8 +109,8 @@ def new_place(
         return Place({**own, **env}, data, monkeypatch)
 
     yield make
-    for one in opened:
-        one.__exit__(None, None, None)
+    for item in opened:
+        item.__exit__(None, None, None)
 
 
 @pytest.fixture

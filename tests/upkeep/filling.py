@@ -45,8 +45,8 @@ def fill(connection: sa.Connection, rows: int = 4) -> dict[str, int]:
 
 def found(inspector: Any, table: str) -> list[tuple[str, list[str]]]:
     """Columns whose values a CHECK constraint names, with those."""
-    stated = [one["sqltext"] for one in inspector.get_check_constraints(table)]
-    return [(re.search(r"[a-z_]+", one)[0], re.findall(r"'(\w+)'", one)) for one in stated]
+    stated = [constraint["sqltext"] for constraint in inspector.get_check_constraints(table)]
+    return [(re.search(r"[a-z_]+", item)[0], re.findall(r"'(\w+)'", item)) for item in stated]
 
 
 def choice(column: str, allowed: list[str]) -> tuple[str, str]:
@@ -124,8 +124,8 @@ def raw(connection: sa.Connection, table: sa.Table, row: dict[str, Any]) -> dict
     if connection.dialect.name != "sqlite":
         return row
     return {
-        name: one.replace(tzinfo=None).isoformat(" ", "microseconds") if isinstance(one, datetime) else one
-        for name, one in row.items()
+        name: item.replace(tzinfo=None).isoformat(" ", "microseconds") if isinstance(item, datetime) else item
+        for name, item in row.items()
     }
 
 
@@ -142,7 +142,7 @@ def contents(
             continue
         stated = sa.select(*(plain(connection, table.c[name]) for name in sorted(names)))
         found[table.name] = sorted(
-            (tuple(form(one) for one in row) for row in connection.execute(stated)), key=repr
+            (tuple(form(item) for item in row) for row in connection.execute(stated)), key=repr
         )
     return found
 

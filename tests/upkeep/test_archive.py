@@ -46,10 +46,10 @@ def write(path: Path, **more: object) -> None:
 def rewritten(path: Path, name: str, content: bytes) -> None:
     """The same file with another part."""
     with zipfile.ZipFile(path) as old:
-        parts = {one: old.read(one) for one in old.namelist()}
+        parts = {item: old.read(item) for item in old.namelist()}
     with zipfile.ZipFile(path, "w") as new:
-        for one, raw in {**parts, name: content}.items():
-            new.writestr(one, raw)
+        for key, raw in {**parts, name: content}.items():
+            new.writestr(key, raw)
 
 
 def test_a_whole_backup_is_read_as_it_was_written(file):
@@ -149,4 +149,4 @@ def test_a_backup_that_is_killed_leaves_no_file_of_that_name_and_the_next_one_cl
     assert done.returncode == -signal.SIGKILL
     assert not file.exists()
     write(file)
-    assert [one.name for one in file.parent.iterdir()] == [file.name]
+    assert [path.name for path in file.parent.iterdir()] == [file.name]

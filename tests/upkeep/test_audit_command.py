@@ -61,7 +61,7 @@ def test_entries_are_written_as_lines(acme, capfdbinary):
     place, _ = acme
     assert place.run("audit", "export", "Acme") == 0
     lines = [orjson.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
-    assert [one["action"] for one in lines] == ["test.entry"] * 3
+    assert [item["action"] for item in lines] == ["test.entry"] * 3
 
 
 def test_a_workspace_that_is_being_removed_for_good_has_no_trail_to_verify(acme, capsys):

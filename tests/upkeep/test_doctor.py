@@ -31,8 +31,8 @@ def examine(place, capsys, shared_redis):
         place.env |= env
         place.run("doctor", "--json")
         found: dict[str, list[dict[str, str]]] = {}
-        for one in json.loads(capsys.readouterr().out)["findings"]:
-            found.setdefault(one["name"], []).append(one)
+        for finding in json.loads(capsys.readouterr().out)["findings"]:
+            found.setdefault(finding["name"], []).append(finding)
         return found
 
     os.chmod(place.data, 0o700)
@@ -41,7 +41,7 @@ def examine(place, capsys, shared_redis):
 
 
 def states(found: dict[str, list[dict[str, str]]]) -> dict[str, str]:
-    return {name: worst(Finding(**one) for one in some) for name, some in found.items()}
+    return {name: worst(Finding(**item) for item in some) for name, some in found.items()}
 
 
 def test_an_installation_in_order_has_no_failure(examine, place):
@@ -73,7 +73,7 @@ def test_problems_are_reported_with_a_remedy(examine, place, shared_redis):
     assert found["data folder"][0]["mend"] == f"chmod 600 {place.data / 'keys.env'}"
     assert found["up"][0]["mend"] == f"rm {place.data / 'up.json'}"
     assert found["left behind"][0]["mend"] == f"rm {place.data / '.rowsmith.db.restoring'}"
-    assert {one["mend"] for one in found["workers"]} == {
+    assert {worker["mend"] for worker in found["workers"]} == {
         "./rowsmith worker --queues runs",
         "./rowsmith sweeper",
     }
@@ -93,7 +93,7 @@ def test_a_damaged_database_is_a_failure_and_the_rest_is_still_looked_at(examine
 
 def test_each_error_of_the_settings_is_a_line(examine):
     found = examine(PUBLIC_URL="http://example.org", TLS_CERT="/none")
-    told = " ".join(one["told"] for one in found["settings"])
+    told = " ".join(setting["told"] for setting in found["settings"])
     assert "PUBLIC_URL is plain http" in told
     assert "TLS_CERT is set without TLS_KEY" in told
 
@@ -122,7 +122,7 @@ def test_a_virus_scanner_that_gives_no_verdict_is_a_failure(examine):
 )
 def test_a_redis_that_evicts_keys_or_is_full_is_reported(policy, most, state):
     told = {"maxmemory_policy": policy, "used_memory": 95, "maxmemory": most, "redis_version": "7"}
-    assert [one.state for one in doctor_service._memory("Redis", told)] == [state]
+    assert [finding.state for finding in doctor_service._memory("Redis", told)] == [state]
 
 
 def test_a_check_that_stumbles_is_a_finding_and_the_others_are_heard():
@@ -130,7 +130,7 @@ def test_a_check_that_stumbles_is_a_finding_and_the_others_are_heard():
         raise RuntimeError("no such luck")
 
     found = run_checks(Installation(ROOT), [("first", stumbles), ("python", doctor_machine.python)])
-    assert [(one.name, one.state) for one in found] == [("first", FAIL), ("python", OK)]
+    assert [(finding.name, finding.state) for finding in found] == [("first", FAIL), ("python", OK)]
 
 
 def test_packages_that_are_not_those_of_the_lock_file_are_named(tmp_path):
@@ -164,7 +164,7 @@ def test_it_runs_where_no_package_is_installed(tmp_path: Path):
     )
     found = json.loads(done.stdout)
     assert done.returncode == 1
-    names = {one["name"]: one["state"] for one in found["findings"]}
+    names = {finding["name"]: finding["state"] for finding in found["findings"]}
     assert names["python"] == OK
     assert names["packages"] == FAIL
 

@@ -52,12 +52,14 @@ class Editor:
         return self._take(answer.text)
 
     def _take(self, text: str) -> MultiDict[str, str]:
-        for one in [*self.inputs]:
-            if re.match(r"r\w+\.|row$|settings$|tab$|source\.|invalid\.|(description|locale|quantity)$", one):
-                self.inputs.poplist(one)
+        for item in [*self.inputs]:
+            if re.match(
+                r"r\w+\.|row$|settings$|tab$|source\.|invalid\.|(description|locale|quantity)$", item
+            ):
+                self.inputs.poplist(item)
         found = controls(text)
-        for one in [*found]:
-            self.inputs.setlist(one, found.getlist(one))
+        for item in [*found]:
+            self.inputs.setlist(item, found.getlist(item))
         return found
 
     def fill(self, **inputs: str) -> None:

@@ -120,7 +120,7 @@ def stored(app: Flask) -> Callable[[], list[str]]:
 
     def keys() -> list[str]:
         with app.app_context():
-            return [one.key for one in storage.of(app).listing("files")]
+            return [item.key for item in storage.of(app).listing("files")]
 
     return keys
 

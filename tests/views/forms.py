@@ -62,13 +62,15 @@ def error_at(page: str, control: str) -> str:
     """The error of a control: inside its own block, and tied to it for a screen reader; "" for none."""
     found = html.fromstring(page).get_element_by_id(control)
     around = (
-        one for one in found.iterancestors() if one.tag == "td" or "field" in one.get("class", "").split()
+        iterancestor
+        for iterancestor in found.iterancestors()
+        if iterancestor.tag == "td" or "field" in iterancestor.get("class", "").split()
     )
     errors = next(around).xpath(".//*[contains(concat(' ', @class, ' '), ' err ')]")
     if not errors:
         assert found.get("aria-invalid") is None
         return ""
-    assert [one.get("id") for one in errors] == [f"{control}-err"]
+    assert [error.get("id") for error in errors] == [f"{control}-err"]
     assert f"{control}-err" in found.get("aria-describedby").split()
     assert found.get("aria-invalid") == "true"
     return str(errors[0].text_content())

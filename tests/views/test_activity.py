@@ -131,8 +131,8 @@ def test_pages_continue_where_the_last_one_ended(app, cast, edith, template):
         db.session.remove()
     assert cursor is None
     assert sorted(seen) == sorted(made)
-    assert [one.partition("_")[2] for one in seen] == sorted(
-        (one.partition("_")[2] for one in made), reverse=True
+    assert [item.partition("_")[2] for item in seen] == sorted(
+        (item.partition("_")[2] for item in made), reverse=True
     )
 
 

@@ -109,7 +109,7 @@ def test_a_described_template_is_only_saved_on_request(edith, server, model):
     draft = described(edith)
     assert draft.status_code == 200, draft.json
     assert draft.json["name"] == "Customers of a shop"
-    assert [one["state"] for one in draft.json["report"]] == ["green"] * 3
+    assert [item["state"] for item in draft.json["report"]] == ["green"] * 3
     assert draft.json["template"] is None
     assert edith.get("/templates").json["items"] == []
     assert len(server.asked) == 1
@@ -155,7 +155,7 @@ def test_columns_that_never_fit_become_text_and_are_reported(edith, server, mode
     server.replies = [f"Here:\n```json\n{json.dumps({'fields': fields})}\n```"]
     made = described(edith, save=True)
     assert made.status_code == 200, made.json
-    assert [(one["field"], one["type"], one["state"]) for one in made.json["report"]] == [
+    assert [(item["field"], item["type"], item["state"]) for item in made.json["report"]] == [
         ("id", "row_number", "green"),
         ("age", "number", "yellow"),
         ("mood", "words", "red"),
@@ -219,7 +219,7 @@ def suggested(edith, name, **body):
 )
 def test_a_meaningful_name_needs_no_model(edith, server, model, name, kind):
     model()
-    assert [(one["type"], one["source"]) for one in suggested(edith, name)] == [(kind, "name")]
+    assert [(item["type"], item["source"]) for item in suggested(edith, name)] == [(kind, "name")]
     assert server.seen == []
 
 
@@ -244,18 +244,18 @@ def test_a_model_is_asked_where_the_name_says_nothing(edith, server, model):
 def test_a_models_values_are_only_used_if_valid(edith, server, model, said):
     model()
     server.replies = [said]
-    assert [(one["type"], one["source"]) for one in suggested(edith, "zzfarbe")] == [("words", "name")]
+    assert [(item["type"], item["source"]) for item in suggested(edith, "zzfarbe")] == [("words", "name")]
 
 
 def test_without_a_model_a_name_that_says_nothing_is_plain_text(edith):
-    assert [(one["type"], one["source"]) for one in suggested(edith, "zzfarbe")] == [("words", "name")]
+    assert [(item["type"], item["source"]) for item in suggested(edith, "zzfarbe")] == [("words", "name")]
 
 
 def test_a_selected_model_is_always_called_and_its_errors_are_reported(edith, server, model):
     made = model(api_key="sk-wrong-1234")
     server.replies = ['{"type": "safe_email"}']
     found = suggested(edith, "email", connection_id=made)
-    assert [(one["type"], one["source"]) for one in found] == [("safe_email", "ai"), ("email", "name")]
+    assert [(item["type"], item["source"]) for item in found] == [("safe_email", "ai"), ("email", "name")]
     server.key = "sk-right"
     answer = edith.post("/fields/suggest", json={"name": "email", "connection_id": made})
     assert refused(answer, 502, "target_failed")["reason"] == "auth_failed"

@@ -37,7 +37,7 @@ def fields(prices: str, kind: str = "api_response") -> list[dict]:
 def test_a_template_with_values_of_an_api_is_kept_and_generated_in_any_format(api, cast, target, prices):
     edith = api(cast.edith)
     saved = make(edith, fields=fields(prices, "API Response"))
-    assert [one["type"] for one in saved["fields"]] == ["list_sequential", "api_response", "api_response"]
+    assert [field["type"] for field in saved["fields"]] == ["list_sequential", "api_response", "api_response"]
     path = f"/templates/{saved['id']}"
     look = edith.post(f"{path}/preview", json={"seed": "s"}).json
     assert look["warnings"] == []

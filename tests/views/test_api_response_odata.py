@@ -36,12 +36,12 @@ def test_values_are_read_below_the_service_root(app, cast, api):
         field = {"name": "customer", "type": "api_response", "options": options}
         saved = make(edith, fields=[numbers, field])
         made = edith.post(f"/templates/{saved['id']}/generate", json={"count": 4, "seed": "s"})
-        assert made.json == [{"id": one, "customer": NAMES[one]} for one in ("1", "2")] * 2
-        assert {one.path for one in target.calls()} == {"/erp/CustomerSet('1')", "/erp/CustomerSet('2')"}
-        for one in target.calls():
-            assert (one.query["$select"], one.query["sap-client"]) == (["Name"], ["100"])
-            assert one.headers["authorization"].startswith("Basic ")
-            assert "x-csrf-token" not in one.headers  # nothing is changed there
+        assert made.json == [{"id": item, "customer": NAMES[item]} for item in ("1", "2")] * 2
+        assert {call.path for call in target.calls()} == {"/erp/CustomerSet('1')", "/erp/CustomerSet('2')"}
+        for call in target.calls():
+            assert (call.query["$select"], call.query["sap-client"]) == (["Name"], ["100"])
+            assert call.headers["authorization"].startswith("Basic ")
+            assert "x-csrf-token" not in call.headers  # nothing is changed there
         numbers["options"]["values"] = ["3"]
         gone = edith.post("/generate", json={"fields": [numbers, field], "count": 1})
         assert refused(gone, 502, "target_failed")["reason"] == "not_found"

@@ -62,7 +62,7 @@ def entries(app, cast):
 
 def ids_of(answer):
     assert answer.status_code == 200, answer.text
-    return [one["id"] for one in answer.json["items"]]
+    return [item["id"] for item in answer.json["items"]]
 
 
 @pytest.mark.parametrize(("query", "difference"), OTHERS)
@@ -118,7 +118,7 @@ def test_a_page_that_ends_early_continues_where_it_ended(api, cast, entries, mon
     cursor = ""
     while True:
         answer = api(cast.adam).get(query + (f"&cursor={cursor}" if cursor else "")).json
-        found += [one["id"] for one in answer["items"]]
+        found += [item["id"] for item in answer["items"]]
         pages += 1
         cursor = answer["next_cursor"]
         if cursor is None:
@@ -193,7 +193,7 @@ def test_seals_are_listed_newest_first(api, app, cast, entries):
     with app.app_context():
         seals.seal_all(clock.now())
     items = api(cast.adam).get("/audit/seals").json["items"]
-    assert [one["number"] for one in items] == [2, 1]
+    assert [item["number"] for item in items] == [2, 1]
     assert items[0]["previous"] == items[1]["hash"]
     assert "links" not in items[0]
     page = api(cast.adam).get("/audit/seals?limit=1").json

@@ -57,10 +57,10 @@ def test_the_key_of_a_generate_names_exactly_its_bad_rows(edith, bad, offset):
     ask = {"count": 400, "seed": "s", "offset": offset}
     rows = edith.post(f"{bad}/generate", json=ask).json
     key = edith.post(f"{bad}/answers", json=ask)
-    assert {one["row"] for one in key.json} == {number for number, row in enumerate(rows, 1) if wrong(row)}
-    assert {one["kind"] for one in key.json} == {"wrong_type", "missing"}
+    assert {item["row"] for item in key.json} == {number for number, row in enumerate(rows, 1) if wrong(row)}
+    assert {item["kind"] for item in key.json} == {"wrong_type", "missing"}
     assert key.headers["X-Seed"] == "s"
-    assert all(18 <= one["good"] <= 99 for one in key.json)
+    assert all(18 <= item["good"] <= 99 for item in key.json)
 
 
 @pytest.mark.parametrize("format", ["json", "ndjson", "csv", "xlsx", "sql", "parquet"])
@@ -91,12 +91,12 @@ def test_an_export_carries_its_key(edith, bad, work, format):
         rows = csv.DictReader(io.StringIO(data.decode(), newline=""))
         found = {number for number, row in enumerate(rows, 1) if not row["age"].isdecimal()}
     told = lines(edith.get(f"/exports/{export['id']}/answers"))
-    assert {one["row"] for one in told} == found
+    assert {item["row"] for item in told} == found
     assert len(found) == 600
     spelled = edith.get(f"/exports/{export['id']}/answers?format=csv")
     assert spelled.headers["Content-Type"].startswith("text/csv")
     table = list(csv.DictReader(io.StringIO(spelled.get_data(as_text=True), newline="")))
-    assert [{**one, "row": int(one["row"]), "good": int(one["good"])} for one in table] == told
+    assert [{**item, "row": int(item["row"]), "good": int(item["good"])} for item in table] == told
     accepted = edith.get(f"/exports/{export['id']}/answers", headers={"Accept": "text/csv"})
     assert accepted.data == spelled.data
 
@@ -115,21 +115,22 @@ def test_the_key_of_an_export_stays_when_its_template_changes(edith, bad):
 
 
 def test_the_key_of_a_dataset_names_the_tables(edith, bad, path):
-    tables = [{"template_id": one.rpartition("/")[2], "count": 200} for one in (bad, path)]
+    tables = [{"template_id": item.rpartition("/")[2], "count": 200} for item in (bad, path)]
     dataset = edith.post("/datasets", json={"name": "D", "templates": tables, "seed": "s"}).json
     export = edith.post(f"/datasets/{dataset['id']}/exports", json={"format": "csv"}).json
     told = lines(edith.get(f"/exports/{export['id']}/answers"))
     names = {
-        one["template_id"]: one["name"] for one in edith.get(f"/datasets/{dataset['id']}").json["templates"]
+        template["template_id"]: template["name"]
+        for template in edith.get(f"/datasets/{dataset['id']}").json["templates"]
     }
-    assert {one["table"] for one in told} == {names[bad.rpartition("/")[2]] or "T"}
+    assert {item["table"] for item in told} == {names[bad.rpartition("/")[2]] or "T"}
     assert len(told) == 40
 
 
 def test_a_preview_marks_its_invalid_cells(edith, bad):
     draft = {"fields": [{**AGE, "invalid": {"rate": 1, "kinds": ["wrong_type"]}}], "seed": "s"}
     made = edith.post("/preview", json=draft).json
-    assert [(one["row"], one["field"], one["kind"]) for one in made["bad"]] == [
+    assert [(item["row"], item["field"], item["kind"]) for item in made["bad"]] == [
         (number, "age", "wrong_type") for number in (1, 2, 3)
     ]
     assert all(isinstance(row["age"], str) for row in made["rows"])

@@ -122,7 +122,7 @@ def test_all_errors_are_reported_together_with_their_paths(edith):
         "fields[3].percent_blank",
         "fields[4]",
     }
-    hints = {one["path"]: one.get("hint", "") for one in answer.json["error"]["details"]["fields"]}
+    hints = {item["path"]: item.get("hint", "") for item in answer.json["error"]["details"]["fields"]}
     assert "`description`" in hints["descripton"]
     assert "`number`" in hints["fields[0].type"]
 

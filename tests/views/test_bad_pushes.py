@@ -48,11 +48,11 @@ def pushed(program, work, target, fields, count=600):
     assert answer.status_code == 201, answer.json
     work(answer.json["id"])
     key = program.post(f"{path}/answers", json={"count": count, "seed": "s"}).json
-    return f"/pushes/{answer.json['id']}", {one["row"] for one in key}
+    return f"/pushes/{answer.json['id']}", {item["row"] for item in key}
 
 
 def ids(target):
-    return {one[0] for one in target.execute("SELECT id FROM people")}
+    return {item[0] for item in target.execute("SELECT id FROM people")}
 
 
 def test_postgresql_rejects_every_invalid_row_and_accepts_every_valid_one(
@@ -61,7 +61,7 @@ def test_postgresql_rejects_every_invalid_row_and_accepts_every_valid_one(
     with postgres_target(app, cast, postgres_url, TABLE) as target:
         push, bad = pushed(edith, work, target, spoilt(**KINDS), 300)
         assert len(bad) > 35
-        failed = {one["row"] for one in edith.get(f"{push}/rows?state=failed&limit=100").json["items"]}
+        failed = {item["row"] for item in edith.get(f"{push}/rows?state=failed&limit=100").json["items"]}
         assert failed == bad
         assert ids(target) == set(range(1, 301)) - bad
         told = edith.get(f"{push}/bad").json
@@ -98,9 +98,9 @@ def test_a_rest_target_gets_invalid_rows_and_accepted_ones_are_reported(app, cas
         )
         fields = spoilt(age=["wrong_type"], born=["bad_format"])
         push, bad = pushed(edith, work, Target(made, lambda _: []), fields, 200)
-        sent = {int(one.headers["x-rowsmith-row"]): one.json for one in target.calls("/people")}
+        sent = {int(call.headers["x-rowsmith-row"]): call.json for call in target.calls("/people")}
     told = edith.get(f"{push}/bad").json
-    texts = {row for row, one in sent.items() if isinstance(one["age"], str)}
+    texts = {row for row, item in sent.items() if isinstance(item["age"], str)}
     assert len(sent) == 200
     assert texts < bad
     assert (told["bad"], told["refused"], told["taken"]) == (len(bad), len(texts), len(bad - texts))
@@ -146,7 +146,7 @@ def test_a_dry_run_shows_the_bad_values(app, cast, edith):
     }
     made = edith.post(f"{path}/push", json=ask)
     assert made.status_code == 200, made.json
-    assert {one["column"] for one in made.json["misfits"] if one["reason"] == "wrong_type"} == {"age"}
+    assert {item["column"] for item in made.json["misfits"] if item["reason"] == "wrong_type"} == {"age"}
 
 
 def test_the_page_of_a_push_describes_it_in_words(app, cast, edith, work, browser):
@@ -221,21 +221,23 @@ def test_an_odata_service_gets_bad_rows_as_they_are_unless_its_types_cannot_hold
         answer = edith.post(f"{path}/push", json=ask)
         assert answer.status_code == 201, answer.json
         work(answer.json["id"])
-        sent = {one.json["id"]: one.json for one in target.calls("/erp/people")}
+        sent = {call.json["id"]: call.json for call in target.calls("/erp/people")}
     push = f"/pushes/{answer.json['id']}"
-    rows = {one["id"]: one for one in edith.post(f"{path}/generate", json={"count": 300, "seed": "s"}).json}
+    rows = {
+        item["id"]: item for item in edith.post(f"{path}/generate", json={"count": 300, "seed": "s"}).json
+    }
     kinds = {}
-    for one in edith.post(f"{path}/answers", json={"count": 300, "seed": "s"}).json:
-        kinds.setdefault(one["row"], set()).add((one["field"], one["kind"]))
+    for item in edith.post(f"{path}/answers", json={"count": 300, "seed": "s"}).json:
+        kinds.setdefault(item["row"], set()).add((item["field"], item["kind"]))
     unspeakable = {
         row for row, found in kinds.items() if {("age", "wrong_type"), ("born", "bad_format")} & found
     }
     assert len(unspeakable) > 15
-    assert sent == {row: one for row, one in rows.items() if row not in unspeakable}
-    refused = unspeakable | {row for row, one in sent.items() if _judged(one).status == 422}
+    assert sent == {row: item for row, item in rows.items() if row not in unspeakable}
+    refused = unspeakable | {row for row, item in sent.items() if _judged(item).status == 422}
     failed = edith.get(f"{push}/rows?state=failed&limit=100").json["items"]
-    assert {one["row"] for one in failed} == refused <= set(kinds)
-    assert {one["code"] for one in failed if one["row"] in unspeakable} == {"wrong_type"}
+    assert {item["row"] for item in failed} == refused <= set(kinds)
+    assert {item["code"] for item in failed if item["row"] in unspeakable} == {"wrong_type"}
     taken = set(kinds) - refused
     # Invalid addresses that contain an @ are accepted; whether there are any depends on the random ids of the fields.
     assert (

@@ -446,7 +446,7 @@ def test_a_file_that_cannot_be_created_is_explained_on_the_page(edith):
 def test_names_are_pasted_with_their_types(edith):
     page = new(edith, "a")
     page.press("paste", names="first_name\nwhen: datetime, `total`")
-    assert [(one["name"], one["type"]) for one in page.spec["fields"][1:]] == [
+    assert [(field["name"], field["type"]) for field in page.spec["fields"][1:]] == [
         ("first_name", "first_name"),
         ("when", "datetime"),
         ("total", "number"),
@@ -488,7 +488,7 @@ def test_a_field_is_added_inside_another_and_keeps_its_place(edith):
     page.inputs["view"] = "list"
     assert page.press("set").count("data-line=") == 2
     inner = page.spec["fields"][0]["options"]["fields"]
-    assert [(one["name"], one["type"]) for one in inner] == [("city", "city")]
+    assert [(item["name"], item["type"]) for item in inner] == [("city", "city")]
     page.open("address")
     page.fill(name="home")
     page.press("set")
@@ -499,7 +499,7 @@ def test_several_fields_are_changed_together_in_the_list(edith):
     page = new(edith, "a,email,b,phone")
     keys = page.keys
     page.press("bulk-set:sensitive:on", pick=[keys["email"], keys["phone"]])
-    assert [bool(one.get("sensitive")) for one in page.spec["fields"]] == [False, True, False, True]
+    assert [bool(field.get("sensitive")) for field in page.spec["fields"]] == [False, True, False, True]
     page.press("bulk-remove", pick=[keys["a"], keys["b"]])
     assert page.names == ["email", "phone"]
     page.press("undo")
@@ -681,9 +681,9 @@ def test_an_estimate_shows_which_field_each_error_belongs_to(edith, saved, name,
     found = lxml_html.fromstring(f"<div>{send(edith, '/builder/estimate', form).text}</div>")
     assert found.xpath("//li/@data-for") == ([control] if control else [])
     assert bool(found.xpath("//*[@class='err']")) == bool(control)
-    assert all(one.text_content().strip() for one in found.xpath("//li"))
+    assert all(item.text_content().strip() for item in found.xpath("//li"))
     dialog = lxml_html.fromstring(edith.get(f"/builder/{saved['id']}/export").text)
-    assert all(dialog.get_element_by_id(one) is not None for one in found.xpath("//li/@data-for"))
+    assert all(dialog.get_element_by_id(item) is not None for item in found.xpath("//li/@data-for"))
 
 
 def test_a_rejected_export_in_the_background_leaves_the_dialog_and_marks_its_fields(edith, saved):

@@ -24,7 +24,7 @@ def made(answer):
 
 def new(dm, cast, **more):
     sent = {
-        "name": "T", "fields": [{**one, "active": True} for one in README], "projectId": cast.main,
+        "name": "T", "fields": [{**item, "active": True} for item in README], "projectId": cast.main,
         "teamId": cast.blue, **more,
     }  # fmt: skip
     return made(dm.post("/compat/templates", json=sent))
@@ -102,9 +102,9 @@ def test_a_template_goes_through_its_life(dm, cast):
     template = new(dm, cast)
     assert {"projectId", "teamId", "createdAt", "createdBy", "templateFolderId", "seed"} <= set(template)
     assert not [key for key in template if "_" in key]
-    assert [one["active"] for one in template["fields"]] == [True] * 3
+    assert [field["active"] for field in template["fields"]] == [True] * 3
     listed = made(dm.get("/compat/templates"))
-    assert [one["id"] for one in listed] == [template["id"]]
+    assert [item["id"] for item in listed] == [template["id"]]
     assert made(dm.get(f"/compat/templates/{template['id']}")) == template
     changed = made(dm.open("PUT", f"/compat/templates/{template['id']}", json={**template, "name": "Other"}))
     assert (changed["name"], changed["version"], changed["fields"]) == ("Other", 2, template["fields"])
@@ -118,7 +118,7 @@ def test_a_list_is_bare_and_whole(dm, cast, monkeypatch):
 
     monkeypatch.setattr(limits, "PAGE_LIMIT_MAX", 2)
     ids = [new(dm, cast)["id"] for _ in range(5)]
-    assert [one["id"] for one in made(dm.get("/compat/templates"))] == ids[::-1]
+    assert [item["id"] for item in made(dm.get("/compat/templates"))] == ids[::-1]
     assert (
         len(made(dm.get("/compat/templates", query_string={"projectId": cast.side, "teamId": cast.blue})))
         == 0
@@ -156,8 +156,8 @@ def test_every_error_of_a_definition_is_reported_together(dm):
     details = refused(
         dm.post("/compat/datamaker", json={"fields": fields, "quantty": 2}), 422, "validation_error"
     )
-    assert {one["path"] for one in details["fields"]} >= {"fields[0].type", "quantty"}
-    assert "quantity" in next(one["hint"] for one in details["fields"] if one["path"] == "quantty")
+    assert {field["path"] for field in details["fields"]} >= {"fields[0].type", "quantty"}
+    assert "quantity" in next(field["hint"] for field in details["fields"] if field["path"] == "quantty")
 
 
 def test_fields_say_the_same_there_and_back(dm, cast):

@@ -67,7 +67,7 @@ def test_a_file_is_created_listed_read_and_deleted(dm, scenario, app):
     listed = made(dm.get(base))
     assert (len(listed["files"]), listed["storageUsed"]) == (2, 8)
     assert listed["storageLimit"] > 0
-    assert [one["id"] for one in made(dm.get(f"{base}?folder=uploads"))["files"]] == [file["id"]]
+    assert [item["id"] for item in made(dm.get(f"{base}?folder=uploads"))["files"]] == [file["id"]]
     found = made(dm.get(f"{base}/{file['id']}"))
     nobody = Program(app, "")
     got = nobody.get(found["presignedUrl"].removeprefix("http://localhost"))

@@ -98,8 +98,8 @@ def test_an_object_of_another_kind_is_not_found(dm):
 
 def test_errors_name_the_keys_that_were_sent(dm):
     details = refused(dm.post("/compat/sets", json={"rowCount": -1, "dat": 1}), 422, "validation_error")
-    assert {one["path"] for one in details["fields"]} == {"name", "rowCount", "dat"}
-    assert "data" in next(one["hint"] for one in details["fields"] if one["path"] == "dat")
+    assert {field["path"] for field in details["fields"]} == {"name", "rowCount", "dat"}
+    assert "data" in next(field["hint"] for field in details["fields"] if field["path"] == "dat")
 
 
 # --- Key maps -----------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_the_last_new_key_of_an_old_one_counts(dm):
         "mapName": "m", "object": "o", "mappings": {"b": "4", "a": "3"}, "missing": ["c"],
     }  # fmt: skip
     page = made(dm.get("/compat/keymaps/m/entries"))
-    assert [(one["oldKey"], one["newKey"], one["runId"]) for one in page["entries"]] == [
+    assert [(entry["oldKey"], entry["newKey"], entry["runId"]) for entry in page["entries"]] == [
         ("a", "3", None),
         ("b", "4", "run_1"),
     ]
@@ -138,7 +138,7 @@ def test_the_maps_of_another_project_are_apart(dm, cast):
     assert looked_up(dm, "a")["mappings"] == {"a": "1"}
     assert made(dm.delete("/compat/keymaps/m"))["deleted"] == 1
     assert made(dm.get("/compat/keymaps")) == []
-    assert [one["entryCount"] for one in made(dm.get(f"/compat/keymaps?projectId={cast.side}"))] == [1]
+    assert [item["entryCount"] for item in made(dm.get(f"/compat/keymaps?projectId={cast.side}"))] == [1]
     refused(put(dm, [("a", "2")], projectId=cast.mallorys), 404, "not_found")
 
 
@@ -236,16 +236,16 @@ def test_a_template_gets_the_masking_of_the_policy_that_it_names(dm, cast):
     ]
     policy = save(dm, "masking-policies", name="GDPR", fields=rules, keyMapName="people")
     template = new(dm, cast, maskingPolicyId=policy["id"])
-    assert [one.get("masking") for one in template["fields"]] == [
+    assert [field.get("masking") for field in template["fields"]] == [
         {"strategy": "replace", "consistent": True, "domain": "people"},
         None,
         {"strategy": "format_preserve", "consistent": False},
     ]
-    assert [one.get("sensitive") for one in template["fields"]] == [True, None, True]
+    assert [field.get("sensitive") for field in template["fields"]] == [True, None, True]
     plain = new(dm, cast)
     sent = {"maskingPolicyId": policy["id"]}
     masked = made(dm.put(f"/compat/templates/{plain['id']}", json=sent))
-    assert [one.get("sensitive") for one in masked["fields"]] == [True, None, True]
+    assert [field.get("sensitive") for field in masked["fields"]] == [True, None, True]
 
 
 def test_a_reversible_policy_is_kept_and_masks_nothing(dm, cast):
@@ -374,7 +374,7 @@ def test_a_plan_keeps_what_its_document_does_not_describe(dm):
     details = refused(
         dm.patch(url, json={"status": "done", "spec": {"entities": [{}]}}), 422, "validation_error"
     )
-    assert {"status", "spec.entities[0].volume"} <= {one["path"] for one in details["fields"]}
+    assert {"status", "spec.entities[0].volume"} <= {field["path"] for field in details["fields"]}
 
 
 # --- With their project -----------------------------------------------------------------------------------------
@@ -389,6 +389,6 @@ def test_objects_go_with_their_project(dm, app, cast):
         workspaces.delete_project(system(cast.acme), project)
         db.session.remove()
         purge.purge(clock.now() + timedelta(days=limits.RESTORE_DAYS + 1))
-        assert [one.id for one in db.session.query(CompatObject)] == [kept["id"]]
+        assert [item.id for item in db.session.query(CompatObject)] == [kept["id"]]
         assert db.session.query(KeyMapEntry).count() == 0
         db.session.remove()

@@ -73,7 +73,7 @@ def test_a_password_in_a_connection_string_never_comes_back_and_is_kept(dm, cast
     again = {**sent, "connectionString": connection["connectionString"]}
     made(dm.open("PUT", f"/compat/connections/{connection['id']}", json=again))
     with app.app_context():
-        kept = [secrets.opened(one) for one in db.session.query(Secret)]
+        kept = [secrets.opened(secret) for secret in db.session.query(Secret)]
         db.session.remove()
     assert kept == [string]
 
@@ -94,7 +94,7 @@ def test_tables_are_returned_in_the_compatible_format(dm, shop):
         "/compat/connections/tables",
         f"/compat/connections/tables?connectionId={shop.connection_id}",
     ):
-        found = {one["table_name"]: one for one in made(dm.get(path))}
+        found = {item["table_name"]: item for item in made(dm.get(path))}
         assert set(found) == {"customers", "orders"}
         assert {"column_name": "email", "data_type": "VARCHAR(60)"} in found["customers"]["columns"]
         assert found["customers"]["dependencies"] == [

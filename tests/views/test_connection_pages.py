@@ -42,7 +42,7 @@ def test_each_kind_has_a_form_for_its_settings(page, kind):
 
 def test_every_kind_can_be_chosen(page):
     text = page.get("/connections/new").text
-    assert [kind for kind, one in KINDS.items() if one.title not in text] == []
+    assert [kind for kind, item in KINDS.items() if item.title not in text] == []
     assert "needs an extra package" in text
 
 

@@ -105,7 +105,7 @@ def test_db2_connection_is_saved_and_edited_without_the_driver_and_only_using_it
 def test_missing_driver_names_the_command_that_installs_it():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert {name: extras[name] for name in DRIVER_PACKAGES} == {
-        name: [one] for name, one in DRIVER_PACKAGES.items()
+        name: [package] for name, package in DRIVER_PACKAGES.items()
     }
     hint = DriverMissing("Db2", "db2").hint
     assert ".venv/bin/uv pip install --python .venv/bin/python 'ibm_db>=3.2'" in hint
@@ -165,7 +165,7 @@ def test_an_edited_secret_is_used_immediately_and_a_used_one_is_kept(edith, api,
     assert (folder / made["id"] / "two.db").is_file()
     refused = adam.delete("/secrets/where")
     assert refused.status_code == 409
-    assert [one["id"] for one in refused.json["error"]["details"]["used_by"]] == [made["id"]]
+    assert [item["id"] for item in refused.json["error"]["details"]["used_by"]] == [made["id"]]
 
 
 def test_metadata_is_cached_until_it_is_refreshed(edith, box, settings, cast):
@@ -182,9 +182,9 @@ def test_metadata_is_cached_until_it_is_refreshed(edith, box, settings, cast):
     made.close()
     assert edith.get(path).json["entities"] == []
     found = edith.get(f"{path}?refresh=true").json
-    assert {one["name"] for one in found["entities"]} == {"owner", "pet"}
+    assert {entity["name"] for entity in found["entities"]} == {"owner", "pet"}
     pet = edith.get(f"{path}?entity=pet").json["entities"]
-    assert [one["entity"] for one in pet[0]["relations"]] == ["owner"]
+    assert [relation["entity"] for relation in pet[0]["relations"]] == ["owner"]
     assert edith.get(f"{path}?q=own").json["total"] == 1
 
 
@@ -194,7 +194,7 @@ def test_a_connection_that_a_template_reads_from_is_not_deleted(edith, box):
     assert made.status_code == 201, made.text
     refused = edith.delete(f"/connections/{box['id']}")
     assert refused.status_code == 409
-    assert [one["name"] for one in refused.json["error"]["details"]["used_by"]] == ["Reader"]
+    assert [item["name"] for item in refused.json["error"]["details"]["used_by"]] == ["Reader"]
 
 
 def test_a_deleted_connection_comes_back(edith, box):

@@ -92,7 +92,7 @@ def test_an_export_shows_its_source_and_how_to_reproduce_it(edith, shop, done):
     again, _ = done(format="csv", seed="other", csv={"delimiter": ";"})
     assert again["sha256"] == export["sha256"]
     listed = edith.get(f"/exports?dataset_id={shop['id']}").json["items"]
-    assert [one["id"] for one in listed] == [again["id"], export["id"]]
+    assert [item["id"] for item in listed] == [again["id"], export["id"]]
 
 
 def test_a_now_holds_for_all_tables(done):

@@ -28,7 +28,7 @@ def related(edith):
         name="Lines",
         fields=[key, reference("order_id", orders, "id", cardinality={"min": 1, "max": 3})],
     )["id"]
-    tables = [{"template_id": one} for one in (lines, orders, people)]
+    tables = [{"template_id": item} for item in (lines, orders, people)]
     return edith.post("/datasets", json={"name": "Related", "templates": tables, "seed": "s"}).json
 
 
@@ -49,8 +49,8 @@ def test_sqlite_loads_related_tables_with_its_foreign_keys_on(script):
     database.executescript(script("ansi"))
     assert database.execute("PRAGMA foreign_key_check").fetchall() == []
     parents = {
-        one: [row[2] for row in database.execute(f"PRAGMA foreign_key_list({one})")]
-        for one in ("lines", "orders", "staff")
+        item: [row[2] for row in database.execute(f"PRAGMA foreign_key_list({item})")]
+        for item in ("lines", "orders", "staff")
     }
     assert parents == {"lines": ["orders"], "orders": ["staff"], "staff": ["staff"]}
     joined = (
@@ -89,7 +89,7 @@ def test_tables_are_sorted_parents_first_and_equal_their_templates(edith, relate
 
 
 def test_a_count_holds_for_what_refers_to_the_table(edith, related):
-    lines, orders, staff = ({"template_id": one["template_id"]} for one in related["templates"])
+    lines, orders, staff = ({"template_id": template["template_id"]} for template in related["templates"])
     edith.patch(f"/datasets/{related['id']}", json={"templates": [lines, {**orders, "count": 2}, staff]})
     tables = edith.post(f"/datasets/{related['id']}/preview").json["tables"]
     assert [table["count"] for table in tables[1:]] == [2, 40]
@@ -101,7 +101,7 @@ def test_a_count_holds_for_what_refers_to_the_table(edith, related):
 def test_a_reference_to_a_template_outside_is_warned_of(edith, related):
     lines = {"template_id": related["templates"][0]["template_id"]}
     found = edith.patch(f"/datasets/{related['id']}", json={"templates": [lines]}).json["warnings"]
-    assert [(one["path"], one["code"]) for one in found] == [("templates[0]", "outside_reference")]
+    assert [(item["path"], item["code"]) for item in found] == [("templates[0]", "outside_reference")]
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "ndjson", "xlsx", "sql", "parquet"])
@@ -113,7 +113,7 @@ def test_a_table_whose_parents_have_no_children_is_empty(edith, work, kind):
     tables = [{"template_id": child}, {"template_id": parent}]
     dataset = edith.post("/datasets", json={"name": "D", "templates": tables, "seed": "s"}).json
     seen = edith.post(f"/datasets/{dataset['id']}/preview").json["tables"]
-    assert [(one["count"], one["rows"]) for one in seen] == [(0, []), (1, [{"id": 1}])]
+    assert [(item["count"], item["rows"]) for item in seen] == [(0, []), (1, [{"id": 1}])]
     ask = {"format": kind, **({"sql": {"create_table": True}} if kind == "sql" else {})}
     export = edith.post(f"/datasets/{dataset['id']}/exports", json=ask).json
     work(export["id"])

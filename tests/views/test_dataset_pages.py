@@ -62,7 +62,7 @@ def fields_of(edith, template_id):
 
 
 def counts_of(edith, path):
-    return [one["count"] for one in edith.get(path).json["templates"]]
+    return [template["count"] for template in edith.get(path).json["templates"]]
 
 
 # --- Creating ----------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_a_dataset_is_created_with_the_templates_that_its_tables_reference(perso
     answer = person.submit("/datasets/new", {"name": " Shop ", "add": two[1], "parents": "1"})
     made = edith.get("/datasets").json["items"][0]
     assert (answer.status_code, answer.headers["Location"]) == (303, f"/datasets/{made['id']}")
-    assert (made["name"], [one["template_id"] for one in made["templates"]]) == ("Shop", two)
+    assert (made["name"], [template["template_id"] for template in made["templates"]]) == ("Shop", two)
 
 
 def test_a_new_dataset_needs_a_name_and_a_table_and_keeps_what_was_chosen(person, edith, two):
@@ -126,8 +126,8 @@ def test_row_counts_on_the_page_are_those_of_the_engine(person, edith, two):
     free = make(edith, name="Notes", quantity=33, fields=[KEY, _child("bought_id", two[1])])["id"]
     for counts in ([None, None, None, None], [13, None, None, 5], [1234, None, 2000, None]):
         tables = [
-            {"template_id": one, "count": count}
-            for one, count in zip([*two, three, free], counts, strict=True)
+            {"template_id": item, "count": count}
+            for item, count in zip([*two, three, free], counts, strict=True)
         ]
         made = edith.post("/datasets", json={"name": "Counts", "templates": tables}).json
         told = edith.post(f"/datasets/{made['id']}/preview", json={}).json["tables"]
@@ -206,7 +206,7 @@ def test_of_many_tables_some_are_shown_and_the_others_are_found(person, edith, m
     parent = make(edith, name="Parent", fields=[KEY])["id"]
     ids = [parent] + [make(edith, name=f"T{n}", fields=[KEY, _child("p", parent)])["id"] for n in range(11)]
     made = edith.post(
-        "/datasets", json={"name": "Many", "templates": [{"template_id": one} for one in ids]}
+        "/datasets", json={"name": "Many", "templates": [{"template_id": item} for item in ids]}
     ).json
     path = f"/datasets/{made['id']}"
 
@@ -301,12 +301,16 @@ def test_changes_of_another_person_are_kept_and_shown(change, edith, path, two):
 def test_tables_are_added_moved_and_removed(change, edith, path, two):
     more = make(edith, name="More", fields=[KEY])["id"]
     change(do="add", add=more)
-    assert [one["template_id"] for one in edith.get(path).json["templates"]] == [*two, more]
+    assert [template["template_id"] for template in edith.get(path).json["templates"]] == [*two, more]
     change(do=f"up:{more}")
     change(do=f"down:{two[0]}")
-    assert [one["template_id"] for one in edith.get(path).json["templates"]] == [more, two[0], two[1]]
+    assert [template["template_id"] for template in edith.get(path).json["templates"]] == [
+        more,
+        two[0],
+        two[1],
+    ]
     assert "Table More removed" in change(do=f"remove:{more}", headers=HTMX).text
-    assert [one["template_id"] for one in edith.get(path).json["templates"]] == two
+    assert [template["template_id"] for template in edith.get(path).json["templates"]] == two
     version = edith.get(path).json["version"]
     for verb in ("up:tpl_none", f"up:{two[0]}", "remove:tpl_none", f"add:{two[0]}", "nonsense"):
         change(do=verb)
@@ -339,7 +343,7 @@ def test_a_cardinality_is_changed_on_its_line_and_counts_follow(change, edith, p
     change(**relation(two, **{"relation-kind": "range", "relation-least": "2", "relation-most": "2"}))
     assert fields_of(edith, two[1])["buyer_id"]["options"]["cardinality"] == {"min": 2, "max": 2}
     assert edith.get(path).json["templates"][1]["version"] == 2
-    assert [one["count"] for one in edith.post(f"{path}/preview", json={}).json["tables"]] == [20, 40]
+    assert [table["count"] for table in edith.post(f"{path}/preview", json={}).json["tables"]] == [20, 40]
 
 
 def test_a_cardinality_becomes_any_number_and_the_row_count_stays(change, edith, path, two):
@@ -540,8 +544,8 @@ def test_a_list_has_an_empty_state_and_a_search(person, shop, app):
     assert "Shop" in person.get("/datasets?q=sho").text
     assert "No dataset is called that" in person.get("/datasets?q=zebra").text
     with app.app_context():
-        for one in db.session.scalars(db.select(Dataset)):
-            db.session.delete(one)
+        for item in db.session.scalars(db.select(Dataset)):
+            db.session.delete(item)
         db.session.commit()
     text = person.get("/datasets").text
     assert "No datasets yet" in text

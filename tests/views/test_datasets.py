@@ -26,7 +26,7 @@ def shop(edith, two):
 
 
 def made(program, ids, **more):
-    tables = [{"template_id": one} for one in ids]
+    tables = [{"template_id": item} for item in ids]
     answer = program.post("/datasets", json={"name": "Shop", "templates": tables, "seed": "s", **more})
     assert answer.status_code == 201, answer.json
     return answer.json
@@ -38,7 +38,7 @@ def at(dataset):
 
 def actions(program, dataset):
     items = program.get(f"/audit?object_id={dataset['id']}").json["items"]
-    return [(one["action"], one["details"].get("version")) for one in reversed(items)]
+    return [(item["action"], item["details"].get("version")) for item in reversed(items)]
 
 
 def test_a_dataset_is_created_as_requested(edith, two, cast):
@@ -96,12 +96,12 @@ def test_responses_can_be_sent_back_as_requests(edith, shop):
 
 def test_every_change_makes_a_version_on_the_newest_templates(edith, two, shop):
     edith.patch(f"/templates/{two[0]}", json={"quantity": 8})
-    assert [one["version"] for one in edith.get(at(shop)).json["templates"]] == [1, 1]
+    assert [template["version"] for template in edith.get(at(shop)).json["templates"]] == [1, 1]
     changed = edith.patch(at(shop), json={"seed": "t"}).json
     assert (changed["version"], changed["seed"], changed["name"]) == (2, "t", "Shop")
-    assert [one["version"] for one in changed["templates"]] == [2, 1]
+    assert [template["version"] for template in changed["templates"]] == [2, 1]
     assert edith.get(f"{at(shop)}@v1").json == shop
-    assert [one["version"] for one in edith.get(f"{at(shop)}/versions").json["items"]] == [2, 1]
+    assert [item["version"] for item in edith.get(f"{at(shop)}/versions").json["items"]] == [2, 1]
     refused(edith.get(f"{at(shop)}@v3"), 404, "not_found")
 
 
@@ -109,7 +109,7 @@ def test_refreshing_pins_the_newest_templates_and_nothing_where_they_are(edith, 
     assert edith.post(f"{at(shop)}/refresh-references").json["version"] == 1
     edith.patch(f"/templates/{two[1]}", json={"quantity": 8})
     fresh = edith.post(f"{at(shop)}/refresh-references").json
-    assert (fresh["version"], [one["version"] for one in fresh["templates"]]) == (2, [1, 2])
+    assert (fresh["version"], [template["version"] for template in fresh["templates"]]) == (2, [1, 2])
     assert actions(adam, shop) == [("dataset.create", 1), ("dataset.refresh", 2)]
 
 
@@ -140,19 +140,19 @@ def test_a_deleted_dataset_is_gone_until_it_is_restored(edith, adam, shop):
 def test_a_list_is_searched_sorted_and_paged(edith, two):
     for name in ("Beta", "alpha shop", "Gamma shop"):
         made(edith, two, name=name)
-    assert [one["name"] for one in edith.get("/datasets").json["items"]] == [
+    assert [item["name"] for item in edith.get("/datasets").json["items"]] == [
         "Gamma shop",
         "alpha shop",
         "Beta",
     ]
-    assert [one["name"] for one in edith.get("/datasets?q=SHOP&sort=name").json["items"]] == [
+    assert [item["name"] for item in edith.get("/datasets?q=SHOP&sort=name").json["items"]] == [
         "Gamma shop",
         "alpha shop",
     ]
     page = edith.get("/datasets?limit=2").json
     assert (len(page["items"]), page["total"]) == (2, 3)
     assert [
-        one["name"] for one in edith.get(f"/datasets?limit=2&cursor={page['next_cursor']}").json["items"]
+        item["name"] for item in edith.get(f"/datasets?limit=2&cursor={page['next_cursor']}").json["items"]
     ] == ["Beta"]
     refused(edith.get(f"/templates?cursor={page['next_cursor']}"), 400, "invalid_request")
 
@@ -173,13 +173,13 @@ def test_a_diff_contains_changed_tables_and_attributes(edith, two, shop):
     )
     found = edith.get(f"{at(shop)}@v1/diff").json
     assert found["dataset"] == {"seed": {"from": "s", "to": "t"}}
-    assert [one["template_id"] for one in found["templates"]["added"]] == [third]
-    assert [one["template_id"] for one in found["templates"]["removed"]] == [two[1]]
+    assert [item["template_id"] for item in found["templates"]["added"]] == [third]
+    assert [item["template_id"] for item in found["templates"]["removed"]] == [two[1]]
     assert found["templates"]["changed"] == [
         {"template_id": two[0], "changes": {"count": {"from": None, "to": 5}}}
     ]
     assert found["order"] is None
-    back = [{"template_id": one} for one in (two[0], third)]
+    back = [{"template_id": item} for item in (two[0], third)]
     edith.patch(at(shop), json={"templates": back})
     assert edith.get(f"{at(shop)}@v2/diff?to=3").json["order"] == {
         "from": [third, two[0]],
@@ -193,7 +193,7 @@ def test_a_diff_contains_changed_tables_and_attributes(edith, two, shop):
 def test_a_preview_is_the_first_rows_of_each_templates_own(edith, two, shop):
     before = edith.get("/usage").json["rows"]["used"]
     data = edith.post(f"{at(shop)}/preview").json
-    assert [(one["name"], one["template_id"], one["count"]) for one in data["tables"]] == [
+    assert [(item["name"], item["template_id"], item["count"]) for item in data["tables"]] == [
         ("People", two[0], 7),
         ("Orders", two[1], 10),
     ]
@@ -238,16 +238,16 @@ def test_a_preview_has_the_pinned_versions(edith, two, shop):
 def test_fewer_values_than_rows_are_a_warning_of_the_preview_and_a_note_of_the_file(edith, two):
     narrow = [{"name": "bit", "type": "enum", "options": {"values": [0, 1]}, "unique": True}]
     data = made(edith, [two[0], make(edith, fields=narrow, quantity=2)["id"]])
-    tables = [{key: one[key] for key in ("template_id", "count")} for one in data["templates"]]
+    tables = [{key: template[key] for key in ("template_id", "count")} for template in data["templates"]]
     tables[1]["count"] = 3
     edith.patch(at(data), json={"templates": tables})
     preview = edith.post(f"{at(data)}/preview").json
-    assert [(one["path"], one["code"]) for one in preview["warnings"]] == [
+    assert [(warning["path"], warning["code"]) for warning in preview["warnings"]] == [
         ("templates[1].fields[0].unique", "not_enough_values")
     ]
-    assert [len(one["rows"]) for one in preview["tables"]] == [3, 2]
+    assert [len(table["rows"]) for table in preview["tables"]] == [3, 2]
     export = edith.post(f"{at(data)}/exports").json
-    assert [bool(one["note"]) for one in export["pins"]["tables"]] == [False, True]
+    assert [bool(table["note"]) for table in export["pins"]["tables"]] == [False, True]
 
 
 # --- Bad input ------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def test_an_unknown_key_of_a_table_is_rejected_by_name(edith, two):
 
 def test_all_errors_of_the_tables_are_reported_together(edith, two):
     ids = [two[0], "tpl_nope", two[0], "tpl_01M7Y5BT16VAMSDNZ2PWHH1947"]
-    answer = edith.post("/datasets", json={"name": "D", "templates": [{"template_id": one} for one in ids]})
+    answer = edith.post("/datasets", json={"name": "D", "templates": [{"template_id": item} for item in ids]})
     assert faults(answer) == {
         "templates[1].template_id": "unknown_template",
         "templates[2].template_id": "duplicate",

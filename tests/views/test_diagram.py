@@ -24,7 +24,7 @@ def overview_of(*tables) -> Overview:
     for place, (name, fields, count) in enumerate(tables):
         made.tables.append(Table(place, name, name.title(), name.title(), "", 1, 1, count, rows=count))
         contents[name] = overview._contents(name, {"quantity": 5, "fields": fields})
-    made.by_id = {one.template_id: one for one in made.tables}
+    made.by_id = {item.template_id: item for item in made.tables}
     overview._relate(made, contents)
     return made
 
@@ -50,14 +50,14 @@ def test_parents_are_left_of_their_children():
 
 
 def test_tables_are_numbered_in_load_order():
-    assert [one.name for one in overview_of(*SHOP).load_order] == ["Customers", "Orders", "Lines"]
+    assert [item.name for item in overview_of(*SHOP).load_order] == ["Customers", "Orders", "Lines"]
 
 
 def test_a_card_shows_keys_and_references():
     boxes = boxes_of(*SHOP)
     assert [
-        [(row.mark, row.column.path, row.parent) for row in boxes[one].fields]
-        for one in ("orders", "customers")
+        [(row.mark, row.column.path, row.parent) for row in boxes[item].fields]
+        for item in ("orders", "customers")
     ] == [
         [("key", "id", ""), ("link", "customer_id", "Customers")],
         [("key", "id", "")],
@@ -126,9 +126,9 @@ def test_cards_do_not_overlap_and_everything_is_inside_the_diagram(seed):
     found = drawn(*tables)
     assert [box.y for box in found.boxes] == [box.y for box in drawn(*tables).boxes]
     placed = [box for column in found.columns for box in column]
-    for one, other in combinations(placed, 2):
-        apart = one.x + one.width <= other.x or other.x + other.width <= one.x
-        assert apart or one.y + one.height <= other.y or other.y + other.height <= one.y
+    for item, other in combinations(placed, 2):
+        apart = item.x + item.width <= other.x or other.x + other.width <= item.x
+        assert apart or item.y + item.height <= other.y or other.y + other.height <= item.y
     assert len(found.lines) == sum(
         field["type"] == "reference" for _, fields, _ in tables for field in fields
     )
@@ -149,8 +149,8 @@ def test_two_thousand_tables_are_related_and_drawn_quickly_enough_to_finish():
     ]
     known = overview_of(*tables)
     assert len(known.edges) == 2 * 1_999
-    assert [one.order for one in known.tables] == list(range(1, 2_001))
-    assert len(overview.diagram_of(known, {one.template_id for one in known.tables[:40]}).boxes) == 40
+    assert [item.order for item in known.tables] == list(range(1, 2_001))
+    assert len(overview.diagram_of(known, {item.template_id for item in known.tables[:40]}).boxes) == 40
 
 
 def test_an_entered_count_stays_with_its_table():

@@ -82,7 +82,7 @@ def test_no_two_pages_share_an_address_or_a_name_in_their_group():
 def test_the_guide_has_what_a_newcomer_asks_for_in_its_order():
     wanted = ["guide/start", "guide/relations", "guide/determinism", "guide/pushes", "guide/scenarios"]
     addresses = [entry.address for entry in registry.ENTRIES]
-    places = [addresses.index(one) for one in wanted]
+    places = [addresses.index(item) for item in wanted]
     assert places == sorted(places)
     assert places[0] == 0
 
@@ -232,7 +232,7 @@ def test_code_in_an_unknown_language_is_unchanged():
 
 def test_headings_of_the_same_words_have_anchors_of_their_own():
     drawn = rendering.draw("# A\n\n## Two words\n\n## Two words\n\n## `x`!", as_it_stands)
-    assert [one.anchor for one in drawn.sections] == ["a", "two-words", "two-words-1", "x"]
+    assert [section.anchor for section in drawn.sections] == ["a", "two-words", "two-words-1", "x"]
 
 
 def test_links_between_files_become_addresses_of_the_application():
@@ -264,7 +264,7 @@ def test_texts_from_data_are_unchanged_in_a_table():
     hostile = "a|b *c* [d](e) <f> \\ `g|h`"
     drawn = rendering.draw(table(("A", "B"), [(text(hostile), code("`x`|y"))]), as_it_stands)
     assert "style=" not in rendering.draw("| a |\n| --: |\n| 1 |\n", as_it_stands).html
-    cells = [re.sub(r"<[^>]+>", "", one) for one in re.findall(r"<td>(.*?)</td>", drawn.html)]
+    cells = [re.sub(r"<[^>]+>", "", item) for item in re.findall(r"<td>(.*?)</td>", drawn.html)]
     assert cells == ["a|b *c* [d](e) &lt;f&gt; \\ g|h", "`x`|y"]
 
 
@@ -324,17 +324,19 @@ def test_the_changes_are_those_of_the_changelog(browser):
 # --- Field types
 
 
-@pytest.mark.parametrize("family", field_types.families(), ids=lambda one: one["name"])
+@pytest.mark.parametrize("family", field_types.families(), ids=lambda item: item["name"])
 def test_every_type_of_a_family_is_documented_with_its_options_and_rows_or_their_source(browser, family):
     html = browser().get(f"/docs/field-types/{family['name']}").text
-    for one in family["types"]:
-        section = html.partition(f'<h2 id="{one["name"]}">')[2].partition("<h2")[0]
-        assert section, one["name"]
-        kind = next(found for found in REGISTRY if found.name == one["name"])
+    for item in family["types"]:
+        section = html.partition(f'<h2 id="{item["name"]}">')[2].partition("<h2")[0]
+        assert section, item["name"]
+        kind = next(found for found in REGISTRY if found.name == item["name"])
         for option in field_types.options_of(kind.Options):
-            assert f"<td><code>{option['name']}</code>" in section, (one["name"], option["name"])
+            assert f"<td><code>{option['name']}</code>" in section, (item["name"], option["name"])
         rows = re.findall(r"<tr>\s*<td>\d</td>", section)
-        assert len(rows) == (0 if one["name"] in field_types.ELSEWHERE else limits.PREVIEW_ROWS), one["name"]
+        assert len(rows) == (0 if item["name"] in field_types.ELSEWHERE else limits.PREVIEW_ROWS), item[
+            "name"
+        ]
 
 
 def test_the_rows_of_a_type_are_those_that_the_service_makes(browser, edith):

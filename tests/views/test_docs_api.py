@@ -84,56 +84,56 @@ def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_every_operation_is_on_one_page_with_everything_in_the_document(read, document):
     found = read.found
     wanted = operations(document)
-    assert sorted(one.key for one in found) == sorted(wanted)
-    for one in found:
-        told, text = wanted[one.key], html.unescape(one.section)
+    assert sorted(item.key for item in found) == sorted(wanted)
+    for item in found:
+        told, text = wanted[item.key], html.unescape(item.section)
         plain = re.sub(r"<[^>]+>", "", text)
-        assert one.id == told["operationId"]
-        assert one.slug == told["tags"][0].replace("_", "-")
-        assert told["summary"].replace("`", "") in plain, one.key
+        assert item.id == told["operationId"]
+        assert item.slug == told["tags"][0].replace("_", "-")
+        assert told["summary"].replace("`", "") in plain, item.key
         for parameter in told["parameters"]:
-            assert f"<code>{parameter['name']}</code>" in text, (one.key, parameter["name"])
+            assert f"<code>{parameter['name']}</code>" in text, (item.key, parameter["name"])
         for status, answer in told["responses"].items():
-            assert status in plain, (one.key, status)
+            assert status in plain, (item.key, status)
             for code in re.findall(r"`(\w+)`: ", answer["description"]) if int(status) >= 400 else ():
-                assert f'<a href="/docs/errors#{code}">{code}</a>' in text, (one.key, code)
+                assert f'<a href="/docs/errors#{code}">{code}</a>' in text, (item.key, code)
             for kind in answer.get("content", {}):
-                assert int(status) >= 400 or kind in text, (one.key, kind)
+                assert int(status) >= 400 or kind in text, (item.key, kind)
             for header in answer["headers"]:
-                assert header in text, (one.key, header)
+                assert header in text, (item.key, header)
         if told["x-scope"] not in ("public", "self", "member"):
-            assert f"Scope <code>{told['x-scope']}</code>" in text, one.key
-        assert ('"/docs/api#idempotency"' in text) is told.get("x-idempotency-key", False), one.key
-        assert ('"/docs/api#changes"' in text) is told.get("x-if-match", False), one.key
-        assert tuple(one.samples) == LANGUAGES
+            assert f"Scope <code>{told['x-scope']}</code>" in text, item.key
+        assert ('"/docs/api#idempotency"' in text) is told.get("x-idempotency-key", False), item.key
+        assert ('"/docs/api#changes"' in text) is told.get("x-if-match", False), item.key
+        assert tuple(item.samples) == LANGUAGES
 
 
 def test_the_keys_of_a_body_are_reported_at_any_depth(read, document):
     schemas = document["components"]["schemas"]
-    for one in read.found:
-        content = operations(document)[one.key].get("requestBody", {}).get("content", {})
+    for item in read.found:
+        content = operations(document)[item.key].get("requestBody", {}).get("content", {})
         for told in content.values():
             schema = told["schema"]
             schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
             for name, part in schema["properties"].items():
-                assert f"<code>{name}</code>" in one.section, (one.key, name)
+                assert f"<code>{name}</code>" in item.section, (item.key, name)
                 if name in schema.get("required", ()):
-                    assert f'<code>{name}</code> <span class="badge">required</span>' in one.section
+                    assert f'<code>{name}</code> <span class="badge">required</span>' in item.section
                 for choice in [part, *part.get("anyOf", ())]:
                     inner = schemas.get(choice.get("$ref", "").rpartition("/")[2], {})
                     for deeper in inner.get("properties", {}):
-                        assert f"<code>{name}.{deeper}</code>" in one.section, (one.key, name, deeper)
+                        assert f"<code>{name}.{deeper}</code>" in item.section, (item.key, name, deeper)
     page = read.pages["/docs/api/templates/post-templates"]
     assert "<code>fields[].percent_blank</code>" in page
 
 
 def test_limits_defaults_and_choices_are_shown(read):
-    generate = next(one for one in read.found if one.key == "POST /generate").section
+    generate = next(item for item in read.found if item.key == "POST /generate").section
     row = re.search(r"<tr>(?:(?!</tr>).)*<code>offset</code>.*?</tr>", generate, re.S)[0]
     assert "<code>0</code>" in row
     assert "0 to 9,007,199,254,740,992" in row
     assert "<code>parquet</code>" in generate
-    lists = next(one for one in read.found if one.key == "GET /templates").section
+    lists = next(item for item in read.found if item.key == "GET /templates").section
     assert "1 to 100" in lists
 
 
@@ -180,8 +180,8 @@ def test_links_within_the_reference_lead_to_what_is_there(read):
 
 
 def test_a_strangers_samples_name_no_project_and_no_key(read):
-    for one in read.found:
-        for text in one.samples.values():
+    for item in read.found:
+        for text in item.samples.values():
             assert "OWN_" not in text
             assert "X-Project-Id" not in text
             assert "rws_" not in text
@@ -190,7 +190,7 @@ def test_a_strangers_samples_name_no_project_and_no_key(read):
 
 def test_a_readers_samples_carry_her_project_and_objects_and_no_key(read, cast):
     template = read.template_id
-    found = {one.key: one.samples for one in read.ediths}
+    found = {edith.key: edith.samples for edith in read.ediths}
     for text in found["GET /templates/{template_id}"].values():
         assert template in text
         assert cast.main in text
@@ -203,17 +203,17 @@ def test_a_readers_samples_carry_her_project_and_objects_and_no_key(read, cast):
 
 def test_samples_that_change_or_delete_name_nothing_of_the_readers(read):
     assert len(read.ediths) == len(read.found)
-    for one in read.ediths:
-        if not one.key.startswith(("GET ", "POST ")) or one.key.startswith("POST /export"):
-            for text in one.samples.values():
-                assert read.template_id not in text, one.key
+    for edith in read.ediths:
+        if not edith.key.startswith(("GET ", "POST ")) or edith.key.startswith("POST /export"):
+            for text in edith.samples.values():
+                assert read.template_id not in text, edith.key
                 assert re.search(r"\bOWN_", text) is None
 
 
 def test_objects_of_other_workspaces_are_not_used_in_samples(browser, api, cast):
     theirs = make(api(cast.edith))["id"]
-    for one in shown(browser(cast.mallory), "templates", "datasets", "generate"):
-        assert all(theirs not in text for text in one.samples.values())
+    for item in shown(browser(cast.mallory), "templates", "datasets", "generate"):
+        assert all(theirs not in text for text in item.samples.values())
 
 
 def test_a_member_of_one_team_is_shown_nothing_of_the_others(browser, api, cast):
@@ -222,7 +222,7 @@ def test_a_member_of_one_team_is_shown_nothing_of_the_others(browser, api, cast)
     template = reader.get("/docs/api/templates/get-templates-template-id").text
     assert "/templates/TEMPLATE_ID" in template
     assert hidden not in template
-    teams = "".join(one.section for one in shown(reader, "projects"))
+    teams = "".join(item.section for item in shown(reader, "projects"))
     assert cast.red not in teams
     assert cast.blue in teams
 
@@ -257,7 +257,7 @@ def test_every_body_has_a_valid_example(app):
 
 
 def requests_of(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [one for item in items for one in (requests_of(item["item"]) if "item" in item else [item])]
+    return [entry for item in items for entry in (requests_of(item["item"]) if "item" in item else [item])]
 
 
 @pytest.fixture
@@ -275,7 +275,7 @@ def test_the_collection_keeps_to_the_rules_of_its_format(postman):
     for variable in postman["variable"]:
         assert variable["type"] in ("string", "boolean", "any", "number")
         assert variable["key"]
-    known = {one["key"] for one in postman["variable"]}
+    known = {entry["key"] for entry in postman["variable"]}
     assert {"base_url", "api_key"} <= known
     assert set(re.findall(r"\{\{(\w+)\}\}", json.dumps(postman))) <= known
     auth = postman["auth"]
@@ -303,7 +303,7 @@ def test_the_collection_keeps_to_the_rules_of_its_format(postman):
             assert isinstance(header["value"], str)
         url = request["url"]
         assert isinstance(url["raw"], str)
-        assert all(isinstance(one, str) for one in (*url["host"], *url["path"]))
+        assert all(isinstance(entry, str) for entry in (*url["host"], *url["path"]))
         for variable in url.get("variable", ()):
             assert f":{variable['key']}" in url["path"]
         body = request.get("body")
@@ -322,7 +322,7 @@ def test_the_collection_has_every_operation_of_the_document_and_no_other(postman
     found = {}
     for item in requests_of(postman["item"]):
         request = item["request"]
-        path = "/" + "/".join(re.sub(r"^:(\w+)$", r"{\1}", one) for one in request["url"]["path"])
+        path = "/" + "/".join(re.sub(r"^:(\w+)$", r"{\1}", entry) for entry in request["url"]["path"])
         path = re.sub(r"\{\{(\w+)\}\}", r"{\1}", path)
         found[f"{request['method']} {path}"] = request
         assert request["url"]["raw"] == "{{base_url}}/" + "/".join(request["url"]["path"])
@@ -330,8 +330,8 @@ def test_the_collection_has_every_operation_of_the_document_and_no_other(postman
     assert sorted(found) == sorted(wanted)
     for key, request in found.items():
         told = wanted[key]
-        query = {one["name"] for one in told["parameters"] if one["in"] == "query"}
-        assert {one["key"] for one in request["url"].get("query", ())} == query
+        query = {parameter["name"] for parameter in told["parameters"] if parameter["in"] == "query"}
+        assert {entry["key"] for entry in request["url"].get("query", ())} == query
         assert (request.get("auth") == {"type": "noauth"}) is (told["x-scope"] == "public")
         kinds = set(told.get("requestBody", {}).get("content", {}))
         if "application/json" in kinds:
@@ -341,17 +341,17 @@ def test_the_collection_has_every_operation_of_the_document_and_no_other(postman
 
 
 def test_the_collection_names_the_address_it_was_read_from_and_no_key(postman):
-    values = {one["key"]: one["value"] for one in postman["variable"]}
+    values = {item["key"]: item["value"] for item in postman["variable"]}
     assert values["base_url"] == "http://localhost"
     assert values["api_key"] == ""
 
 
 def test_an_id_that_is_put_in_once_counts_in_all_requests_that_only_read_or_make(postman):
-    known = {one["key"]: one["value"] for one in postman["variable"]}
+    known = {entry["key"]: entry["value"] for entry in postman["variable"]}
     assert known["template_id"] == "TEMPLATE_ID"
     for item in requests_of(postman["item"]):
         request = item["request"]
-        parts = {one["key"]: one["value"] for one in request["url"].get("variable", ())}
+        parts = {entry["key"]: entry["value"] for entry in request["url"].get("variable", ())}
         if request["method"] == "GET" and "template_id" in parts:
             assert parts["template_id"] == "{{template_id}}", item["name"]
         if request["method"] in ("PUT", "PATCH", "DELETE"):
@@ -359,4 +359,4 @@ def test_an_id_that_is_put_in_once_counts_in_all_requests_that_only_read_or_make
 
 
 def test_folders_are_the_groups_of_the_pages(postman, read):
-    assert len(postman["item"]) == len({one.slug for one in read.found})
+    assert len(postman["item"]) == len({item.slug for item in read.found})

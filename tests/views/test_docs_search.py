@@ -25,7 +25,7 @@ def test_a_page_of_that_title_comes_before_headings_and_these_before_texts(app):
     assert results[0].href == "/docs/guide/determinism"
     results = found(app, "idempotency_mismatch")
     assert results[0].href == "/docs/errors#idempotency_mismatch"
-    assert [one.href for one in results[1:]]  # texts that name it follow
+    assert [result.href for result in results[1:]]  # texts that name it follow
 
 
 @pytest.mark.parametrize(
@@ -33,16 +33,16 @@ def test_a_page_of_that_title_comes_before_headings_and_these_before_texts(app):
     [("guid", "uuid"), ("surname", "last_name"), ("E-Mail", "email"), ("First Name", "first_name")],
 )
 def test_a_field_type_is_found_by_its_other_names(app, alias, name):
-    kind = next(one for one in REGISTRY if one.name == name)
+    kind = next(item for item in REGISTRY if item.name == name)
     assert found(app, alias)[0].href == f"/docs/field-types/{kind.category}#{name}"
 
 
 def test_every_field_type_and_every_error_code_is_found_by_name(app):
     for kind in REGISTRY:
-        links = [one.href for one in found(app, kind.name)[:3]]
+        links = [result.href for result in found(app, kind.name)[:3]]
         assert f"/docs/field-types/{kind.category}#{kind.name}" in links, (kind.name, links)
     for name in CODES:
-        assert f"/docs/errors#{name}" in [one.href for one in found(app, name)[:3]], name
+        assert f"/docs/errors#{name}" in [result.href for result in found(app, name)[:3]], name
 
 
 def test_every_operation_of_the_api_is_found_by_its_line(app):
@@ -50,7 +50,7 @@ def test_every_operation_of_the_api_is_found_by_its_line(app):
         document = openapi.build(app, hooks.NEWEST_VERSION)
     for path, methods in document["paths"].items():
         for method in methods:
-            links = [one.href for one in found(app, f"{method} {path}")]
+            links = [result.href for result in found(app, f"{method} {path}")]
             assert any(link.endswith(f"/{slug_of(method, path)}") for link in links), (method, path)
 
 
@@ -64,7 +64,7 @@ def test_all_words_are_wanted(app):
 def test_words_are_marked_in_heading_and_excerpt(app):
     result = found(app, "quota_exceeded")[0]
     assert "<mark>quota_exceeded</mark>" in result.heading
-    texts = [str(one.excerpt) for one in found(app, "landlock")]
+    texts = [str(item.excerpt) for item in found(app, "landlock")]
     assert any(re.search("<mark>landlock</mark>", text, re.I) for text in texts)
 
 

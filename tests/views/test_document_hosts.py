@@ -105,7 +105,7 @@ def test_named_secrets_count_too(edith, api, cast, good, evil):
     at = connected(edith, auth={"type": "bearer", "token": "${any}"})
     assert edith.put(f"{at}/metadata-document", data=document(good.url("/api"))).status_code == 200
     answer = edith.put(f"{at}/metadata-document", data=document(evil.url("/api")))
-    assert [one["code"] for one in answer.json["error"]["details"]["fields"]] == ["needed_again"]
+    assert [field["code"] for field in answer.json["error"]["details"]["fields"]] == ["needed_again"]
 
 
 def test_a_newer_document_of_the_same_server_is_taken(edith, good):

@@ -36,7 +36,7 @@ def test_an_endpoint_with_its_own_address_keeps_its_secret(edith, target):
     assert (made["url"], made["method"], made["connection_id"]) == (given["url"], "PUT", None)
     assert made["auth"] == {"type": "bearer", "token": "********"}
     assert edith.get(f"/endpoints/{made['id']}").json == made
-    assert [one["id"] for one in edith.get("/endpoints").json["items"]] == [made["id"]]
+    assert [item["id"] for item in edith.get("/endpoints").json["items"]] == [made["id"]]
     assert edith.get("/connections").json["total"] == 0
 
 
@@ -55,11 +55,11 @@ def test_rows_go_to_an_endpoint_as_it_says(edith, target, template, work):
     push = edith.get(f"/pushes/{answer.json['id']}").json
     assert (push["counts"]["delivered"], push["endpoint_id"]) == (3, endpoint["id"])
     rows = edith.post(f"/templates/{template}/generate", json={"count": 3, "seed": "s"}).json
-    seen = {one.path: one for one in target.calls()}
+    seen = {call.path: call for call in target.calls()}
     assert {path: seen[path].json for path in seen} == {
         f"/people/{row['id']}": {"mail": row["E-Mail"]} for row in rows
     }
-    assert {one.query["key"][0] for one in seen.values()} == {"s3cret-key"}
+    assert {item.query["key"][0] for item in seen.values()} == {"s3cret-key"}
 
 
 def test_an_endpoint_on_a_connection_uses_its_address_and_credentials(
@@ -71,7 +71,7 @@ def test_an_endpoint_on_a_connection_uses_its_address_and_credentials(
     assert (endpoint["path"], endpoint["url"], endpoint["auth"]) == ("/people", None, None)
     push = edith.post(f"/templates/{template}/push", json={"endpoint_id": endpoint["id"], "count": 2}).json
     work(push["id"])
-    assert {(one.path, one.headers["authorization"]) for one in target.calls()} == {
+    assert {(call.path, call.headers["authorization"]) for call in target.calls()} == {
         ("/api/people", "Basic dTpw")
     }
     used = edith.delete(f"/connections/{made}")
@@ -115,7 +115,7 @@ def test_rows_that_are_given_arrive_in_one_call(app, edith, target, work, monkey
     answer = edith.post("/export/rest", json={"endpoint_id": endpoint["id"], "rows": rows})
     assert answer.status_code == 201, answer.json
     assert (answer.json["status"], answer.json["counts"]["delivered"]) == ("completed", 2)
-    assert sorted((one.json for one in target.calls()), key=lambda row: row["id"]) == rows
+    assert sorted((call.json for call in target.calls()), key=lambda row: row["id"]) == rows
 
 
 def test_errors_of_credentials_are_reported_at_the_keys_that_were_sent(edith):

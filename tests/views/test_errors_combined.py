@@ -115,24 +115,24 @@ def check(program: Any, method: str, route: str, valid: dict[str, Any], faults: 
 
     def sent(*chosen: int) -> set[tuple[str, str]]:
         body = copy.deepcopy(valid)
-        for one in chosen:
-            put(body, *faults[one])
+        for item in chosen:
+            put(body, *faults[item])
         return errors_of(send(route, json=body))
 
-    alone = {one: sent(one) for one in range(len(faults))}
+    alone = {item: sent(item) for item in range(len(faults))}
     leaked = [path for found in alone.values() for path, _ in found if "function" in path or "(" in path]
     assert leaked == []
     choose = random.Random(1)
     missing = []
     for _ in range(BODIES):
         chosen: list[int] = []
-        for one in choose.sample(range(len(faults)), min(len(faults), choose.randint(2, 6))):
-            if apart(faults[one][0], [faults[other][0] for other in chosen]):
-                chosen.append(one)
-        expected = set().union(*(alone[one] for one in chosen))
-        missing.append(([faults[one][0] for one in chosen], expected - sent(*chosen)))
+        for item in choose.sample(range(len(faults)), min(len(faults), choose.randint(2, 6))):
+            if apart(faults[item][0], [faults[other][0] for other in chosen]):
+                chosen.append(item)
+        expected = set().union(*(alone[item] for item in chosen))
+        missing.append(([faults[item][0] for item in chosen], expected - sent(*chosen)))
     assert len(missing) == BODIES
-    assert [one for one in missing if one[1]] == []
+    assert [item for item in missing if item[1]] == []
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def test_one_number_over_and_over_is_one_bar():
 
 def test_values_that_repeat_are_listed_the_most_common_first():
     found = drafts.summary(["a"] * 5 + ["b"] * 20 + ["c"])
-    assert [(one["text"], one["width"]) for one in found["top"]] == [("b", 100), ("a", 25), ("c", 5)]
+    assert [(item["text"], item["width"]) for item in found["top"]] == [("b", 100), ("a", 25), ("c", 5)]
 
 
 def test_an_empty_sample_has_no_results():

@@ -44,7 +44,7 @@ def test_few_rows_are_there_when_it_answers(edith, shop, worker):
     assert answer.status_code == 201, answer.json
     assert (answer.json["status"], answer.json["counts"]["delivered"]) == ("completed", 20)
     assert shop.execute("SELECT email, age FROM customers ORDER BY age") == [
-        (one["email"], one["age"]) for one in rows
+        (row["email"], row["age"]) for row in rows
     ]
 
 
@@ -104,7 +104,7 @@ def test_nested_and_mixed_values_arrive_in_postgresql(app, cast, edith, postgres
         assert push.status_code == 201, push.json
         work(push.json["id"])
         ends = edith.get(f"/pushes/{push.json['id']}/rows").json["items"]
-        assert [one["state"] for one in ends] == ["delivered"] * 2, ends
+        assert [item["state"] for item in ends] == ["delivered"] * 2, ends
         found = target.execute("SELECT n::text, tags, doc::text, ok, huge::text FROM things ORDER BY n")
         assert found == [("1", [1, 2], '{"a": [1]}', True, str(2**70)), ("2.5", None, "[null]", False, "1")]
 

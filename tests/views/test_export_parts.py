@@ -68,17 +68,17 @@ def test_the_parts_one_after_another_are_the_file_that_generate_gives(
     assert (export["status"], export["rows_done"], export["parts_done"]) == ("completed", 45_000, 5)
     manifest = edith.get(f"/exports/{export['id']}/manifest").json
     assert manifest["concatenates"] is True
-    assert [(one["number"], one["offset"], one["rows"]) for one in manifest["parts"]] == [
+    assert [(part["number"], part["offset"], part["rows"]) for part in manifest["parts"]] == [
         (1, 7, 10_000),
         (2, 10_007, 10_000),
         (3, 20_007, 10_000),
         (4, 30_007, 10_000),
         (5, 40_007, 5_000),
     ]
-    files = [edith.get(f"/exports/{export['id']}/parts/{one['number']}") for one in manifest["parts"]]
-    for one, file in zip(manifest["parts"], files, strict=True):
-        assert (one["bytes"], one["sha256"]) == (len(file.data), hashlib.sha256(file.data).hexdigest())
-        assert one["download_url"].endswith(f"/exports/{export['id']}/parts/{one['number']}")
+    files = [edith.get(f"/exports/{export['id']}/parts/{part['number']}") for part in manifest["parts"]]
+    for part, file in zip(manifest["parts"], files, strict=True):
+        assert (part["bytes"], part["sha256"]) == (len(file.data), hashlib.sha256(file.data).hexdigest())
+        assert part["download_url"].endswith(f"/exports/{export['id']}/parts/{part['number']}")
     assert b"".join(file.data for file in files) == whole.data
     file = edith.get(f"/exports/{export['id']}/download")
     assert file.data == whole.data
@@ -117,7 +117,7 @@ def test_parts_that_cannot_be_put_together_are_files_of_their_own(edith, path, p
     files = [edith.get(f"/exports/{export['id']}/parts/{number}").data for number in (1, 2, 3)]
     if format == "parquet":
         ids = [pq.read_table(io.BytesIO(file)).column("id").to_pylist() for file in files]
-        assert [one for part in ids for one in part] == list(range(1, 25_001))
+        assert [item for part in ids for item in part] == list(range(1, 25_001))
     assert all(file[:2] == files[0][:2] for file in files)
 
 
@@ -224,7 +224,7 @@ def test_a_person_has_the_missing_parts_made_by_a_button(edith, path, parts_of, 
     assert "Retry failed parts" in person.get(f"/exports/{export['id']}").text
     answer = person.submit(f"/exports/{export['id']}/retry")
     assert answer.status_code == 303
-    (again,) = [one for one in edith.get("/exports").json["items"] if one["of_id"] == export["id"]]
+    (again,) = [item for item in edith.get("/exports").json["items"] if item["of_id"] == export["id"]]
     assert answer.headers["Location"].endswith(f"/exports/{again['id']}")
     assert export["id"] in person.get(f"/exports/{again['id']}").text
 

@@ -105,13 +105,13 @@ class Served:
     def held(self, export_id: str) -> bool:
         """Stop the process that makes a part, not the first one, in the middle of it; False if it was too late."""
         parts = self.parts(export_id)
-        working = [one for one in parts if one.status == "running"]
-        if not working or all(one.status != "completed" for one in parts):
+        working = [part for part in parts if part.status == "running"]
+        if not working or all(part.status != "completed" for part in parts):
             return False
         pid = int(working[0].lease_owner.rpartition(":")[2])
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
-            now = {one.number: one for one in self.parts(export_id)}[working[0].number]
+            now = {part.number: part for part in self.parts(export_id)}[working[0].number]
             if now.status == "running":
                 return True
             os.kill(pid, signal.SIGCONT)
@@ -158,7 +158,7 @@ def test_two_workers_make_one_export_side_by_side(served, ask):
     assert sum(shares) == 8
     assert all(shares), "both made parts"
     parts = served.parts(export["id"])
-    at_once = [one for one in parts[1:] if one.started_at < parts[0].finished_at]
+    at_once = [part for part in parts[1:] if part.started_at < parts[0].finished_at]
     assert at_once, "a second part was begun before the first one ended"
     file = served.edith.get(f"/exports/{export['id']}/download").data
     assert file == served.edith.post(f"{path}/generate", json=ask).data
@@ -170,8 +170,8 @@ def test_after_a_kill_only_the_current_part_is_created_again(served, ask):
     export = served.edith.post(f"{path}/exports", json={**ask, "part_rows": PART}).json
     eventually(lambda: served.held(export["id"]), within=60)
     served.kill(doomed)
-    lost = {one.number for one in served.parts(export["id"]) if one.status == "running"}
-    before = {one.number: one.sha256 for one in served.parts(export["id"]) if one.status == "completed"}
+    lost = {item.number for item in served.parts(export["id"]) if item.status == "running"}
+    before = {item.number: item.sha256 for item in served.parts(export["id"]) if item.status == "completed"}
     assert len(lost) == 1
     assert before
     with served.app.app_context():
@@ -183,14 +183,14 @@ def test_after_a_kill_only_the_current_part_is_created_again(served, ask):
     export = served.ended(export["id"])
     parts = served.parts(export["id"])
     assert export["status"] == "completed", export["error"]
-    assert {one.number for one in parts if one.attempt == 2} == lost
-    assert all(one.attempt == 1 for one in parts if one.number not in lost)
-    assert {one.number: one.sha256 for one in parts if one.number in before} == before
+    assert {item.number for item in parts if item.attempt == 2} == lost
+    assert all(item.attempt == 1 for item in parts if item.number not in lost)
+    assert {item.number: item.sha256 for item in parts if item.number in before} == before
     file = served.edith.get(f"/exports/{export['id']}/download").data
     assert file == served.edith.post(f"{path}/generate", json=ask).data
     with served.app.app_context():
         assert {stored.key for stored in storage.of(served.app).listing("exports")} >= {
-            one.storage_key for one in parts
+            item.storage_key for item in parts
         }
 
 
@@ -200,12 +200,12 @@ def test_a_cancel_stops_every_worker_within_six_seconds(served, ask):
     used = served.used()
     asked = {**ask, "count": 8_000_000, "part_rows": 1_000_000}
     export = served.edith.post(f"{path}/exports", json=asked).json
-    eventually(lambda: sum(one.status == "running" for one in served.parts(export["id"])) == 2, within=60)
+    eventually(lambda: sum(part.status == "running" for part in served.parts(export["id"])) == 2, within=60)
     served.edith.delete(f"/exports/{export['id']}")
     export = eventually(
         lambda: (found := served.edith.get(f"/exports/{export['id']}").json)["finished_at"] and found,
         within=6,
     )
     assert export["status"] == "cancelled"
-    assert {one.status for one in served.parts(export["id"])} <= {"cancelled", "completed"}
+    assert {part.status for part in served.parts(export["id"])} <= {"cancelled", "completed"}
     eventually(lambda: served.used() - used == export["rows_done"])

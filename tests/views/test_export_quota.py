@@ -25,7 +25,7 @@ def ordered(edith, path, count=600) -> str:
 
 
 def stored(app) -> int:
-    return sum(one.size for one in storage.of(app).listing("exports"))
+    return sum(item.size for item in storage.of(app).listing("exports"))
 
 
 def test_the_oldest_files_make_room_for_a_new_one(app, edith, path, work, small):
@@ -34,11 +34,11 @@ def test_the_oldest_files_make_room_for_a_new_one(app, edith, path, work, small)
         made.append(ordered(edith, path))
         work(made[-1])
         assert stored(app) <= 100_000
-    told = [edith.get(f"/exports/{one}").json for one in made]
-    assert {one["status"] for one in told} == {"completed"}
+    told = [edith.get(f"/exports/{item}").json for item in made]
+    assert {item["status"] for item in told} == {"completed"}
     assert 15_000 < told[-1]["bytes"] < 45_000
-    answers = [edith.get(f"/exports/{one}/download") for one in made]
-    assert [one.status_code for one in answers[-2:]] == [200, 200]
+    answers = [edith.get(f"/exports/{item}/download") for item in made]
+    assert [answer.status_code for answer in answers[-2:]] == [200, 200]
     assert answers[0].status_code == 404
     assert "needed the space" in answers[0].json["error"]["message"]
 
@@ -67,7 +67,7 @@ def test_exports_at_the_same_time_do_not_exceed_the_quota_together(app, edith, p
             exports.run(export_id)
             db.session.remove()
 
-    threads = [threading.Thread(target=run, args=(one,)) for one in ids]
+    threads = [threading.Thread(target=run, args=(item,)) for item in ids]
     watcher = threading.Thread(target=watch)
     watcher.start()
     for thread in threads:
@@ -79,4 +79,4 @@ def test_exports_at_the_same_time_do_not_exceed_the_quota_together(app, edith, p
     with app.app_context(), reading() as session:
         assert export_files.used(session, cast.acme) == stored(app) <= 100_000
     assert max(most) <= 100_000
-    assert {edith.get(f"/exports/{one}").json["status"] for one in ids} <= {"completed", "failed"}
+    assert {edith.get(f"/exports/{item}").json["status"] for item in ids} <= {"completed", "failed"}

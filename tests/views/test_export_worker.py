@@ -41,10 +41,10 @@ def test_a_worker_process_makes_the_file_that_generate_gives(api, cast, worker):
 
     def ended():
         found = [edith.get(f"/exports/{export['id']}").json for export in exports]
-        return all(one["finished_at"] for one in found) and found
+        return all(item["finished_at"] for item in found) and found
 
     csv, xlsx = eventually(ended, within=60)
-    assert [(one["status"], one["attempt"], one["error"]) for one in (csv, xlsx)] == [
+    assert [(item["status"], item["attempt"], item["error"]) for item in (csv, xlsx)] == [
         ("completed", 1, None)
     ] * 2
     file = edith.get(f"/exports/{csv['id']}/download").data

@@ -304,18 +304,18 @@ def test_exports_are_listed_newest_first_and_narrowed(edith, path, row):
     other = f"/templates/{make(edith)['id']}"
     first, second, third = ordered(edith, path), ordered(edith, other), ordered(edith, path)
     row(first["id"], status="failed")
-    assert [one["id"] for one in edith.get("/exports").json["items"]] == [
+    assert [item["id"] for item in edith.get("/exports").json["items"]] == [
         third["id"],
         second["id"],
         first["id"],
     ]
     of_path = edith.get(f"/exports?template_id={path.rpartition('/')[2]}").json
-    assert [one["id"] for one in of_path["items"]] == [third["id"], first["id"]]
+    assert [item["id"] for item in of_path["items"]] == [third["id"], first["id"]]
     assert edith.get("/exports?status=failed").json["total"] == 1
     page = edith.get("/exports?limit=2").json
     assert page["next_cursor"]
     rest = edith.get("/exports", query_string={"limit": 2, "cursor": page["next_cursor"]}).json
-    assert [one["id"] for one in rest["items"]] == [first["id"]]
+    assert [item["id"] for item in rest["items"]] == [first["id"]]
 
 
 def test_another_workspaces_export_is_404(edith, api, cast, done):

@@ -47,7 +47,7 @@ def test_all_tables_are_full(edith, target, work):
         answer = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 50})
         assert answer.status_code == 201, answer.json
         assert answer.json["skipped"] == []
-        rows = {one["table"]: (one["rows"], one["note"]) for one in answer.json["tables"]}
+        rows = {table["table"]: (table["rows"], table["note"]) for table in answer.json["tables"]}
         assert rows["people"] == (50, "")
         assert rows["countries"][0] == 2, "a unique boolean has two values"
         assert "only 2 exist" in rows["countries"][1]
@@ -149,7 +149,7 @@ def test_a_dry_run_sends_nothing_and_shows_the_plan(edith, target):
             f"/connections/{database.connection_id}/fill", json={"rows": 20, "dry_run": True}
         ).json
         assert made["push"] is None
-        order = [one["name"] for one in made["plan"]["tables"]]
+        order = [table["name"] for table in made["plan"]["tables"]]
         assert order.index("people") < order.index("invoices")
         assert database.count("people") == 0
 
@@ -172,11 +172,11 @@ def test_a_table_that_is_not_there_is_named(edith, target):
         path = f"/connections/{database.connection_id}/fill"
         answer = edith.post(path, json={"tables": ["people", "persons"]})
         assert answer.status_code == 422
-        assert [(one["path"], one["code"]) for one in answer.json["error"]["details"]["fields"]] == [
+        assert [(field["path"], field["code"]) for field in answer.json["error"]["details"]["fields"]] == [
             ("tables[1]", "unknown_entity")
         ]
         answer = edith.post(path, json={"rows": 0, "tables": []})
-        assert {one["path"] for one in answer.json["error"]["details"]["fields"]} == {"rows", "tables"}
+        assert {field["path"] for field in answer.json["error"]["details"]["fields"]} == {"rows", "tables"}
 
 
 def test_a_connection_that_is_no_database_is_rejected(edith):
@@ -290,7 +290,7 @@ def test_rejected_rows_are_made_up_for(edith, app, cast, postgres_url, work):
         assert 0 < database.count("never") < 16
         path = f"/pushes/{made['push']['id']}"
         state = edith.get(path).json
-        total = {one["name"]: one["count"] for one in state["tables"]}
+        total = {table["name"]: table["count"] for table in state["tables"]}
         assert total["notes"] > 80
         assert total["never"] == 80
         assert state["counts"]["total"] == sum(total.values())
@@ -489,7 +489,7 @@ def test_keys_that_are_keys_of_other_tables_are_those_of_this_fill_and_only_they
             push = edith.get(f"/pushes/{made['push']['id']}").json
             assert push["counts"]["failed"] == 0, (turn, push)
             counts[turn] = [sorted(database.execute(f"SELECT * FROM {name} ORDER BY 1, 2")) for name in names]
-        assert [len(one) for one in counts[2]] == [before + 40, 40, 40, 40]
+        assert [len(item) for item in counts[2]] == [before + 40, 40, 40, 40]
         undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={}).json
         work(undo["id"])
         assert edith.get(f"/pushes/{undo['id']}").json["counts"]["failed"] == 0
@@ -517,7 +517,7 @@ def test_unique_indexes_with_a_condition_or_an_expression_are_obeyed(edith, targ
         assert push["counts"]["failed"] == 0, push
         assert [database.count("shops"), database.count("members")] == [100, 100]
         assert database.execute("SELECT count(*) FROM members WHERE is_owner")[0][0] == 0
-        told = {one["column"]: one["reason"] for one in made["report"] if one["table"] == "members"}
+        told = {item["column"]: item["reason"] for item in made["report"] if item["table"] == "members"}
         assert "one true value for each shop_id" in told["is_owner"]
 
 
@@ -570,7 +570,7 @@ def filled(edith, database, work, **ask):
     made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 30, **ask}).json
     work(made["push"]["id"])
     assert edith.get(f"/pushes/{made['push']['id']}").json["counts"]["failed"] == 0
-    return {one["table"]: one["code"] for one in made["skipped"]}
+    return {item["table"]: item["code"] for item in made["skipped"]}
 
 
 def test_tables_with_rows_are_left_and_their_rows_are_parents_where_that_is_chosen(edith, target, work):
@@ -729,7 +729,7 @@ def test_tables_without_rows_get_fewer_the_more_levels_refer_to_them(edith, targ
     with target(LEVELS) as database:
         asked = {"rows": 270, "row_counts": "proportional", "dry_run": True}
         made = edith.post(f"/connections/{database.connection_id}/fill", json=asked).json
-        assert {one["table"]: one["rows"] for one in made["tables"]} == {
+        assert {table["table"]: table["rows"] for table in made["tables"]} == {
             "countries": 10,
             "customers": 30,
             "orders": 90,
@@ -743,10 +743,10 @@ def test_tables_get_rows_in_proportion_to_those_they_have_or_as_many(edith, targ
     with target(LEVELS + rows + "INSERT INTO notes VALUES (1, NULL, 'x');") as database:
         path = f"/connections/{database.connection_id}/fill"
         made = edith.post(path, json={"rows": 40, "row_counts": "proportional", "dry_run": True}).json
-        counts = {one["table"]: one["rows"] for one in made["tables"]}
+        counts = {table["table"]: table["rows"] for table in made["tables"]}
         assert (counts["countries"], counts["customers"], counts["notes"]) == (20, 40, 10)
         made = edith.post(path, json={"row_counts": "existing"}).json
-        assert {one["table"]: one["code"] for one in made["skipped"]} == {"orders": "no_rows"}
+        assert {item["table"]: item["code"] for item in made["skipped"]} == {"orders": "no_rows"}
         work(made["push"]["id"])
         counts = [database.count(name) for name in ("countries", "customers", "orders", "notes")]
         assert counts == [4, 8, 0, 2]
@@ -820,7 +820,7 @@ def test_a_partitioned_table_without_partitions_is_skipped(edith, app, cast, pos
     """
     with postgres_target(app, cast, postgres_url, schema) as database:
         made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
-        assert {one["table"]: one["code"] for one in made["skipped"]} == {"events": "takes_no_rows"}
+        assert {item["table"]: item["code"] for item in made["skipped"]} == {"events": "takes_no_rows"}
         work(made["push"]["id"])
         assert database.count("days") == 20
 
@@ -876,5 +876,5 @@ def test_the_number_of_tables_is_not_limited_by_the_time_of_a_request(edith, tar
         answer = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20})
         assert answer.status_code == 201, answer.json
         assert answer.json["skipped"] == []
-        checked = next(one for one in answer.json["tables"] if one["table"] == "invoices")
+        checked = next(table for table in answer.json["tables"] if table["table"] == "invoices")
         assert checked["rows"] == 20

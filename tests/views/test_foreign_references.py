@@ -82,7 +82,7 @@ def test_an_old_reference_of_another_team_does_not_keep_a_connection_from_being_
     )
     assert template.status_code == 201, template.text
     used = tessa.get(f"/used-by/{theirs}").json
-    assert [(one["name"], one["blocks"]) for one in used["items"]] == [(None, False)]
+    assert [(item["name"], item["blocks"]) for item in used["items"]] == [(None, False)]
     changed = rita.patch(f"/templates/{template.json['id']}", json={"description": "still editable"})
     assert changed.status_code == 200, changed.text
     assert tessa.delete(f"/connections/{theirs}").status_code == 200
@@ -93,5 +93,5 @@ def test_a_reference_of_the_same_team_keeps_it_and_is_named(tessa, theirs):
     tessa.post("/templates", json={"name": "Ours", **body})
     answer = tessa.delete(f"/connections/{theirs}")
     assert answer.status_code == 409
-    assert [one["name"] for one in answer.json["error"]["details"]["used_by"]] == ["Ours"]
+    assert [item["name"] for item in answer.json["error"]["details"]["used_by"]] == ["Ours"]
     assert answer.json["error"]["message"] == 'template "Ours" uses this connection.'

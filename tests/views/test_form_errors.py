@@ -23,7 +23,7 @@ def page(browser, cast):
 
 
 def errors(text: str) -> list[str]:
-    return [one.get("id") for one in html.fromstring(text).xpath("//*[contains(@id, '-err')]")]
+    return [item.get("id") for item in html.fromstring(text).xpath("//*[contains(@id, '-err')]")]
 
 
 def file(name: str, content: bytes = b"a,b\n1,2\n"):
@@ -97,9 +97,9 @@ def test_a_client_learns_which_field_of_an_import_is_wrong(page, template, where
     answer = page.submit(where.format(template=template), values, content_type=FORM, headers=HTMX)
     assert answer.status_code == 422
     found = html.fromstring(f"<div>{answer.text}</div>")
-    assert [(one.get("data-for"), one.text.startswith(text)) for one in found.xpath("//li[@data-for]")] == [
-        (control, True)
-    ]
+    assert [
+        (item.get("data-for"), item.text.startswith(text)) for item in found.xpath("//li[@data-for]")
+    ] == [(control, True)]
     shown = html.fromstring(page.get(where.format(template=template)).text)
     assert shown.get_element_by_id("result").get("data-marks") == "#import"
     assert shown.get_element_by_id(control) is not None
@@ -183,7 +183,7 @@ def test_an_invalid_filter_is_reported_at_its_field(browser, cast, name, value, 
     assert (found.get_element_by_id("f-q").get("value"), found.get_element_by_id(f"f-{name}").get("value")) == (
         "template", value,
     )  # fmt: skip
-    assert [one.get("id") for one in found.xpath("//*[@autofocus]")] == [f"f-{name}"]
+    assert [item.get("id") for item in found.xpath("//*[@autofocus]")] == [f"f-{name}"]
     if name != "text":
         assert found.xpath("//details[@open]//*[@id=$id]", id=f"f-{name}")
 
@@ -195,7 +195,7 @@ def test_a_filter_keeps_what_was_chosen(browser, cast):
     )
     found = html.fromstring(answer.text)
     assert answer.status_code == 200
-    assert {one: found.get_element_by_id(f"f-{one}").get("value") for one in ("since", "rows_min", "action")} == {
+    assert {item: found.get_element_by_id(f"f-{item}").get("value") for item in ("since", "rows_min", "action")} == {
         "since": "2026-11-01T10:00", "rows_min": "3", "action": "template.change",
     }  # fmt: skip
     assert found.xpath("//select[@id='f-user_id']/option[@selected]/@value") == [cast.edith.user_id]

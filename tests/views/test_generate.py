@@ -321,8 +321,8 @@ def little_time(monkeypatch):
 def test_rows_of_costly_formulas_end_with_422_and_give_their_rows_back(edith, little_time, path):
     fields = [{"name": f"f{n}", **COSTLY} for n in range(500)]
     draft = {"name": "t", "fields": fields, **({"count": 200} if path == "/generate" else {})}
-    for one in fields:
-        one["options"] = {"expression": 'ascii(text(row) + repeat("\u00e4\u00f6 ", 3000))'}
+    for field in fields:
+        field["options"] = {"expression": 'ascii(text(row) + repeat("\u00e4\u00f6 ", 3000))'}
     began = time.thread_time()
     answer = edith.post(path, json=draft)
     assert faults(answer) == {"fields": "too_slow"}

@@ -41,7 +41,7 @@ def files(app):
 
     def keys():
         with app.app_context():
-            return [one.key for one in storage.of(app).listing(background.FOLDER)]
+            return [item.key for item in storage.of(app).listing(background.FOLDER)]
 
     return keys
 
@@ -71,14 +71,14 @@ def test_a_worker_saves_the_templates_and_the_dataset(edith, begun, worker, file
         None,
     )
     result = found["result"]
-    assert [(one["name"], one["quantity"]) for one in result["templates"]] == [
+    assert [(template["name"], template["quantity"]) for template in result["templates"]] == [
         ("customers", 7),
         ("orders", 7),
     ]
-    saved = {one["id"] for one in edith.get("/templates").json["items"]}
-    assert {one["id"] for one in result["templates"]} <= saved
+    saved = {item["id"] for item in edith.get("/templates").json["items"]}
+    assert {template["id"] for template in result["templates"]} <= saved
     assert edith.get(f"/datasets/{result['dataset']['id']}").status_code == 200
-    assert [one.endswith(".json") for one in files()] == [True]  # the document is deleted
+    assert [file.endswith(".json") for file in files()] == [True]  # the document is deleted
 
 
 def test_the_result_is_that_of_an_import_in_the_request(edith, begun, worker):
@@ -93,7 +93,7 @@ def test_what_was_reviewed_is_created_without_the_document(edith, begun, worker)
     assert edith.post("/import", json={"content": SQL, "import_id": identity}).status_code == 422
     made = edith.post("/import", json={"import_id": identity, "types": ["", "", "phone_number"]})
     assert made.status_code == 201
-    fields = {one["name"]: one["type"] for one in made.json["templates"][0]["fields"]}
+    fields = {field["name"]: field["type"] for field in made.json["templates"][0]["fields"]}
     assert fields["city"] == "phone_number"
     assert edith.post("/import", json={"import_id": "imp_unknown"}).status_code == 404
 

@@ -29,7 +29,7 @@ def review(page, **sent):
 
 
 def cells(row, label):
-    return [one.text_content().strip() for one in row.xpath(f".//td[@data-label='{label}']//span")]
+    return [item.text_content().strip() for item in row.xpath(f".//td[@data-label='{label}']//span")]
 
 
 def test_each_column_shows_source_and_generated_values(page):
@@ -41,14 +41,14 @@ def test_each_column_shows_source_and_generated_values(page):
     assert cells(rows["full_name"], "Source") == ["Jana Sommer", "Piet de Wit", "Ana Prado"]
     generated = cells(rows["full_name"], "Generated")
     assert len(generated) == 3
-    assert all(re.fullmatch(r"\S+( \S+)+", one) for one in generated)
+    assert all(re.fullmatch(r"\S+( \S+)+", item) for item in generated)
     assert rows["full_name"].get("class") == "c-high"
     assert shown.xpath("//button[@name='save'][@value='true']")[0].text_content().strip() == "Create template"
 
 
 def test_a_chosen_type_is_created(page, edith):
     shown = review(page, content=SQL)
-    names = {one.get("aria-label"): one.get("name") for one in shown.xpath("//input[@list='types']")}
+    names = {item.get("aria-label"): item.get("name") for item in shown.xpath("//input[@list='types']")}
     types = dict.fromkeys(names.values(), "")
     types[names["Field type of customers.city"]] = "Phone number"
     answer = page.submit(
@@ -57,9 +57,10 @@ def test_a_chosen_type_is_created(page, edith):
     assert answer.status_code == 201
     assert "Open dataset" in answer.text
     assert "save" not in html.fromstring(answer.text).xpath("//button/@name")
-    templates = {one["name"]: one["id"] for one in edith.get("/templates").json["items"]}
+    templates = {item["name"]: item["id"] for item in edith.get("/templates").json["items"]}
     fields = {
-        one["name"]: one["type"] for one in edith.get(f"/templates/{templates['customers']}").json["fields"]
+        field["name"]: field["type"]
+        for field in edith.get(f"/templates/{templates['customers']}").json["fields"]
     }
     assert (fields["city"], fields["email"]) == ("phone_number", "email")
 
@@ -67,7 +68,7 @@ def test_a_chosen_type_is_created(page, edith):
 def test_all_wrong_types_are_reported_at_once(edith):
     types = ["no such type", "", "reference"]
     answer = edith.post("/import", json={"content": SQL, "save": True, "types": types})
-    faults = {one["path"]: one["code"] for one in answer.json["error"]["details"]["fields"]}
+    faults = {field["path"]: field["code"] for field in answer.json["error"]["details"]["fields"]}
     assert faults == {"types[0]": "unknown_type", "types[2]": "not_possible"}
 
 
@@ -75,8 +76,8 @@ def test_a_reference_may_be_replaced(edith):
     made = edith.post(
         "/import", json={"content": SQL, "save": True, "types": ["", "", "", "", "Number"]}
     ).json
-    orders = next(one for one in made["templates"] if one["name"] == "orders")
-    assert next(one["type"] for one in orders["fields"] if one["name"] == "customer_id") == "number"
+    orders = next(template for template in made["templates"] if template["name"] == "orders")
+    assert next(field["type"] for field in orders["fields"] if field["name"] == "customer_id") == "number"
 
 
 def test_a_file_need_not_be_sent_again_without_scripts(page):
@@ -93,7 +94,7 @@ def test_the_sample_of_one_column_is_a_fragment(page, kind, told):
     assert answer.status_code == 200
     spans = html.fromstring(f"<td>{answer.text}</td>").xpath("//span")
     if told:
-        assert [one.text for one in spans] == [told]
+        assert [span.text for span in spans] == [told]
     else:
         assert len(spans) == (3 if kind == "Country" else 1)
 

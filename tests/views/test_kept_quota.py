@@ -39,15 +39,15 @@ def template(app, cast, edith):
 def test_rows_of_connections_do_not_fill_the_disk(app, edith, template, monkeypatch):
     monkeypatch.setattr(limits, "FETCHED_FILES_BYTES", 50_000)
     seen = [edith.post(f"/templates/{template}/exports", json={"format": "csv"}) for _ in range(12)]
-    codes = [one.status_code for one in seen]
+    codes = [item.status_code for item in seen]
     assert codes[0] == 201
     assert codes[-1] == 429
     assert seen[-1].json["error"]["code"] == "quota_exceeded"
-    assert sum(one.size for one in storage.of(app).listing("sources")) <= 50_000
+    assert sum(item.size for item in storage.of(app).listing("sources")) <= 50_000
     with app.app_context():
-        for one in seen:
-            if one.status_code == 201:
-                edith.delete(f"/exports/{one.json['id']}")
+        for item in seen:
+            if item.status_code == 201:
+                edith.delete(f"/exports/{item.json['id']}")
         kept_answers.purge(clock.now() + timedelta(days=40), pinned)
         assert db.session.scalar(sa.select(sa.func.count()).select_from(StorageHold)) == 0
         db.session.remove()
@@ -68,11 +68,11 @@ def test_replaced_documents_do_not_fill_the_disk(app, edith, monkeypatch):
 
     for number in range(5):
         assert put(made[0], number).status_code == 200
-    stored = [one.key for one in storage.of(app).listing("connections") if "document" in one.key]
+    stored = [item.key for item in storage.of(app).listing("connections") if "document" in item.key]
     assert len(stored) == 1
     assert put(made[1], 1).status_code == 200
     over = put(made[2], 1)
     assert (over.status_code, over.json["error"]["code"]) == (429, "quota_exceeded")
     assert edith.delete(f"/connections/{made[0]}/metadata-document").status_code == 200
     assert put(made[2], 1).status_code == 200
-    assert len([one for one in storage.of(app).listing("connections") if "document" in one.key]) == 2
+    assert len([item for item in storage.of(app).listing("connections") if "document" in item.key]) == 2

@@ -26,7 +26,7 @@ def all_of(client, path: str) -> tuple[list[str], list[int]]:
     names, counts, cursor = [], [], None
     while True:
         page = client.get(path, query_string={"limit": 100, **({"cursor": cursor} if cursor else {})}).json
-        names += [one["name"] for one in page["items"]]
+        names += [item["name"] for item in page["items"]]
         counts.append(len(page["items"]))
         cursor = page["next_cursor"]
         if cursor is None:
@@ -74,7 +74,7 @@ def test_a_page_of_exports_ends_where_their_requests_are_large(edith, narrow):
 def test_lists_without_pages_hold_no_more_than_a_page_of_bytes(edith, narrow):
     for number in range(4):
         edith.post("/templates", json=template(f"t{number}", 6_000))
-    assert [one["name"] for one in edith.get("/compat/templates").json] == ["t3", "t2"]
+    assert [item["name"] for item in edith.get("/compat/templates").json] == ["t3", "t2"]
 
 
 def test_a_folder_is_renamed_with_all_that_is_in_it(edith, narrow):
@@ -131,7 +131,7 @@ def related(edith) -> list[str]:
 
 
 def test_templates_of_a_dataset_are_read_up_to_a_size(edith, related, monkeypatch):
-    tables = {"name": "d", "templates": [{"template_id": one} for one in related]}
+    tables = {"name": "d", "templates": [{"template_id": item} for item in related]}
     made = edith.post("/datasets", json=tables).json["id"]
     assert edith.post(f"/datasets/{made}/preview", json={}).status_code == 200
     monkeypatch.setattr(limits, "RELATED_BYTES", 10_000)

@@ -16,13 +16,13 @@ ROWS = [
 
 def kinds(answer):
     assert answer.status_code == 200, answer.json
-    return {one["name"]: one["kind"] for one in answer.json["columns"]}
+    return {column["name"]: column["kind"] for column in answer.json["columns"]}
 
 
 def test_rows_are_classified_by_names_and_values(edith):
     answer = edith.post("/classify", json={"rows": ROWS, "table": "customers"})
     assert kinds(answer) == {"id": None, "mail": "email", "name": "name", "total": None, "tags": None}
-    (mail,) = [one for one in answer.json["columns"] if one["name"] == "mail"]
+    (mail,) = [column for column in answer.json["columns"] if column["name"] == "mail"]
     assert mail["sensitive"]
     assert mail["confidence"] > 0.5
     assert mail["masking"] == {"strategy": "replace"}
@@ -74,7 +74,7 @@ def test_the_key_is_rotated_and_never_shown(api, cast):
     assert (made.status_code, made.json["version"]) == (201, 1)
     assert adam.post("/masking/keys/rotate").json["version"] == 2
     items = adam.get("/masking/keys").json["items"]
-    assert [one["version"] for one in items] == [2, 1]
+    assert [item["version"] for item in items] == [2, 1]
     assert set(items[0]) == {"version", "created_by", "created_at"}
 
 

@@ -22,7 +22,7 @@ def code(answer):
 
 def membership(program, person, team_id=None):
     found = program.get(f"/members?user_id={person.user_id}").json["items"]
-    return next(one for one in found if one["team_id"] == team_id)
+    return next(item for item in found if item["team_id"] == team_id)
 
 
 @pytest.fixture
@@ -34,14 +34,14 @@ def adam(api, cast):
 
 
 def test_members_are_found_by_name_and_address_narrowed_and_sorted(adam, cast):
-    assert [one["email"] for one in adam.get("/members?q=TESS").json["items"]] == [cast.tessa.email]
-    assert [one["email"] for one in adam.get("/members?q=tessa@").json["items"]] == [cast.tessa.email]
+    assert [item["email"] for item in adam.get("/members?q=TESS").json["items"]] == [cast.tessa.email]
+    assert [item["email"] for item in adam.get("/members?q=tessa@").json["items"]] == [cast.tessa.email]
     assert adam.get("/members?q=%25").json["total"] == 0
-    assert [one["user_id"] for one in adam.get(f"/members?team_id={cast.blue}").json["items"]] == [
+    assert [item["user_id"] for item in adam.get(f"/members?team_id={cast.blue}").json["items"]] == [
         cast.tessa.user_id
     ]
-    forth = [one["email"] for one in adam.get("/members?sort=email").json["items"]]
-    back = [one["email"] for one in adam.get("/members?sort=-email").json["items"]]
+    forth = [item["email"] for item in adam.get("/members?sort=email").json["items"]]
+    back = [item["email"] for item in adam.get("/members?sort=-email").json["items"]]
     assert forth == sorted(forth) == back[::-1]
 
 
@@ -49,7 +49,7 @@ def test_pages_sorted_by_address_follow_each_other(adam):
     seen, cursor = [], ""
     while cursor is not None:
         page = adam.get(f"/members?sort=email&limit=2{cursor and '&cursor=' + cursor}").json
-        seen += [one["email"] for one in page["items"]]
+        seen += [item["email"] for item in page["items"]]
         cursor = page["next_cursor"]
     assert seen == sorted(seen)
     assert len(seen) == page["total"] == 5
@@ -96,7 +96,7 @@ def test_leaving_all_teams_removes_all_roles_and_optionally_the_keys(api, adam, 
 def test_leaving_a_team_keeps_the_other_roles(adam, cast):
     adam.post("/members", json={"user_id": cast.edith.user_id, "team_id": cast.blue, "role": "viewer"})
     adam.delete(f"/members/{membership(adam, cast.edith, cast.blue)['id']}")
-    assert [one["team_id"] for one in adam.get(f"/members?user_id={cast.edith.user_id}").json["items"]] == [
+    assert [item["team_id"] for item in adam.get(f"/members?user_id={cast.edith.user_id}").json["items"]] == [
         None
     ]
 
@@ -123,7 +123,7 @@ def test_a_role_lowered_is_lower_in_every_process_at_the_very_next_request(
         assert program.post("/templates", json=new).status_code == 201
     adam.patch(f"/members/{membership(adam, cast.edith)['id']}", json={"role": "viewer"})
     refused = [program.post("/templates", json=new) for program in (elsewhere, here)]
-    assert [code(one) for one in refused] == [(403, "forbidden")] * 2
+    assert [code(item) for item in refused] == [(403, "forbidden")] * 2
     assert refused[0].json["error"]["details"] == {"needs": "write", "role": "editor"}
     close_app(other)
 
@@ -155,7 +155,7 @@ def test_an_invitation_sent_again_has_another_link_and_the_old_one_ends(api, ada
     assert again["id"] == first["id"]
     assert again["expires_at"] > first["expires_at"]
     assert again["mailed"] is False
-    old, new = (one["url"].removeprefix("http://localhost") for one in (first, again))
+    old, new = (item["url"].removeprefix("http://localhost") for item in (first, again))
     assert browser().get(old).status_code == 404
     assert browser().get(new).status_code == 200
     adam.delete(f"/invitations/{first['id']}")
@@ -178,7 +178,7 @@ def test_an_address_is_not_flooded_by_resending_an_invitation(adam, mailing):
     invitation = adam.post("/invitations", json={"email": "victim@example.org"}).json
     most = limits.INVITATION_MAILS_PER_HOUR
     answers = [adam.post(f"/invitations/{invitation['id']}/resend") for _ in range(most + 3)]
-    assert [one.status_code for one in answers] == [200] * (most - 1) + [429] * 4
+    assert [answer.status_code for answer in answers] == [200] * (most - 1) + [429] * 4
     assert code(answers[-1]) == (429, "rate_limited")
     assert 0 < int(answers[-1].headers["Retry-After"]) <= limits.INVITATION_MAILS_SECONDS + 1
     assert "victim@example.org" in answers[-1].json["error"]["message"]
@@ -251,14 +251,14 @@ def unused_since(app, key_id, days):
 def test_keys_unused_for_90_days_are_marked_and_can_be_filtered(app, adam, cast):
     for person, days in ((cast.edith, 91), (cast.victor, None), (cast.tessa, 89)):
         unused_since(app, person.key_id, days)
-    marked = {one["id"]: one["unused"] for one in adam.get("/api-keys").json["items"]}
+    marked = {item["id"]: item["unused"] for item in adam.get("/api-keys").json["items"]}
     assert [marked[who.key_id] for who in (cast.edith, cast.victor, cast.tessa, cast.olivia)] == [
         True, True, False, False,
     ]  # fmt: skip
-    assert {one["id"] for one in adam.get("/api-keys?unused=true").json["items"]} == {
+    assert {item["id"] for item in adam.get("/api-keys?unused=true").json["items"]} == {
         cast.edith.key_id, cast.victor.key_id,
     }  # fmt: skip
-    assert cast.tessa.key_id in {one["id"] for one in adam.get("/api-keys?unused=false").json["items"]}
+    assert cast.tessa.key_id in {item["id"] for item in adam.get("/api-keys?unused=false").json["items"]}
     adam.delete(f"/api-keys/{cast.edith.key_id}")
     assert adam.get(f"/api-keys/{cast.edith.key_id}").json["unused"] is False
 
@@ -276,7 +276,7 @@ def test_removing_a_user_only_revokes_their_keys(api, adam, cast):
     more = api(cast.edith).post("/api-keys", json={"name": "More"}).json
     assert adam.get(f"/api-keys?created_by={cast.edith.user_id}").json["total"] == 2
     gone = adam.delete(f"/api-keys?created_by={cast.edith.user_id}").json
-    assert {one["id"] for one in gone["items"]} == {cast.edith.key_id, more["id"]}
+    assert {item["id"] for item in gone["items"]} == {cast.edith.key_id, more["id"]}
     for key in (cast.edith.key, more["key"]):
         assert api(key).get("/me").json["error"]["details"]["reason"] == "revoked"
     assert api(cast.victor).get("/me").status_code == 200

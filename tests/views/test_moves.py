@@ -32,7 +32,7 @@ def shop(api, cast):
         "options": {"template_id": customers, "field": "id"},
     }
     orders = made("/templates", name="Orders", fields=[*ID, reference])
-    tables = [{"template_id": one} for one in (customers, orders)]
+    tables = [{"template_id": item} for item in (customers, orders)]
     return {
         "customers": customers,
         "orders": orders,
@@ -57,9 +57,9 @@ def test_a_single_object_is_moved_with_its_id_and_versions(api, cast, shop):
     moved = edith.post(f"/projects/{cast.side}/move", json={"objects": [shop["alone"]]})
     assert moved.json == {"items": [{"type": "template", "id": shop["alone"], "name": "Alone"}], "total": 1}
     assert lies_in(edith, shop["alone"]) == cast.side
-    assert shop["alone"] not in {one["id"] for one in edith.get("/templates").json["items"]}
+    assert shop["alone"] not in {item["id"] for item in edith.get("/templates").json["items"]}
     there = api(cast.edith, **{"X-Project-Id": cast.side})
-    assert shop["alone"] in {one["id"] for one in there.get("/templates").json["items"]}
+    assert shop["alone"] in {item["id"] for item in there.get("/templates").json["items"]}
     entry = api(cast.adam).get("/audit?action=template.move").json["items"][0]
     assert entry["details"]["project"] == {"from": cast.main, "to": cast.side}
     again = edith.post(f"/projects/{cast.side}/move", json={"objects": [shop["alone"]]})
@@ -70,7 +70,7 @@ def test_related_objects_cannot_be_separated_and_are_listed(api, cast, shop):
     edith = api(cast.edith)
     refused = edith.post(f"/projects/{cast.side}/move", json={"objects": [shop["customers"]]})
     assert code(refused) == (409, "in_use")
-    named = {one["id"] for one in refused.json["error"]["details"]["related"]}
+    named = {item["id"] for item in refused.json["error"]["details"]["related"]}
     assert named == {shop["orders"], shop["dataset"]}
     assert lies_in(edith, shop["customers"]) == cast.main
 
@@ -80,13 +80,17 @@ def test_related_objects_move_along_and_generate_the_same_rows(api, cast, shop):
     ask = {"count": 5, "seed": "s", "now": "2026-01-01T00:00:00Z"}
     before = edith.post(f"/templates/{shop['orders']}/generate", json=ask).json
     moved = edith.post(f"/projects/{cast.side}/move", json={"objects": [shop["orders"]], "related": "take"})
-    assert {one["id"] for one in moved.json["items"]} == {shop["orders"], shop["customers"], shop["dataset"]}
-    assert {lies_in(edith, shop[one]) for one in ("orders", "customers", "dataset")} == {cast.side}
+    assert {item["id"] for item in moved.json["items"]} == {
+        shop["orders"],
+        shop["customers"],
+        shop["dataset"],
+    }
+    assert {lies_in(edith, shop[item]) for item in ("orders", "customers", "dataset")} == {cast.side}
     assert edith.post(f"/templates/{shop['orders']}/generate", json=ask).json == before
 
 
 def test_moving_all_related_objects_needs_no_confirmation(api, cast, shop):
-    ids = [shop[one] for one in ("orders", "customers", "dataset")]
+    ids = [shop[item] for item in ("orders", "customers", "dataset")]
     assert api(cast.edith).post(f"/projects/{cast.side}/move", json={"objects": ids}).json["total"] == 3
 
 
@@ -156,7 +160,7 @@ def test_a_connection_goes_with_the_template_that_reads_it(api, cast):
     answer = edith.post("/templates", json={"name": "Reads", "fields": fields})
     assert answer.status_code == 201, answer.text
     refused = edith.post(f"/projects/{cast.side}/move", json={"objects": [answer.json["id"]]})
-    assert [one["type"] for one in refused.json["error"]["details"]["related"]] == ["connection"]
+    assert [item["type"] for item in refused.json["error"]["details"]["related"]] == ["connection"]
 
 
 def test_a_user_is_asked_on_a_page_and_continues_from_there(browser, cast, shop):
@@ -191,12 +195,12 @@ def test_a_team_is_deleted_once_it_is_empty_and_its_roles_come_back_with_it(api,
     adam = api(cast.adam)
     refused = adam.delete(f"/teams/{cast.blue}")
     assert code(refused) == (409, "in_use")
-    assert {one["id"] for one in refused.json["error"]["details"]["used_by"]} == {cast.main, cast.side}
+    assert {item["id"] for item in refused.json["error"]["details"]["used_by"]} == {cast.main, cast.side}
     for project in (cast.main, cast.side):
         adam.patch(f"/projects/{project}", json={"team_id": cast.red})
     assert adam.delete(f"/teams/{cast.blue}").json["deleted_at"]
     assert code(api(cast.tessa).get("/projects")) == (403, "forbidden")
-    assert cast.blue not in {one["id"] for one in adam.get("/teams").json["items"]}
+    assert cast.blue not in {item["id"] for item in adam.get("/teams").json["items"]}
     assert code(adam.delete(f"/teams/{cast.red}"))[0] == 409
     assert adam.post(f"/teams/{cast.blue}/restore").json["deleted_at"] is None
     assert api(cast.tessa).get("/projects").json["total"] == 0

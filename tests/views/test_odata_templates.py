@@ -9,7 +9,7 @@ from tests.views.targets import connection
 from webapp.connectors.odata import metadata
 
 DOCUMENTS = {"v2": V2, "v4": V4}
-SETS = [(name, one.name) for name, document in DOCUMENTS.items() for one in
+SETS = [(name, entity.name) for name, document in DOCUMENTS.items() for entity in
         metadata.metadata(metadata.read(document)).entities]  # fmt: skip
 
 
@@ -36,13 +36,13 @@ def test_every_entity_set_alone_becomes_a_template_that_generates_rows(edith, se
 
 def test_a_constraint_to_a_set_that_was_not_picked_is_reported_and_leaves_a_value_of_the_type(edith, service):
     made = edith.post(f"/connections/{service(V2)}/templates", json={"entities": ["OrderSet"]}).json
-    row = next(one for one in made["report"] if one["column"] == "Customer")
+    row = next(item for item in made["report"] if item["column"] == "Customer")
     assert (row["state"], row["confidence"]) == ("yellow", "check")
     assert "CustomerSet, which is not part of this import" in row["reason"]
-    field = next(one for one in made["templates"][0]["fields"] if one["name"] == "Customer")
+    field = next(item for item in made["templates"][0]["fields"] if item["name"] == "Customer")
     assert field["type"] not in ("reference", "foreign_key")
     rows = edith.post(f"/templates/{made['templates'][0]['id']}/generate", json={"count": 20}).json
-    assert all(len(one["Customer"]) <= 8 for one in rows)
+    assert all(len(item["Customer"]) <= 8 for item in rows)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -51,7 +51,7 @@ def test_all_entity_sets_together_are_linked_and_generate_rows(edith, service, d
     made = edith.post(
         f"/connections/{service(DOCUMENTS[document])}/templates", json={"entities": picked}
     ).json
-    assert "reference" in {field["type"] for one in made["templates"] for field in one["fields"]}
-    for one in made["templates"]:
-        rows = edith.post(f"/templates/{one['id']}/generate", json={"count": 5})
+    assert "reference" in {field["type"] for template in made["templates"] for field in template["fields"]}
+    for template in made["templates"]:
+        rows = edith.post(f"/templates/{template['id']}/generate", json={"count": 5})
         assert rows.status_code == 200, rows.text

@@ -49,7 +49,7 @@ def test_templates_rows_and_files_are_the_same_on_postgresql(served):
     )
     assert edith.get(f"{path}@v1").json == made
     assert edith.get("/templates?q=ünï").json["total"] == 1
-    assert [one["version"] for one in edith.get(f"{path}/versions").json["items"]] == [2, 1]
+    assert [item["version"] for item in edith.get(f"{path}/versions").json["items"]] == [2, 1]
     assert list(made["fields"][1]["options"]) == list(FIELDS[1]["options"])
     ask = {"count": 3_000, "seed": "s", "format": "csv"}
     rows = edith.post(f"{path}/generate", json=ask).data

@@ -69,7 +69,7 @@ def test_the_document_is_fetched_and_its_server_verified(edith, target, shop):
     assert shop["verification"]["status"] == "verified", shop["verification"]
     assert shop["verification"]["response"]["url"] == target.url("/v1")
     metadata = edith.get(f"/connections/{shop['id']}/metadata").json
-    assert [one["name"] for one in metadata["entities"]] == ["POST /shops/{shop}/orders"]
+    assert [entity["name"] for entity in metadata["entities"]] == ["POST /shops/{shop}/orders"]
     assert metadata["kind"] == "openapi"
 
 
@@ -78,16 +78,16 @@ def test_an_operation_becomes_a_template_whose_rows_it_takes(edith, target, shop
     answer = edith.post(f"/connections/{shop['id']}/templates", json=wanted)
     assert answer.status_code == 201, answer.json
     template = answer.json["templates"][0]
-    assert {one["state"] for one in answer.json["report"]} == {"green"}
+    assert {item["state"] for item in answer.json["report"]} == {"green"}
     body = {"connection_id": shop["id"], "target": "POST /shops/{shop}/orders", "count": 5, "seed": "s"}
     push = edith.post(f"/templates/{template['id']}/push", json=body)
     assert push.status_code == 201, push.json
     work(push.json["id"])
     assert edith.get(f"/pushes/{push.json['id']}").json["counts"]["delivered"] == 5
-    calls = [one for one in target.calls() if one.method == "POST"]
+    calls = [item for item in target.calls() if item.method == "POST"]
     rows = edith.post(f"/templates/{template['id']}/generate", json={"count": 5, "seed": "s"}).json
     paths = [f"/v1/shops/{row['shop'].replace(' ', '%20')}/orders" for row in rows]
-    assert sorted(one.path for one in calls) == sorted(paths)
+    assert sorted(item.path for item in calls) == sorted(paths)
     for call in calls:
         row = rows[int(call.headers["x-rowsmith-row"]) - 1]
         assert call.headers["x-trace"] == row["X-Trace"]
@@ -137,7 +137,7 @@ def test_an_operation_becomes_an_endpoint_that_takes_the_rows_of_its_template(ed
     assert push.status_code == 201, push.json
     work(push.json["id"])
     assert edith.get(f"/pushes/{push.json['id']}").json["counts"]["delivered"] == 3
-    assert {one.path.rpartition("/")[2] for one in target.calls() if one.method == "POST"} == {"orders"}
+    assert {call.path.rpartition("/")[2] for call in target.calls() if call.method == "POST"} == {"orders"}
     assert edith.post(f"/connections/{shop['id']}/templates", json=wanted).json["endpoints"] == []
     changed = edith.patch(f"/endpoints/{endpoint['id']}", json={"name": "Orders", "parallel": 2})
     assert (changed.status_code, changed.json["parallel"], changed.json["path"]) == (200, 2, endpoint["path"])

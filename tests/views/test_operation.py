@@ -138,8 +138,8 @@ def counting(database_url, shared_redis, tmp_path):
         return one
 
     yield start
-    for one in made:
-        close_app(one)
+    for item in made:
+        close_app(item)
 
 
 def scraped(app, **how):

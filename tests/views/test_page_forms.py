@@ -392,12 +392,16 @@ def error_at(page: Any, form: Form, name: str) -> str:
     """What is said of a field: inside its own block, and tied to its control for a screen reader."""
     id = form.id + name.rpartition(".")[2]
     control = control_of(page, form, name)
-    block = next(one for one in control.iterancestors() if "field" in one.get("class", "").split())
+    block = next(
+        iterancestor
+        for iterancestor in control.iterancestors()
+        if "field" in iterancestor.get("class", "").split()
+    )
     errors = block.xpath(".//*[contains(concat(' ', @class, ' '), ' err ')]")
     if not errors:
         assert control.get("aria-invalid") is None
         return ""
-    assert [one.get("id") for one in errors] == [f"{id}-err"]
+    assert [error.get("id") for error in errors] == [f"{id}-err"]
     described = block if block.tag == "fieldset" else control
     assert f"{id}-err" in described.get("aria-describedby").split()
     invalid = block if block.get("role") == "radiogroup" else control
@@ -406,7 +410,7 @@ def error_at(page: Any, form: Form, name: str) -> str:
 
 
 def focused(page: Any) -> list[str]:
-    return [one.get("id") for one in page.xpath("//*[@autofocus]")]
+    return [item.get("id") for item in page.xpath("//*[@autofocus]")]
 
 
 @pytest.mark.parametrize("name", [name for name, form in FORMS.items() if form.empty])

@@ -121,7 +121,7 @@ def test_a_dataset_export_is_reproducible_from_its_pins(edith, parent, child, ex
     export, file = exported(f"/datasets/{dataset['id']}", {"format": format, **more})
     shown = export["pins"]
     assert shown["dataset_version"] == 1
-    assert [(one["name"], one["template_version"], one["rows"]) for one in shown["tables"]] == [
+    assert [(table["name"], table["template_version"], table["rows"]) for table in shown["tables"]] == [
         ("People", 1, 20),
         ("Children", 1, 60),
     ]
@@ -160,7 +160,7 @@ def test_nearly_every_foreign_key_changes_with_the_number_of_parents(edith, pare
 
     fewer, more = keys(1_000), keys(1_500)
     assert keys(1_000) == fewer
-    assert sum(one == other for one, other in zip(fewer, more, strict=True)) < 40
+    assert sum(item == other for item, other in zip(fewer, more, strict=True)) < 40
 
 
 def test_an_exports_page_shows_its_pins_and_the_request_that_reproduces_it(

@@ -18,7 +18,7 @@ NOWHERE = "con_00000000000000000000000000"
 
 def told(answer) -> set[tuple[str, str]]:
     assert answer.status_code == 422, answer.text
-    found = [(one["path"], one["code"]) for one in answer.json["error"]["details"]["fields"]]
+    found = [(field["path"], field["code"]) for field in answer.json["error"]["details"]["fields"]]
     assert len(found) == len(set(found)), found
     return set(found)
 
@@ -256,7 +256,7 @@ def test_a_retry_reports_errors_of_its_body_repair_and_connection_together(app, 
     assert any(path.startswith("computed.id") for path, _ in found)
     del body["on_error"], body["nope"]
     found = told(edith.post(f"/pushes/{ended}/retry", json=body))
-    assert found >= {one for one in expected if one[0] not in ("on_error", "nope")}
+    assert found >= {item for item in expected if item[0] not in ("on_error", "nope")}
     assert edith.get(f"/pushes?of_id={ended}").json["total"] == 0
 
 

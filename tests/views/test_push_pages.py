@@ -36,14 +36,14 @@ def form_of(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for tag in re.findall(r"<input\b[^>]*>", text):
         kept = {
-            name: one or two for name, one, two in re.findall(r"""([a-z-]+)=(?:"([^"]*)"|'([^']*)')""", tag)
+            name: item or two for name, item, two in re.findall(r"""([a-z-]+)=(?:"([^"]*)"|'([^']*)')""", tag)
         }
         if "name" in kept and (kept.get("type") != "checkbox" or " checked" in tag):
             found[kept["name"]] = html.unescape(kept.get("value", ""))
     for head, inner in re.findall(r"<select\b([^>]*)>(.*?)</select>", text, re.DOTALL):
         name = re.search(r'name="([^"]+)"', head)[1]
         options = re.findall(r"<option\b([^>]*)>(.*?)</option>", inner, re.DOTALL)
-        picked = next((one for one in options if "selected" in one[0]), options[0])
+        picked = next((option for option in options if "selected" in option[0]), options[0])
         value = re.search(r'value="([^"]*)"', picked[0])
         found[name] = html.unescape(value[1] if value else picked[1])
     found.pop("csrf_token", None)
@@ -228,7 +228,7 @@ def test_each_error_is_at_its_field_and_the_input_is_kept(page, customers, form,
     found = html_of(answer.text)
     links = found.xpath("//*[contains(@class, 'problems')]//a/@href")
     assert {"#count", "#seed", "#on_error"} <= set(links)
-    assert [one.get("id") for one in found.xpath("//*[@autofocus]")] == [links[0][1:]]
+    assert [item.get("id") for item in found.xpath("//*[@autofocus]")] == [links[0][1:]]
     assert shop.count("customers") == 0
 
 
@@ -247,7 +247,7 @@ def test_a_single_error_is_shown_at_its_field(page, customers, form, shop, value
     answer = press(page, customers, given, "send")
     assert answer.status_code == 422
     assert error_at(answer.text, control)
-    assert [one.get("id") for one in html_of(answer.text).xpath("//*[contains(@id, '-err')]")] == [
+    assert [item.get("id") for item in html_of(answer.text).xpath("//*[contains(@id, '-err')]")] == [
         f"{control}-err"
     ]
 
@@ -460,7 +460,7 @@ def test_a_push_in_hand_is_followed_by_events(page, customers, form):
 def test_the_rate_is_a_line_within_its_frame():
     chart = presentation.chart([[0.0, 0], [1.0, 100], [2.0, 400], [4.0, 500]])
     assert (chart["most"], chart["seconds"]) == (300, 4.0)
-    numbers = [float(one) for one in re.findall(r"[\d.]+", chart["line"])]
+    numbers = [float(item) for item in re.findall(r"[\d.]+", chart["line"])]
     assert all(0 <= y <= chart["height"] for y in numbers[1::2])
     assert presentation.chart([[0.0, 0]]) is None
     assert presentation.chart([[0.0, 0], [0.0, 5], [0.0, 5]]) is None

@@ -97,7 +97,7 @@ def test_the_forms_settings_for_sending_only_affect_this_push(
         "how.retry.retries": "0",
     }
     where = sent(page, template, form, work, **more)
-    assert [(one.path, list(one.json)) for one in target.calls()] == [("/api/others", ["rows"])]
+    assert [(call.path, list(call.json)) for call in target.calls()] == [("/api/others", ["rows"])]
     asked = edith.get(where).json["request"]
     assert (asked["push_mode"], asked["retry"]) == ("batch", {"retries": 0})
     assert edith.get(f"/connections/{rest}").json["settings"]["push_path"] == "/people"
@@ -120,8 +120,8 @@ def test_the_request_of_a_single_push_can_be_changed_in_the_form(
     assert f"PUT {target.url('/api/people/1')}" in dry
     assert '{"person":{"mail":"' in dry
     where = sent(page, template, form, work, **more)
-    assert {one.method for one in target.calls()} == {"PUT"}
-    assert all(one.headers["x-mail"] == one.json["person"]["mail"].upper() for one in target.calls())
+    assert {call.method for call in target.calls()} == {"PUT"}
+    assert all(call.headers["x-mail"] == call.json["person"]["mail"].upper() for call in target.calls())
     assert isinstance(target.calls()[0].json["person"]["age"], int)
     assert edith.get(where).json["request"]["request_template"]["method"] == "PUT"
     assert "request_template" not in edith.get(f"/connections/{rest}").json["settings"]
@@ -135,7 +135,7 @@ def test_a_request_that_is_left_as_it_was_is_the_connections(page, app, cast, te
     assert '"{{E-Mail}}"' in html.unescape(drawn["request_template.body"])
     where = sent(page, template, drawn, work)
     assert edith.get(where).json["request"].get("request_template") is None
-    assert {tuple(one.json) for one in target.calls()} == {("mail",)}
+    assert {tuple(call.json) for call in target.calls()} == {("mail",)}
     plain = sent(page, template, {**drawn, "request_template.body": ""}, work)
     assert edith.get(plain).json["request"]["request_template"]["body"] is None
     assert len(target.calls()[-1].json) > 1
@@ -151,9 +151,9 @@ def test_an_endpoints_request_is_changed_for_one_push_and_keeps_its_path(page, t
     endpoint = edith.post("/endpoints", json=given).json["id"]
     drawn = form_of(page.get(f"{template}/push?connection_id={endpoint}").text)
     sent(page, template, {**drawn, "request_template.method": "PATCH"}, work)
-    assert {one.method for one in target.calls()} == {"PATCH"}
-    assert sorted(one.path for one in target.calls()) == [f"/p/{n}" for n in range(1, 5)]
-    assert {tuple(one.json) for one in target.calls()} == {("mail",)}
+    assert {call.method for call in target.calls()} == {"PATCH"}
+    assert sorted(call.path for call in target.calls()) == [f"/p/{n}" for n in range(1, 5)]
+    assert {tuple(call.json) for call in target.calls()} == {("mail",)}
 
 
 def test_input_for_another_target_is_not_kept(page, app, cast, template, form, target):
@@ -207,7 +207,7 @@ def test_an_endpoint_is_chosen_and_sent_to(page, template, edith, target, work):
     assert "Put them (endpoint)" in text
     assert "/p/{{id}}" in text
     where = sent(page, template, form_of(text), work)
-    assert sorted(one.path for one in target.calls()) == [f"/p/{n}" for n in range(1, 5)]
+    assert sorted(call.path for call in target.calls()) == [f"/p/{n}" for n in range(1, 5)]
     assert edith.get(where).json["endpoint_id"] == endpoint
     assert f'to the endpoint <a href="/endpoints/{endpoint}">Put them</a>' in page.get(where).text
 

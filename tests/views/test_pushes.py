@@ -70,7 +70,7 @@ def test_the_rows_that_arrive_are_those_that_generate_gives(edith, customers, se
     push = edith.get(f"/pushes/{push['id']}").json
     assert (push["status"], push["counts"]["delivered"], push["attempt"]) == ("completed", 2_500, 1)
     made = edith.post(f"{customers}/generate", json={"count": 2_500, "offset": 3, "seed": "s"}).json
-    wanted = sorted((one["E-Mail"], one["firstName"], one["age"]) for one in made)
+    wanted = sorted((item["E-Mail"], item["firstName"], item["age"]) for item in made)
     assert sorted(shop.execute("SELECT email, first_name, age FROM customers")) == wanted
 
 
@@ -81,15 +81,15 @@ def test_rows_rejected_by_the_target_are_reported_and_the_others_arrive(edith, o
     work(push["id"])
     push = edith.get(f"/pushes/{push['id']}").json
     made = edith.post(f"{orders}/generate", json={"count": 50, "seed": "s"}).json
-    bad = [place for place, one in enumerate(made, 1) if one["customer_id"] > 3]
+    bad = [place for place, item in enumerate(made, 1) if item["customer_id"] > 3]
     assert push["status"] == "completed"
     assert push["counts"]["failed"] == len(bad) > 0
     assert shop.count("orders") == 50 - len(bad)
     told = edith.get(f"/pushes/{push['id']}/rows?state=failed&limit=100").json
-    assert [one["row"] for one in told["items"]] == bad
+    assert [item["row"] for item in told["items"]] == bad
     assert told["total"] == len(bad)
-    assert {one["code"] for one in told["items"]} == {"foreign_key"}
-    assert all(one["message"] for one in told["items"])
+    assert {item["code"] for item in told["items"]} == {"foreign_key"}
+    assert all(item["message"] for item in told["items"])
 
 
 def test_rows_are_listed_page_by_page(edith, orders, send, work):
@@ -98,7 +98,7 @@ def test_rows_are_listed_page_by_page(edith, orders, send, work):
     found, cursor = [], ""
     while cursor is not None:
         page = edith.get(f"/pushes/{push['id']}/rows?limit=7{cursor and f'&cursor={cursor}'}").json
-        found += [one["row"] for one in page["items"]]
+        found += [item["row"] for item in page["items"]]
         cursor = page["next_cursor"]
     assert found == list(range(1, 31))
 
@@ -111,8 +111,8 @@ def test_a_rows_values_are_generated_again_on_demand_with_sensitive_ones_redacte
     work(push["id"])
     made = edith.post(f"{path}/generate", json={"count": 3, "seed": "s"}).json
     shown = edith.get(f"/pushes/{push['id']}/rows?values=true").json["items"]
-    assert [one["values"]["customer_id"] for one in shown] == [one["customer_id"] for one in made]
-    assert {one["values"]["amount"] for one in shown} == {"********"}
+    assert [item["values"]["customer_id"] for item in shown] == [item["customer_id"] for item in made]
+    assert {item["values"]["amount"] for item in shown} == {"********"}
 
 
 def test_a_table_is_created_on_request(edith, customers, send, shop, work):
@@ -126,9 +126,9 @@ def test_a_table_is_created_on_request(edith, customers, send, shop, work):
 
 def test_a_table_that_a_push_creates_is_in_the_list_of_tables(edith, customers, send, shop, work):
     listed = f"/connections/{shop.connection_id}/metadata"
-    assert "people" not in [one["name"] for one in edith.get(listed).json["entities"]]
+    assert "people" not in [entity["name"] for entity in edith.get(listed).json["entities"]]
     work(send(customers, target="people", create_table=True).json["id"])
-    assert "people" in [one["name"] for one in edith.get(listed).json["entities"]]
+    assert "people" in [entity["name"] for entity in edith.get(listed).json["entities"]]
 
 
 def test_a_formula_fills_a_column(edith, customers, send, shop, work):
@@ -136,8 +136,8 @@ def test_a_formula_fills_a_column(edith, customers, send, shop, work):
     push = send(customers, mapping=mapping, computed={"first_name": "upper(firstName)"})
     assert push.status_code == 201, push.json
     work(push.json["id"])
-    names = [one for (one,) in shop.execute("SELECT first_name FROM customers")]
-    assert names == [one.upper() for one in names] != [one.lower() for one in names]
+    names = [item for (item,) in shop.execute("SELECT first_name FROM customers")]
+    assert names == [name.upper() for name in names] != [name.lower() for name in names]
 
 
 # --- Before anything is sent --------------------------------------------------------------------------------------
@@ -147,7 +147,10 @@ def test_a_dry_run_shows_three_statements_and_sends_and_spends_nothing(edith, cu
     answer = send(customers, dry_run=True)
     assert answer.status_code == 200, answer.json
     assert len(answer.json["statements"]) == 3
-    assert all(one.startswith("INSERT INTO") and "customers" in one for one in answer.json["statements"])
+    assert all(
+        statement.startswith("INSERT INTO") and "customers" in statement
+        for statement in answer.json["statements"]
+    )
     assert (answer.json["misfits"], answer.json["checked_rows"]) == ([], 10)
     assert shop.count("customers") == 0
     assert edith.get("/pushes").json["total"] == 0
@@ -157,15 +160,15 @@ def test_a_dry_run_shows_three_statements_and_sends_and_spends_nothing(edith, cu
 def test_a_dry_run_finds_keys_that_are_not_in_the_target(orders, send, shop):
     shop.execute("INSERT INTO customers (id, email) VALUES (1, 'one')")
     found = send(orders, dry_run=True, count=40).json["misfits"]
-    assert {(one["column"], one["reason"]) for one in found} == {("customer_id", "foreign_key")}
-    assert all(one["row"] and one["value"] != 1 for one in found)
+    assert {(item["column"], item["reason"]) for item in found} == {("customer_id", "foreign_key")}
+    assert all(item["row"] and item["value"] != 1 for item in found)
 
 
 def test_the_plan_shows_the_source_of_each_column(edith, customers, shop):
     answer = edith.post(f"{customers}/push/plan", json={"connection_id": shop.connection_id})
     assert answer.status_code == 200, answer.json
-    columns = {one["column"]: one for one in answer.json["tables"][0]["columns"]}
-    assert {name: one["field"] for name, one in columns.items()} == {
+    columns = {column["column"]: column for column in answer.json["tables"][0]["columns"]}
+    assert {name: column["field"] for name, column in columns.items()} == {
         "id": columns["id"]["field"], "email": "E-Mail", "first_name": "firstName", "age": "age",
     }  # fmt: skip
     assert (columns["email"]["how"], columns["age"]["how"]) == ("alike", "name")

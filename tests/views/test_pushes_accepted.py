@@ -63,7 +63,7 @@ def test_known_tables_are_parsed_once_and_again_after_a_refresh(edith, shop, rea
     shop.execute("ALTER TABLE customers ADD COLUMN phone VARCHAR(20)")
     assert edith.get(f"/connections/{shop.connection_id}/metadata?refresh=true").status_code == 200
     plan = edith.post(f"{path}/plan", json=body).json["tables"][0]
-    assert "phone" in [one["column"] for one in plan["columns"]]
+    assert "phone" in [column["column"] for column in plan["columns"]]
     assert len(reads) == 2
 
 

@@ -230,8 +230,8 @@ def test_the_log_is_text_and_a_follower_gets_each_line_under_its_number(edith, q
     lines = text.get_data(as_text=True).splitlines()
     assert lines[-1].endswith("completed (30 delivered, 0 failed, 0 unknown, 0 pending)")
     told = edith.get(f"/pushes/{queued['id']}/logs?follow=true").get_data(as_text=True).split("\n\n")[:-1]
-    assert [one.split("\n")[0] for one in told[:-1]] == [f"id: {n}" for n in range(1, len(lines) + 1)]
-    assert all("event: log" in one for one in told[:-1])
+    assert [item.split("\n")[0] for item in told[:-1]] == [f"id: {n}" for n in range(1, len(lines) + 1)]
+    assert all("event: log" in item for item in told[:-1])
     assert "event: end" in told[-1]
     assert orjson.loads(told[-1].rpartition("data: ")[2])["status"] == "completed"
     later = edith.get(

@@ -47,8 +47,8 @@ def sent(edith, rest, rows=ROWS, **template):
 def headers(target, name) -> list[str]:
     """What arrived, in the order of the rows."""
     return [
-        one.headers[name]
-        for one in sorted(target.calls(), key=lambda one: int(one.headers["x-rowsmith-row"]))
+        call.headers[name]
+        for call in sorted(target.calls(), key=lambda item: int(item.headers["x-rowsmith-row"]))
     ]
 
 
@@ -89,8 +89,8 @@ def test_values_arrive_encoded_as_the_template_says(edith, target, rest, work, e
     assert answer.status_code == 201, answer.json
     work(answer.json["id"])
     assert edith.get(f"/pushes/{answer.json['id']}").json["counts"]["delivered"] == 3
-    assert headers(target, "x-city") == [f"city*={one}; v=1" for one in wanted]
-    assert [unquote(one.removeprefix("UTF-8''")) for one in wanted] == [row["city"] for row in ROWS]
+    assert headers(target, "x-city") == [f"city*={item}; v=1" for item in wanted]
+    assert [unquote(item.removeprefix("UTF-8''")) for item in wanted] == [row["city"] for row in ROWS]
 
 
 def test_characters_of_latin_1_are_sent_as_they_are(edith, target, rest, work):
@@ -99,7 +99,7 @@ def test_characters_of_latin_1_are_sent_as_they_are(edith, target, rest, work):
     work(answer.json["id"])
     assert edith.get(f"/pushes/{answer.json['id']}").json["counts"]["delivered"] == 3
     found = headers(target, "x-city")
-    assert [one.encode("latin-1").decode("latin-1") for one in found] == ["Zürich ½", "padded", ""]
+    assert [item.encode("latin-1").decode("latin-1") for item in found] == ["Zürich ½", "padded", ""]
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Admin: 1", "a\nb", "a\rb", "a\x1bb", "a\x7fb", "\xa0a"])
@@ -113,7 +113,7 @@ def test_a_control_character_injects_no_header(edith, target, rest, work, value)
     answer = sent(edith, rest, rows=rows, header_encoding="percent")
     work(answer.json["id"])
     assert unquote(headers(target, "x-city")[1]) == value
-    assert all("x-admin" not in one.headers for one in target.calls())
+    assert all("x-admin" not in call.headers for call in target.calls())
 
 
 def saved(edith, expression, **more):

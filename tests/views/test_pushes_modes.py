@@ -58,7 +58,7 @@ def test_an_update_adds_nothing_and_reports_missing_rows(edith, send, people, wo
         (5,)
     ]
     failed = edith.get(f"/pushes/{push.json['id']}/rows?state=failed").json["items"]
-    assert {one["code"] for one in failed} == {"missing_row"}
+    assert {item["code"] for item in failed} == {"missing_row"}
 
 
 def test_an_upsert_by_columns_that_are_not_a_key_is_rejected(send):
@@ -79,7 +79,7 @@ def test_a_rejected_canary_stops_the_other_rows(edith, send, people, work):
 def test_keys_that_are_there_already_are_found_before_they_are_sent(send, people):
     answer = send(dry_run=True)
     assert answer.status_code == 200, answer.json
-    found = {(one["column"], one["row"], one["reason"]) for one in answer.json["misfits"] if one["row"]}
+    found = {(item["column"], item["row"], item["reason"]) for item in answer.json["misfits"] if item["row"]}
     assert {("id", row, "unique") for row in range(1, 6)} <= found
 
 

@@ -85,28 +85,28 @@ def test_objects_and_arrays_arrive_as_documents_of_the_types_that_mongodb_has(ed
     assert (told["status"], told["counts"]["delivered"]) == ("completed", 5), told
     made = edith.post(f"/templates/{send.template}/generate", json={"count": 5, "seed": "s"}).json
     found = mongo.documents("customers")
-    assert {type(one["_id"]) for one in found} == {ObjectId}
-    for one, wanted in zip(found, made, strict=True):
-        assert one["name"] == wanted["name"]
-        assert one["address"] == {
+    assert {type(item["_id"]) for item in found} == {ObjectId}
+    for item, wanted in zip(found, made, strict=True):
+        assert item["name"] == wanted["name"]
+        assert item["address"] == {
             "city": wanted["address"]["city"],
             "since": dt.datetime.combine(
                 dt.date.fromisoformat(wanted["address"]["since"]), dt.time(), dt.UTC
             ),
             "floor": wanted["address"]["floor"],
         }
-        assert type(one["address"]["floor"]) is Int64
+        assert type(item["address"]["floor"]) is Int64
         prices = [str(line["price"]) for line in wanted["lines"]]
-        assert [float(str(line["price"])) for line in one["lines"]] == [float(price) for price in prices]
-        assert {type(line["price"]) for line in one["lines"]} == {Decimal128}
+        assert [float(str(line["price"])) for line in item["lines"]] == [float(price) for price in prices]
+        assert {type(line["price"]) for line in item["lines"]} == {Decimal128}
 
 
 def test_a_member_that_is_mapped_by_itself_goes_to_its_own_key(send, mongo):
     send(mapping={"address.city": "town"})
-    assert {frozenset(one) for one in mongo.documents("customers")} == {
+    assert {frozenset(document) for document in mongo.documents("customers")} == {
         frozenset({"_id", "name", "lines", "town"})
     }
-    assert all(isinstance(one["town"], str) for one in mongo.documents("customers"))
+    assert all(isinstance(document["town"], str) for document in mongo.documents("customers"))
 
 
 def test_a_dry_run_shows_nested_documents_and_what_will_not_fit(send, mongo):
@@ -118,7 +118,7 @@ def test_a_dry_run_shows_nested_documents_and_what_will_not_fit(send, mongo):
     create = {"create": "strict", "validator": {"$jsonSchema": {"properties": rule}}, "$db": "shop"}
     mongo.server._answer(create, [WRITER[0]])
     told = send(dry_run=True, target="strict")
-    assert {(one["column"], one["reason"]) for one in told["misfits"]} >= {("name", "too_long")}
+    assert {(item["column"], item["reason"]) for item in told["misfits"]} >= {("name", "too_long")}
 
 
 def test_rejected_rows_are_shown_with_their_nested_values(edith, send, mongo):

@@ -56,7 +56,7 @@ def templates(edith):
 
 
 def dataset(edith, *templates):
-    body = {"name": "Shop", "templates": [{"template_id": one} for one in templates], "seed": "s"}
+    body = {"name": "Shop", "templates": [{"template_id": template} for template in templates], "seed": "s"}
     answer = edith.post("/datasets", json=body)
     assert answer.status_code == 201, answer.json
     return f"/datasets/{answer.json['id']}"
@@ -68,7 +68,7 @@ def test_children_get_the_keys_that_the_target_made(app, cast, edith, templates,
         answer = edith.post(f"{path}/push", json={"connection_id": target.connection_id})
         assert answer.status_code == 201, answer.json
         push = answer.json
-        assert [one["target"] for one in push["tables"]] == ["customers", "orders"]
+        assert [table["target"] for table in push["tables"]] == ["customers", "orders"]
         assert push["tables"][1]["from_parent"] == {"customer_id": 0, "follows": 1}
         work(push["id"])
         push = edith.get(f"/pushes/{push['id']}").json
@@ -78,14 +78,14 @@ def test_children_get_the_keys_that_the_target_made(app, cast, edith, templates,
         ).json
         parents = edith.post(f"/templates/{templates[0]}/generate", json={"seed": "s", "count": 40}).json
         assert len(made) == target.count("orders") == push["counts"]["total"] - 40
-        emails = {one["id"]: one["email"] for one in parents}
-        numbers = {one["id"]: one["number"] for one in made}
+        emails = {parent["id"]: parent["email"] for parent in parents}
+        numbers = {item["id"]: item["number"] for item in made}
         there = target.execute(
             "SELECT o.number, c.email, b.number FROM orders o JOIN customers c ON c.id = o.customer_id "
             "LEFT JOIN orders b ON b.id = o.follows"
         )
-        assert {(one[0], one[1], one[2]) for one in there} == {
-            (one["number"], emails[one["customer_id"]], numbers.get(one["follows"])) for one in made
+        assert {(item[0], item[1], item[2]) for item in there} == {
+            (item["number"], emails[item["customer_id"]], numbers.get(item["follows"])) for item in made
         }
         work(edith.post(f"/pushes/{push['id']}/undo", json={}).json["id"])
         assert target.count("orders") == target.count("customers") == 0
@@ -131,7 +131,7 @@ def test_missing_tables_are_reported_together(edith, templates, shop):
     del wrong["Order"]
     answer = edith.post(f"{path}/push", json={"connection_id": shop.connection_id, "targets": wrong})
     assert faults(answer) == {"targets.Customers": "unknown_table", "targets.Orders": "unknown_table"}
-    hints = [one["hint"] for one in answer.json["error"]["details"]["fields"]]
+    hints = [field["hint"] for field in answer.json["error"]["details"]["fields"]]
     assert hints[0] == "Did you mean `customers`?"
 
 
@@ -145,7 +145,7 @@ def test_a_dry_run_of_a_dataset_shows_each_table(edith, templates, shop):
     }
     answer = edith.post(f"{path}/push", json=body)
     assert answer.status_code == 200, answer.json
-    assert [(one["target"], len(one["statements"])) for one in answer.json["tables"]] == [
+    assert [(table["target"], len(table["statements"])) for table in answer.json["tables"]] == [
         ("customers", 3),
         ("orders", 3),
     ]
@@ -182,9 +182,9 @@ def test_a_table_gets_as_many_rows_as_its_values_allow(app, cast, edith, postgre
             f"/datasets/{made['id']}/push/plan", json={"connection_id": target.connection_id}
         ).json
         note = '"name" must be unique: 1,000 values were requested and only 3 exist.'
-        assert [(one["count"], one["note"]) for one in plan["tables"]] == [(3, note), (50, "")]
+        assert [(table["count"], table["note"]) for table in plan["tables"]] == [(3, note), (50, "")]
         push = edith.post(f"/datasets/{made['id']}/push", json={"connection_id": target.connection_id}).json
-        assert [(one["count"], one["note"]) for one in push["tables"]] == [(3, note), (50, "")]
+        assert [(table["count"], table["note"]) for table in push["tables"]] == [(3, note), (50, "")]
         work(push["id"])
         assert edith.get(f"/pushes/{push['id']}").json["counts"]["delivered"] == 53
         assert target.execute("SELECT count(*) FROM orders JOIN statuses ON statuses.id = status_id") == [
@@ -203,7 +203,7 @@ def test_a_file_of_a_dataset_has_as_many_rows_as_values_allow(app, edith):
     body = {"name": "Few", "templates": [{"template_id": statuses, "count": 1000}], "seed": "s"}
     path = f"/datasets/{edith.post('/datasets', json=body).json['id']}"
     export = edith.post(f"{path}/exports", json={"format": "csv"}).json
-    assert [(one["rows"], one["note"]) for one in export["pins"]["tables"]] == [
+    assert [(table["rows"], table["note"]) for table in export["pins"]["tables"]] == [
         (3, '"name" must be unique: 1,000 values were requested and only 3 exist.')
     ]
     with app.app_context():

@@ -71,7 +71,7 @@ def ring(edith):
     b = make(edith, name="B", quantity=30, fields=[row, to_a])["id"]
     to_b = {"name": "b_id", "type": "reference", "options": {"template_id": b, "field": "id"}}
     assert edith.patch(f"/templates/{a}", json={"fields": [row, to_b]}).status_code == 200
-    templates = [{"template_id": one} for one in (a, b)]
+    templates = [{"template_id": item} for item in (a, b)]
     answer = edith.post("/datasets", json={"name": "Ring", "templates": templates, "seed": "s"})
     return f"/datasets/{answer.json['id']}/push"
 
@@ -83,7 +83,7 @@ def test_a_ring_is_opened_where_a_column_may_be_null(app, cast, edith, ring, pos
     with postgres_target(app, cast, postgres_url, script) as target:
         answer = edith.post(ring, json={"connection_id": target.connection_id})
         assert answer.status_code == 201, answer.json
-        assert [one["target"] for one in answer.json["tables"]] == (
+        assert [table["target"] for table in answer.json["tables"]] == (
             ["b", "a"] if nullable == "a_id" else ["a", "b"]
         )
         work(answer.json["id"])
@@ -166,7 +166,7 @@ def test_keys_of_a_ring_continue_after_those_that_are_there(app, cast, edith, ri
         answer = edith.post(ring, json={"connection_id": target.connection_id})
         work(answer.json["id"])
         assert edith.get(answer.headers["Location"]).json["counts"]["delivered"] == 50
-        lowest = [target.execute(f"SELECT min(id), max(id) FROM {one} WHERE id > 9") for one in ("a", "b")]
+        lowest = [target.execute(f"SELECT min(id), max(id) FROM {item} WHERE id > 9") for item in ("a", "b")]
         assert (target.count("a"), target.count("b"), lowest[1]) == (21, 31, [(10, 39)])
         assert [target.execute(query) for query in ORPHANS] == [[(0,)], [(0,)]]
         assert target.execute("SELECT nextval(pg_get_serial_sequence('b', 'id')) > 39") == [(True,)]
@@ -180,7 +180,7 @@ def test_a_ring_is_rejected_before_anything_is_sent_where_the_account_may_not_su
         with few_rights(app, cast, target, postgres_url, grants) as connection_id:
             answer = edith.post(ring, json={"connection_id": connection_id})
             found = refused(answer, 422, "validation_error")
-            assert [one["code"] for one in found["fields"]] == ["cycle"]
+            assert [field["code"] for field in found["fields"]] == ["cycle"]
 
 
 # --- Tables that cannot be filled --------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def family(edith):
     made = [
         make(edith, name=name, quantity=200, fields=[row, refer])["id"] for name in ("children", "others")
     ]
-    templates = [{"template_id": one} for one in (parents, *made)]
+    templates = [{"template_id": item} for item in (parents, *made)]
     answer = edith.post("/datasets", json={"name": "Family", "templates": templates, "seed": "s"})
     return f"/datasets/{answer.json['id']}/push"
 
@@ -238,7 +238,7 @@ def test_invalid_tables_are_left_out_with_those_that_need_them(app, cast, edith,
         assert refused(edith.post(family, json=ask), 422, "validation_error")
         answer = edith.post(family, json={**ask, "skip_faulty_tables": True})
         assert answer.status_code == 201, answer.json
-        assert [(one["name"], one["code"]) for one in answer.json["skipped"]] == [
+        assert [(item["name"], item["code"]) for item in answer.json["skipped"]] == [
             ("parents", "missing_column"), ("children", "parent_skipped"),
         ]  # fmt: skip
         assert 'needs a row of "parents"' in answer.json["skipped"][1]["message"]
@@ -253,7 +253,7 @@ def test_a_circular_reference_is_broken_at_an_invalid_table(app, cast, edith, ri
         ask = {"connection_id": target.connection_id, "skip_faulty_tables": True}
         answer = edith.post(ring, json=ask)
         assert answer.status_code == 201, answer.json
-        assert [one["name"] for one in answer.json["skipped"]] == ["A"]
+        assert [item["name"] for item in answer.json["skipped"]] == ["A"]
         work(answer.json["id"])
         assert target.execute("SELECT count(*), count(a_id) FROM b") == [(30, 0)]
 
@@ -263,7 +263,7 @@ def test_a_push_with_only_invalid_tables_is_rejected(app, cast, edith, ring, pos
     with postgres_target(app, cast, postgres_url, script) as target:
         ask = {"connection_id": target.connection_id, "skip_faulty_tables": True}
         found = refused(edith.post(ring, json=ask), 422, "validation_error")
-        assert {one["path"] for one in found["fields"]} == {"templates.A", "templates.B"}
+        assert {field["path"] for field in found["fields"]} == {"templates.A", "templates.B"}
 
 
 # --- Counters ----------------------------------------------------------------------------------------------------

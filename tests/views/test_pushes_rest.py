@@ -54,11 +54,11 @@ def test_each_row_is_one_post_with_the_row_as_its_body(edith, target, customers,
     push = send(count=120)
     assert (push["status"], push["counts"]["delivered"]) == ("completed", 120)
     made = edith.post(f"{customers}/generate", json={"count": 120, "seed": "s"}).json
-    calls = {int(one.headers["x-rowsmith-row"]): one for one in target.calls("/api/customers")}
+    calls = {int(call.headers["x-rowsmith-row"]): call for call in target.calls("/api/customers")}
     assert [calls[number].json for number in sorted(calls)] == made
     assert len(target.calls()) == 120
-    assert {one.method for one in calls.values()} == {"POST"}
-    assert {one.headers["content-type"] for one in calls.values()} == {"application/json"}
+    assert {call.method for call in calls.values()} == {"POST"}
+    assert {call.headers["content-type"] for call in calls.values()} == {"application/json"}
     assert {calls[n].headers["idempotency-key"] for n in calls} == {
         f"{push['id']}-{n}" for n in range(1, 121)
     }
@@ -80,10 +80,10 @@ def test_the_log_has_the_status_of_each_row(edith, target, send):
     assert "rows 1 to 3: 201, 4: 422, 5 to 10: 201" in log
     assert "no such country" in log
     failed = rows_of(edith, push, state="failed")
-    told = [(one["row"], one["status_code"], one["code"], one["attempts"]) for one in failed]
+    told = [(item["row"], item["status_code"], item["code"], item["attempts"]) for item in failed]
     assert told == [(4, 422, "rejected", 1)]
     assert "no such country" in failed[0]["message"]
-    assert {one["status_code"] for one in rows_of(edith, push, state="delivered")} == {201}
+    assert {item["status_code"] for item in rows_of(edith, push, state="delivered")} == {201}
 
 
 def test_a_row_is_tried_four_times_and_then_failed(edith, target, send):
@@ -91,7 +91,7 @@ def test_a_row_is_tried_four_times_and_then_failed(edith, target, send):
     push = send(count=2)
     assert push["counts"]["failed"] == 2
     assert [
-        (one["status_code"], one["code"], one["attempts"]) for one in rows_of(edith, push, state="failed")
+        (item["status_code"], item["code"], item["attempts"]) for item in rows_of(edith, push, state="failed")
     ] == [(503, "unavailable", 4)] * 2
     assert len(target.calls()) == 8
 
@@ -100,14 +100,16 @@ def test_a_row_delivered_after_a_retry_is_marked(edith, target, send):
     target.on("/api/customers", busy(0), Answer(201))
     push = send({"parallel": 1}, count=3)
     assert push["counts"]["delivered"] == 3
-    assert [one["attempts"] for one in rows_of(edith, push)] == [2, 1, 1]
+    assert [item["attempts"] for item in rows_of(edith, push)] == [2, 1, 1]
 
 
 def test_a_row_whose_last_attempt_may_have_arrived_is_unknown(edith, target, send):
     target.on("/api/customers", Answer(201), Answer(cut="read"))
     push = send({"parallel": 1, "retry": {"retries": 1, "backoff_seconds": [0]}}, count=3)
     assert (push["counts"]["delivered"], push["counts"]["unknown"], push["counts"]["failed"]) == (1, 2, 0)
-    assert {(one["code"], one["attempts"]) for one in rows_of(edith, push, state="unknown")} == {("reset", 2)}
+    assert {(item["code"], item["attempts"]) for item in rows_of(edith, push, state="unknown")} == {
+        ("reset", 2)
+    }
 
 
 def test_unknown_rows_are_sent_again_under_the_key_they_had(edith, target, send, work):
@@ -117,26 +119,26 @@ def test_unknown_rows_are_sent_again_under_the_key_they_had(edith, target, send,
     again = edith.post(f"/pushes/{push['id']}/retry", json={}).json
     work(again["id"])
     assert edith.get(f"/pushes/{push['id']}").json["counts"]["delivered"] == 3
-    keys = [one.headers["idempotency-key"] for one in target.calls()][3:]
+    keys = [call.headers["idempotency-key"] for call in target.calls()][3:]
     assert keys == [f"{push['id']}-2", f"{again['id']}-3"]
 
 
 def test_batch_mode_sends_one_object_with_the_rows_under_the_wrapper_key(edith, target, customers, send):
     push = send({"push_mode": "batch", "wrapper_key": "items"}, count=7)
     made = edith.post(f"{customers}/generate", json={"count": 7, "seed": "s"}).json
-    assert [one.json for one in target.calls()] == [{"items": made}]
+    assert [call.json for call in target.calls()] == [{"items": made}]
     assert push["counts"]["delivered"] == 7
 
 
 def test_batches_have_the_requested_number_of_rows(edith, target, send):
     push = send({"push_mode": "batch", "wrapper_key": "items", "batch_size": 4}, count=10)
-    assert [len(one.json["items"]) for one in target.calls()] == [4, 4, 2]
+    assert [len(call.json["items"]) for call in target.calls()] == [4, 4, 2]
     assert push["counts"]["delivered"] == 10
 
 
 def test_a_push_may_choose_its_own_way(target, send):
     send(count=3, push_mode="batch", wrapper_key="rows", target="other")
-    assert [(one.path, list(one.json)) for one in target.calls()] == [("/api/other", ["rows"])]
+    assert [(call.path, list(call.json)) for call in target.calls()] == [("/api/other", ["rows"])]
 
 
 def test_a_template_makes_method_path_headers_and_body_from_the_row(edith, target, customers, send):
@@ -152,7 +154,7 @@ def test_a_template_makes_method_path_headers_and_body_from_the_row(edith, targe
     }
     send({"request_template": template}, count=2, target="people/{{E-Mail}}")
     made = edith.post(f"{customers}/generate", json={"count": 2, "seed": "s"}).json
-    calls = sorted(target.calls(), key=lambda one: int(one.headers["x-rowsmith-row"]))
+    calls = sorted(target.calls(), key=lambda item: int(item.headers["x-rowsmith-row"]))
     for row, call in zip(made, calls, strict=True):
         assert (call.method, call.path) == ("PUT", f"/api/people/{row['E-Mail'].replace('@', '%40')}")
         assert call.headers["x-name"] == row["firstName"].upper()
@@ -188,7 +190,7 @@ def test_credentials_are_sent_and_never_shown(app, cast, edith, target, customer
         f"{customers}/push", json={"connection_id": made, "count": 1, "target": "customers"}
     ).json
     work(push["id"])
-    assert {one.headers["authorization"] for one in target.calls()} == {"Bearer very-secret-token"}
+    assert {call.headers["authorization"] for call in target.calls()} == {"Bearer very-secret-token"}
     told = edith.get(f"/pushes/{push['id']}/rows").text + edith.get(f"/pushes/{push['id']}/logs").text
     assert "very-secret-token" not in told
     assert "your token ******** is no good" in told
@@ -229,7 +231,7 @@ def test_captured_values_of_responses_are_used_to_undo_the_push(edith, target, s
     undo = edith.post(f"/pushes/{push['id']}/undo", json={}).json
     work(undo["id"])
     assert edith.get(f"/pushes/{undo['id']}").json["counts"]["delivered"] == 3
-    gone = [(one.method, one.path) for one in target.calls() if one.method == "DELETE"]
+    gone = [(call.method, call.path) for call in target.calls() if call.method == "DELETE"]
     assert sorted(gone) == [("DELETE", f"/api/customers/{n}") for n in (11, 12, 13)]
 
 
@@ -243,7 +245,7 @@ def test_a_value_that_would_lead_upwards_is_not_sent(edith, target, send):
     push = send(
         {"request_template": {"body": {}}}, count=2, target="a/{{firstName}}", overrides={"firstName": ".."}
     )
-    assert {one["code"] for one in rows_of(edith, push, state="failed")} == {"wrong_type"}
+    assert {item["code"] for item in rows_of(edith, push, state="failed")} == {"wrong_type"}
     assert target.calls() == []
 
 

@@ -97,13 +97,17 @@ def test_a_dataset_of_templates_created_from_tables_is_pushed_without_rejected_r
 ):
     with postgres_target(app, cast, postgres_url, COMPANY) as target:
         known = edith.get(f"/connections/{target.connection_id}/metadata").json["entities"]
-        names = [one["name"] for one in known]
+        names = [item["name"] for item in known]
         assert len(names) == 8
         made = edith.post(f"/connections/{target.connection_id}/templates", json={"entities": names})
         assert made.status_code == 201, made.json
         members = [
-            {"template_id": one["id"], "name": one["name"], "count": COUNTS.get(one["name"], 30)}
-            for one in made.json["templates"]
+            {
+                "template_id": template["id"],
+                "name": template["name"],
+                "count": COUNTS.get(template["name"], 30),
+            }
+            for template in made.json["templates"]
         ]
         body = {"name": "Company", "templates": members, "seed": "s"}
         dataset = edith.post("/datasets", json=body).json["id"]
@@ -114,10 +118,10 @@ def test_a_dataset_of_templates_created_from_tables_is_pushed_without_rejected_r
         push = edith.post(f"/datasets/{dataset}/push", json=ask).json
         work(push["id"])
         push = edith.get(f"/pushes/{push['id']}").json
-        total = sum(one["count"] for one in members)
+        total = sum(member["count"] for member in members)
         assert (push["status"], push["error"], push["counts"]["delivered"]) == ("completed", None, total)
         there = {name: target.execute(f'SELECT count(*) FROM "{name}"')[0][0] for name in names}
-        assert there == {one["name"]: one["count"] for one in members}
+        assert there == {member["name"]: member["count"] for member in members}
         work(edith.post(f"/pushes/{push['id']}/undo", json={}).json["id"])
         assert all(target.execute(f'SELECT count(*) FROM "{name}"') == [(0,)] for name in names)
 
@@ -143,7 +147,7 @@ def test_values_from_outside_are_pushed_as_generate_shows_them(app, cast, edith,
     assert push.status_code == 201, push.json
     work(push.json["id"])
     rows = edith.post(f"{path}/generate", json=ask).json
-    assert target.execute("SELECT * FROM cars ORDER BY id") == [tuple(one.values()) for one in rows]
+    assert target.execute("SELECT * FROM cars ORDER BY id") == [tuple(row.values()) for row in rows]
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mysql"])
@@ -197,7 +201,7 @@ def test_children_of_a_failed_parent_chunk_are_rejected(app, cast, edith, work):
     parents = make(edith, name="parents", fields=parent)["id"]
     link = {"name": "parent_id", "type": "reference", "options": {"template_id": parents, "field": "id"}}
     children = make(edith, name="children", fields=[KEY, link])["id"]
-    body = {"name": "Both", "templates": [{"template_id": one, "count": 20} for one in (parents, children)]}
+    body = {"name": "Both", "templates": [{"template_id": item, "count": 20} for item in (parents, children)]}
     dataset = edith.post("/datasets", json=body).json["id"]
     ask = {"connection_id": target.connection_id}
     push = edith.post(f"/datasets/{dataset}/push", json=ask).json
@@ -237,7 +241,7 @@ def test_errors_of_a_push_are_shown_where_they_are(app, api, cast, edith, work):
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}"
     ask = {"connection_id": target.connection_id, "count": 3}
     wrong = edith.post(f"{path}/push", json={**ask, "canary": 0})
-    assert [(one["path"], one["message"]) for one in told(wrong)] == [
+    assert [(item["path"], item["message"]) for item in told(wrong)] == [
         ("canary", "This is a number of rows from 1 to 10,000, or true.")
     ]
     rows = [{"id": 1, "mail": "a@example.com"}]

@@ -162,8 +162,8 @@ def test_an_export_has_the_bytes_of_generate_and_the_results_of_the_leak_check(e
     body = edith.get(f"/exports/{export['id']}/download").data
     assert body == edith.post(f"{path}/generate", json={"seed": "s"}).data
     [table] = export["leaks"]
-    told = {one["column"]: one for one in table["columns"]}
-    assert {name: (one["values"], one["survivors"]) for name, one in told.items()} == {
+    told = {column["column"]: column for column in table["columns"]}
+    assert {name: (item["values"], item["survivors"]) for name, item in told.items()} == {
         "mail": (1_000, 0),
         "phone": (1_000, 0),
     }
@@ -201,7 +201,7 @@ def test_parts_are_the_whole_and_their_reports_one(edith, people, parts_of, do, 
     assert export["status"] == "completed"
     body = edith.get(f"/exports/{export['id']}/download").data
     assert body == edith.post(f"{path}/generate", json={"seed": "s", "format": "csv"}).data
-    assert [one["values"] for one in export["leaks"][0]["columns"]] == [25_000, 25_000]
+    assert [column["values"] for column in export["leaks"][0]["columns"]] == [25_000, 25_000]
 
 
 def test_a_file_that_changes_in_between_is_a_clear_error(edith, people, work):
@@ -289,7 +289,7 @@ def test_a_source_can_be_changed_and_taken_away(edith, people):
     changed = edith.patch(path, json={"source": {"file": "other.csv"}}).json
     assert (changed["source"], changed["version"]) == ({"file": "other.csv"}, 2)
     assert edith.patch(path, json={"name": "N"}).json["source"] == {"file": "other.csv"}
-    fields = [one for one in FIELDS if one["type"] != "source_column" and "column" not in one]
+    fields = [field for field in FIELDS if field["type"] != "source_column" and "column" not in field]
     assert edith.patch(path, json={"source": None, "fields": fields}).json["source"] is None
     answer = edith.patch(path, json={"fields": FIELDS})
     assert set(faults(answer).values()) == {"no_source"}

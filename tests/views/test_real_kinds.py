@@ -233,7 +233,7 @@ def test_a_table_of_db2_is_read_in_the_order_of_its_key_and_masked(app, cast, ed
     rows = rows_of(edith, here, fields, table="people", where="ID > 0")
     assert [row["ID"] for row in rows] == [1, 2]
     assert all("corp" not in row["EMAIL"] and "@" in row["EMAIL"] for row in rows)
-    (asked,) = {" ".join(one.split()) for one in link.told if 'FROM "SHOP"."PEOPLE"' in one}
+    (asked,) = {" ".join(item.split()) for item in link.told if 'FROM "SHOP"."PEOPLE"' in item}
     assert asked == 'SELECT "ID", "EMAIL" FROM "SHOP"."PEOPLE" WHERE (ID > 0 ) ORDER BY "ID"'
 
 

@@ -134,7 +134,7 @@ def test_a_dropped_file_becomes_a_template_that_masks(edith, api, cast):
     program, where = api(cast.edith), answer.headers["Location"].rpartition("/")[2]
     made = program.get(f"/templates/{where}").json
     assert made["source"] == {"file": "people.csv"}
-    assert [one["sensitive"] for one in made["fields"]] == [False, True, True, True]
+    assert [field["sensitive"] for field in made["fields"]] == [False, True, True, True]
     rows = program.post(f"/templates/{where}/generate", json={"seed": "s", "format": "csv"}).text
     assert len(rows.splitlines()) == 1_001
     assert not SECRET.search(rows)
@@ -149,7 +149,7 @@ def test_the_proposal_can_be_changed(edith, api, cast):
         send(edith, "/templates/masked", form, headers={}, do="make").headers["Location"].rpartition("/")[2]
     )
     fields = api(cast.edith).get(f"/templates/{where}").json["fields"]
-    assert [(one["name"], one["type"]) for one in fields] == [
+    assert [(field["name"], field["type"]) for field in fields] == [
         ("id", "source_column"),
         ("email", "source_column"),
         ("phone", "phone_number"),

@@ -127,7 +127,7 @@ def test_a_push_into_a_database_carries_masked_rows_and_its_report(edith, stock,
     work(push.json["id"])
     push = edith.get(f"/pushes/{push.json['id']}").json
     assert (push["status"], push["counts"]["delivered"]) == ("completed", 40)
-    assert {one["column"]: one["survivors"] for one in push["leaks"][0]["columns"]} == {
+    assert {column["column"]: column["survivors"] for column in push["leaks"][0]["columns"]} == {
         "email": 0,
         "first_name": 0,
         "born": 0,
@@ -168,10 +168,10 @@ def test_a_push_over_http_sends_no_real_value(app, cast, edith, work, kind):
         work(push.json["id"])
         push = edith.get(f"/pushes/{push.json['id']}").json
         assert (push["status"], push["counts"]["delivered"]) == ("completed", 200)
-        bodies = [one.json for one in target.seen if one.method == "POST"]
+        bodies = [item.json for item in target.seen if item.method == "POST"]
         assert len(bodies) == 200
         assert "corp.test" not in json.dumps(bodies)
-        assert all(one["survivors"] == 0 for one in push["leaks"][0]["columns"])
+        assert all(column["survivors"] == 0 for column in push["leaks"][0]["columns"])
 
 
 def test_a_planted_survivor_stops_a_push_before_its_block_is_sent(edith, shop_file, work):
@@ -199,15 +199,15 @@ def subset(edith, target, **ask):
 
 def rows_of(edith, made):
     return {
-        one["name"]: edith.post(f"/templates/{one['id']}/generate", json={"seed": "s"}).json
-        for one in made["templates"]
+        template["name"]: edith.post(f"/templates/{template['id']}/generate", json={"seed": "s"}).json
+        for template in made["templates"]
     }
 
 
 def test_a_subset_follows_the_keys_both_ways_and_they_fit(edith, stock):
     made = subset(edith, stock, where="id IN (20, 21)", depth=2)
     found = rows_of(edith, made)
-    assert {one["table"]: one["rows"] for one in made["report"]} == {
+    assert {item["table"]: item["rows"] for item in made["report"]} == {
         name: len(rows) for name, rows in found.items()
     }
     people = {row["id"] for row in found["people"]}
@@ -217,19 +217,19 @@ def test_a_subset_follows_the_keys_both_ways_and_they_fit(edith, stock):
     assert {row["order_id"] for row in found["lines"]} <= {row["id"] for row in found["orders"]}
     assert {row["country"] for row in found["people"]} <= {row["code"] for row in found["countries"]}
     assert all(row["boss"] in people for row in found["people"] if row["boss"] is not None)
-    report = {one["table"]: one for one in made["report"]}
+    report = {item["table"]: item for item in made["report"]}
     assert {"email", "first_name"} <= set(report["people"]["sensitive"])
-    order = [one["name"] for one in made["templates"]]
+    order = [template["name"] for template in made["templates"]]
     assert order.index("countries") < order.index("people") < order.index("orders") < order.index("lines")
 
 
 def test_children_are_only_included_on_request(edith, stock):
-    assert {one["table"] for one in subset(edith, stock, limit=3, children=[])["report"]} == {
+    assert {item["table"] for item in subset(edith, stock, limit=3, children=[])["report"]} == {
         "people",
         "countries",
     }
     made = subset(edith, stock, limit=3, children=["orders"])
-    assert {one["table"] for one in made["report"]} == {"people", "countries", "orders"}
+    assert {item["table"] for item in made["report"]} == {"people", "countries", "orders"}
     assert [row["id"] for row in rows_of(edith, made)["people"]] == [1, 2, 3]
 
 

@@ -194,7 +194,7 @@ def test_a_template_lists_its_references_and_rows_are_sent_with_it(edith, shop):
             {"template_id": shop["customers"], "version": 1, "rows": 100},
             {"template_id": shop["orders"], "version": 1, "rows": 10},
         ],
-        key=lambda one: one["template_id"],
+        key=lambda item: item["template_id"],
     )
     answer = edith.post(
         f"/templates/{shop['orders']}/generate", json={"count": 1, "rows": {shop["customers"]: 9}}

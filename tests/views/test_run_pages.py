@@ -230,9 +230,9 @@ def test_the_history_lists_all_runs_with_their_durations_in_the_requested_order(
     assert text.index("The program failed") < text.index(first)  # newest first
     assert 'class="spark"' in text
     assert "The program failed." in text
-    found = [one["line_count"] for one in edith.get(f"{path}?sort=-lines").json["items"]]
+    found = [item["line_count"] for item in edith.get(f"{path}?sort=-lines").json["items"]]
     assert found == [3, 1]
-    assert [one["rows_generated"] for one in edith.get(f"{path}?sort=-rows").json["items"]] == [9, 1]
+    assert [item["rows_generated"] for item in edith.get(f"{path}?sort=-rows").json["items"]] == [9, 1]
     assert first in person.get(f"{path}?status=completed").text
     assert "No runs with this status" in person.get(f"{path}?status=timed_out").text
     everything = person.get("/runs")

@@ -56,7 +56,7 @@ def events_of(text: str) -> list[dict[str, str]]:
     for block in text.split("\n\n"):
         fields = [line.split(": ", 1) for line in block.split("\n") if line and not line.startswith(":")]
         if fields:
-            found.append(dict([*one, ""][:2] for one in fields))
+            found.append(dict([*field, ""][:2] for field in fields))
     return found
 
 
@@ -219,14 +219,14 @@ def test_a_follower_gets_every_line_under_its_number_and_the_end(edith, running)
     answer = edith.get(path)
     assert answer.mimetype == "text/event-stream"
     *lines, last = events_of(answer.text)
-    assert [(one["id"], one["event"], one["data"]) for one in lines] == [
+    assert [(line["id"], line["event"], line["data"]) for line in lines] == [
         ("1", "log", "a"), ("2", "log", "ü\u2028x"), ("3", "log", ""), ("4", "log", "b"),
     ]  # fmt: skip
     assert last["event"] == "end"
     assert json.loads(last["data"]) == {"status": "completed", "exit_code": 0, "error": None}
     for seen, left in (("2", ["3", "4"]), ("4", []), ("99", []), ("nonsense", ["1", "2", "3", "4"])):
         found = events_of(edith.get(path, headers={"Last-Event-ID": seen}).text)
-        assert [one["id"] for one in found if one["event"] == "log"] == left
+        assert [item["id"] for item in found if item["event"] == "log"] == left
         assert found[-1]["event"] == "end", "always an end"
 
 
@@ -249,8 +249,8 @@ def test_followers_that_come_at_any_time_get_every_line_once_and_in_order(edith,
         thread.join(30)
     for after, text in told.items():
         *lines, last = events_of(text)
-        assert [int(one["id"]) for one in lines] == list(range(after + 1, 501))
-        assert all(one["data"] == f"line {one['id']}" for one in lines)
+        assert [int(line["id"]) for line in lines] == list(range(after + 1, 501))
+        assert all(line["data"] == f"line {line['id']}" for line in lines)
         assert last["event"] == "end"
 
 
@@ -270,7 +270,7 @@ def test_a_follower_who_is_far_behind_gets_what_the_window_no_longer_holds(
         assert feed.base > 0, "the window has moved on"
     end(running, run_id)
     found = events_of(edith.get(f"/scenarios/{scenario_id}/runs/{run_id}/logs?follow=true").text)
-    assert [int(one["id"]) for one in found[:-1]] == list(range(1, 1_001))
+    assert [int(item["id"]) for item in found[:-1]] == list(range(1, 1_001))
     hub.detach(feed, lines=True)
 
 
@@ -298,7 +298,9 @@ def test_text_of_a_log_commands_no_terminal_and_events_are_as_printed(edith, run
     path = f"/scenarios/{scenario_id}/runs/{run_id}/logs"
     assert edith.get(path).text.split("\n")[:-1] == list(TERMINAL.values())
     end(running, run_id)
-    told = [one["data"] for one in events_of(edith.get(f"{path}?follow=true").text) if one["event"] == "log"]
+    told = [
+        item["data"] for item in events_of(edith.get(f"{path}?follow=true").text) if item["event"] == "log"
+    ]
     assert told[: len(TERMINAL)] == list(TERMINAL)
 
 
@@ -318,7 +320,7 @@ def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
     write(running, run_id, "two")
     end(running, run_id)
     thread.join(20)
-    assert [one["data"] for one in events_of(told[0])][:2] == ["one", "two"]
+    assert [item["data"] for item in events_of(told[0])][:2] == ["one", "two"]
     assert events_of(told[0])[-1]["event"] == "end"
 
 
@@ -382,7 +384,7 @@ def test_a_run_sets_the_secrets_that_its_scenario_names_and_no_other(as_run, run
     assert as_run.delete("/secrets/TOKEN").status_code == 403
     with running.app.app_context():
         found = secrets.listing(actors.system(cast.acme)).items
-        assert [(one.name, secrets.opened(one)) for one in found] == [("TOKEN", "fresh")]
+        assert [(secret.name, secrets.opened(secret)) for secret in found] == [("TOKEN", "fresh")]
 
 
 @pytest.fixture

@@ -279,7 +279,7 @@ def test_names_that_are_completed_are_those_of_the_sdk(person):
     page = person.get("/scenarios/new").text
     assert "/scenarios/names?v=" in page
     found = person.get("/scenarios/names").json
-    methods = {one["name"]: one for one in found["client"]}
+    methods = {item["name"]: item for item in found["client"]}
     # The specification's table of the client's methods.
     assert {
         "generate",
@@ -289,7 +289,7 @@ def test_names_that_are_completed_are_those_of_the_sdk(person):
         "get_templates",
     } <= set(methods)
     assert methods["generate_from_template_id"]["args"] == "template_id, quantity=…"
-    assert any(one["name"] == "EmailField" and one["from"] == "rowsmith.fields" for one in found["names"])
+    assert any(name["name"] == "EmailField" and name["from"] == "rowsmith.fields" for name in found["names"])
     assert {"yield", "print"} <= set(found["words"])
 
 

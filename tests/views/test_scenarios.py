@@ -40,7 +40,7 @@ def at(scenario):
 
 def actions(program, scenario):
     items = program.get(f"/audit?object_id={scenario['id']}").json["items"]
-    return [(one["action"], one["details"]) for one in reversed(items)]
+    return [(item["action"], item["details"]) for item in reversed(items)]
 
 
 def test_a_scenario_needs_only_a_name_and_code(edith, cast):
@@ -209,7 +209,7 @@ def test_clients_may_send_back_what_they_read(edith, scenario):
 def test_versions_are_whole_and_an_old_one_becomes_the_newest(edith, scenario):
     edith.put(at(scenario), json={"code": "print(2)\n", "name": "Two"})
     items = edith.get(f"{at(scenario)}/versions").json["items"]
-    assert [(one["version"], one["name"], one["code"]) for one in items] == [
+    assert [(item["version"], item["name"], item["code"]) for item in items] == [
         (2, "Two", "print(2)\n"),
         (1, "Nightly", CODE),
     ]
@@ -256,11 +256,11 @@ def test_a_list_is_paged_and_searched_by_name(edith):
     for name in ("Alpha", "Beta", "Alphabet"):
         made(edith, name=name)
     first = edith.get("/scenarios?limit=2").json
-    assert ([one["name"] for one in first["items"]], first["total"]) == (["Alphabet", "Beta"], 3)
+    assert ([item["name"] for item in first["items"]], first["total"]) == (["Alphabet", "Beta"], 3)
     rest = edith.get(f"/scenarios?limit=2&cursor={first['next_cursor']}").json
-    assert ([one["name"] for one in rest["items"]], rest["next_cursor"]) == (["Alpha"], None)
+    assert ([item["name"] for item in rest["items"]], rest["next_cursor"]) == (["Alpha"], None)
     found = edith.get("/scenarios?q=alpha&sort=name").json["items"]
-    assert [one["name"] for one in found] == ["Alpha", "Alphabet"]
+    assert [item["name"] for item in found] == ["Alpha", "Alphabet"]
 
 
 def test_a_deleted_scenario_is_gone_until_it_is_restored(edith, adam, scenario):
@@ -292,8 +292,8 @@ def test_a_secret_is_given_by_those_who_may_manage_secrets_and_taken_by_every_ed
     assert edith.patch(at(scenario), json={key: []}).json[key] == []
     assert refused(edith.patch(at(scenario), json={key: [token]}), 403, "forbidden")["needs"] == "secrets"
     told = [details for _, details in actions(adam, scenario)]
-    assert [one.get(f"{key}_given") for one in told] == [None, [token], None, None]
-    assert [one.get(f"{key}_taken") for one in told] == [None, None, None, [token]]
+    assert [item.get(f"{key}_given") for item in told] == [None, [token], None, None]
+    assert [item.get(f"{key}_taken") for item in told] == [None, None, None, [token]]
 
 
 def test_secrets_must_be_there_and_be_names_of_variables(adam, scenario, token):
@@ -350,7 +350,7 @@ def test_every_error_of_a_schedule_is_reported(edith, scenario):
         "schedule.params.PATH": "reserved",
         "schedule.params.n": "wrong_type",
     }
-    hints = {one["path"]: one.get("hint") for one in answer.json["error"]["details"]["fields"]}
+    hints = {field["path"]: field.get("hint") for field in answer.json["error"]["details"]["fields"]}
     assert hints["schedule.timezone"] == "Did you mean `Europe/Berlin`?"
 
 
@@ -381,8 +381,8 @@ def test_a_program_is_checked_without_being_saved(edith):
     found = edith.post("/scenarios/check", json={"code": code})
     assert found.status_code == 200
     assert found.json["requirements"] == ["tenacity>=8"]
-    assert [one["code"] for one in found.json["faults"]] == ["invalid_requirement"]
-    assert [one["code"] for one in found.json["warnings"]] == ["syntax_error"]
+    assert [fault["code"] for fault in found.json["faults"]] == ["invalid_requirement"]
+    assert [warning["code"] for warning in found.json["warnings"]] == ["syntax_error"]
     assert found.json["packages"] is None
     assert edith.get("/scenarios").json["total"] == 0
     clean = {"requirements": [], "packages": None, "faults": [], "warnings": []}

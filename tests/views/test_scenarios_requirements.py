@@ -61,7 +61,9 @@ def test_an_unavailable_package_is_an_error_of_the_code_and_nothing_is_saved(edi
     assert "nowhere was not found" in answer.json["error"]["message"]
     assert edith.get(at(scenario)).json == scenario
     answer = edith.post("/scenarios", json={"name": "N", "code": "# requirements: ./x, -e .\n"})
-    assert [one["code"] for one in answer.json["error"]["details"]["fields"]] == ["invalid_requirement"] * 2
+    assert [field["code"] for field in answer.json["error"]["details"]["fields"]] == [
+        "invalid_requirement"
+    ] * 2
 
 
 def test_code_is_saved_without_an_index_as_long_as_its_requirements_stay(edith, scenario, index, tmp_path):
@@ -75,7 +77,7 @@ def test_the_check_queries_the_index_if_requested(edith, index):
     found = edith.post("/scenarios/check", json={"code": CODE, "resolve": True}).json
     assert found["packages"] == {"beside": "2.0", "common": "1.0", "tool": "2.0"}
     found = edith.post("/scenarios/check", json={"code": "# requirements: nowhere\n", "resolve": True})
-    assert (found.status_code, [one["code"] for one in found.json["faults"]]) == (200, ["not_resolved"])
+    assert (found.status_code, [fault["code"] for fault in found.json["faults"]]) == (200, ["not_resolved"])
 
 
 def _meanwhile(monkeypatch, waiting, act):

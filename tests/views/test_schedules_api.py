@@ -40,7 +40,7 @@ def create(program, **more):
 
 
 def paths(response):
-    return sorted(one["path"] for one in response.json["error"]["details"]["fields"])
+    return sorted(field["path"] for field in response.json["error"]["details"]["fields"])
 
 
 def test_a_schedule_of_an_export_is_created_read_and_listed(edith, template):

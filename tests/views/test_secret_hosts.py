@@ -51,7 +51,7 @@ def rest(base: str, **more) -> dict:
 
 def codes(answer) -> list[str]:
     assert answer.status_code == 422, answer.text
-    return [one["code"] for one in answer.json["error"]["details"]["fields"]]
+    return [field["code"] for field in answer.json["error"]["details"]["fields"]]
 
 
 def test_an_editor_uses_a_secret_at_its_hosts(edith, token, good):
@@ -284,10 +284,10 @@ def test_a_new_value_keeps_the_hosts_and_hosts_keep_the_value(app, adam, edith, 
 
 
 def test_team_members_cannot_use_secrets_of_the_workspace(adam, tessa, rita, token, good):
-    for one in (tessa, rita):
-        answer = one.post("/connections", json=rest(good.url()))
+    for item in (tessa, rita):
+        answer = item.post("/connections", json=rest(good.url()))
         assert codes(answer) == ["unknown_secret"]
-        assert answer.json == one.post("/connections", json=rest(good.url())).json
+        assert answer.json == item.post("/connections", json=rest(good.url())).json
     missing = {**rest(good.url())}
     missing["settings"] = {**missing["settings"], "auth": {"type": "bearer", "token": "${nothing}"}}
     told, there = tessa.post("/connections", json=missing), tessa.post("/connections", json=rest(good.url()))
@@ -366,7 +366,7 @@ def test_the_page_shows_and_sets_hosts(browser, cast, adam, token):
         "project_id": cast.main,
     }
     assert page.submit("/secrets", sent).status_code == 303
-    told = next(one for one in adam.get("/secrets").json["items"] if one["name"] == "token")
+    told = next(item for item in adam.get("/secrets").json["items"] if item["name"] == "token")
     assert told["allowed_hosts"] == ["127.0.0.1", "a.example", "*.b.example"]
     assert told["project_id"] == cast.main
     wrong = page.submit("/secrets", {**sent, "allowed_hosts": "https://x/"})

@@ -33,14 +33,14 @@ def test_a_key_lists_only_the_sessions_of_its_user(api, browser, cast, two):
     assert sorted(found["items"][0]) == [
         "address", "created_at", "current", "expires_at", "how", "id", "last_seen_at", "two_factor", "user_agent",
     ]  # fmt: skip
-    assert [one["current"] for one in found["items"]] == [False, False]
+    assert [item["current"] for item in found["items"]] == [False, False]
 
 
 def test_a_key_ends_one_session_and_then_all(api, cast, two):
     edith = api(cast.edith)
     newest = edith.get("/me/sessions").json["items"][0]["id"]
     assert edith.delete(f"/me/sessions/{newest}").json["id"] == newest
-    assert [one.get("/projects").status_code for one in two] == [200, 303]
+    assert [item.get("/projects").status_code for item in two] == [200, 303]
     assert edith.delete("/me/sessions").json == {"ended": 1}
     assert two[0].get("/projects").status_code == 303
     assert edith.delete("/me/sessions").json == {"ended": 0}
@@ -68,7 +68,7 @@ def test_a_key_with_scopes_cannot_list_or_end_sessions(app, api, cast, two, scop
     assert code(narrow.get("/me/sessions")) == (403, "forbidden")
     assert code(narrow.delete("/me/sessions")) == (403, "forbidden")
     assert code(narrow.delete(f"/me/sessions/{some}")) == (403, "forbidden")
-    assert [one.get("/projects").status_code for one in two] == [200, 200]
+    assert [item.get("/projects").status_code for item in two] == [200, 200]
 
 
 def test_keys_cannot_end_sessions_of_others(app, api, cast, two):
@@ -96,8 +96,8 @@ def left_open(app, two, cast):
     """Edith's two browsers, of which the first signed in half an hour ago; and the address of the second session."""
     with app.app_context():
         found = db.session.scalars(sa.select(BrowserSession).order_by(BrowserSession.id)).all()
-        for one in found:
-            one.created_at = clock.now() - timedelta(minutes=2 * limits.FRESH_SIGN_IN_MINUTES)
+        for session in found:
+            session.created_at = clock.now() - timedelta(minutes=2 * limits.FRESH_SIGN_IN_MINUTES)
         db.session.commit()
         return f"/me/sessions/{found[-1].id}"
 

@@ -175,7 +175,7 @@ def test_deleting_and_creating_connections_does_not_fill_the_disk(tessa, few, se
         ids.append(make(tessa, f"f{number}.db").json["id"])
         tessa.delete(f"{URL}/{ids[-1]}")
     assert len(list((Path(settings.data_dir) / "targets").rglob("*.db"))) <= 3
-    assert [tessa.post(f"{URL}/{one}/restore").status_code for one in ids[-4:]] == [200, 200, 200, 429]
+    assert [tessa.post(f"{URL}/{item}/restore").status_code for item in ids[-4:]] == [200, 200, 200, 429]
 
 
 def test_files_together_grow_no_further_than_their_quota(app, tessa, few, settings, cast, monkeypatch):
@@ -200,7 +200,7 @@ def test_files_together_grow_no_further_than_their_quota(app, tessa, few, settin
             except Exception as error:
                 failed.append(error.reason)
 
-    threads = [threading.Thread(target=write, args=(one,)) for one in sessions]
+    threads = [threading.Thread(target=write, args=(item,)) for item in sessions]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -70,7 +70,7 @@ def test_answers_that_are_kept_for_an_idempotency_key_count(edith, little):
     ]
     assert answers[0].status_code == 200
     refused(answers[-1])
-    assert sum(len(one.data) for one in answers if one.status_code == 200) < 250_000
+    assert sum(len(answer.data) for answer in answers if answer.status_code == 200) < 250_000
     assert edith.post("/import", json=body).status_code == 200  # nothing is kept of it
 
 

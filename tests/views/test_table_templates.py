@@ -88,12 +88,12 @@ def made_from(program, connection: str, *tables: str, **more: Any) -> dict[str, 
 
 
 def fields_of(made: dict[str, Any], table: str) -> dict[str, dict[str, Any]]:
-    (template,) = [one for one in made["templates"] if one["name"] == table]
+    (template,) = [item for item in made["templates"] if item["name"] == table]
     return {field["name"]: field for field in template["fields"]}
 
 
 def told(made: dict[str, Any], table: str, column: str) -> tuple[str | None, str]:
-    (row,) = [one for one in made["report"] if (one["table"], one["column"]) == (table, column)]
+    (row,) = [item for item in made["report"] if (item["table"], item["column"]) == (table, column)]
     return row["type"], row["state"]
 
 
@@ -110,8 +110,8 @@ def pushed(
             columns = [entity.column(name) for name in bound.schema.names]
             sent = [
                 at
-                for at, one in enumerate(columns)
-                if one.generated != "identity" and one.name not in without
+                for at, column in enumerate(columns)
+                if column.generated != "identity" and column.name not in without
             ]
             arrays = bound.block(0, count)
             names = [columns[at].name for at in sent]
@@ -120,12 +120,12 @@ def pushed(
             target.begin()
             answer = target.send(batch)
             target.commit()
-    return sorted({f"{one.column}: {one.message}" for one in answer.failures})
+    return sorted({f"{failure.column}: {failure.message}" for failure in answer.failures})
 
 
 def test_every_row_of_every_template_fits_its_table(edith, tricky, app):
     made = made_from(edith, tricky, *SAFE_ORDER, quantity=400)
-    templates = {one["name"]: one for one in made["templates"]}
+    templates = {template["name"]: template for template in made["templates"]}
     found = {
         table: refusals
         for table in SAFE_ORDER
@@ -135,26 +135,28 @@ def test_every_row_of_every_template_fits_its_table(edith, tricky, app):
             )
         )
     }
-    assert {one["quantity"] for one in made["templates"]} == {106, 400}, "there are not 400 countries"
+    assert {template["quantity"] for template in made["templates"]} == {106, 400}, (
+        "there are not 400 countries"
+    )
     assert found == {}
     assert [row for row in made["report"] if row["state"] == "red"] == []
 
 
 def test_a_second_time_the_sample_shapes_rows_that_fit_as_well(edith, tricky, app):
     first = made_from(edith, tricky, *SAFE_ORDER, quantity=100)
-    templates = {one["name"]: one for one in first["templates"]}
+    templates = {template["name"]: template for template in first["templates"]}
     for table in SAFE_ORDER:
         assert pushed(app, tricky, templates[table], 100, without=("egg_id",)) == []
     again = made_from(edith, tricky, "customers", quantity=100)
     (customers,) = again["templates"]
     assert [
-        one for one in pushed(app, tricky, customers, 100) if "unique" not in one and "foreign" not in one
+        item for item in pushed(app, tricky, customers, 100) if "unique" not in item and "foreign" not in item
     ] == []
 
 
 def test_foreign_keys_become_references_and_rings_and_trees_are_closed(edith, tricky):
     made = made_from(edith, tricky, *SAFE_ORDER)
-    ids = {one["name"]: one["id"] for one in made["templates"]}
+    ids = {template["name"]: template["id"] for template in made["templates"]}
     assert fields_of(made, "orders")["customer_id"]["options"] == {
         "template_id": ids["customers"],
         "field": "id",
@@ -216,8 +218,8 @@ def test_tables_of_standards_and_of_people_make_what_they_are_called(edith, shop
         "CREATE TABLE depts (id INTEGER PRIMARY KEY, title VARCHAR(60) NOT NULL)",
     )
     made = made_from(edith, connection, "countries", "depts")
-    countries = next(one for one in made["templates"] if one["name"] == "countries")
-    assert [one["type"] for one in countries["fields"]] == ["country_code", "country"]
+    countries = next(template for template in made["templates"] if template["name"] == "countries")
+    assert [field["type"] for field in countries["fields"]] == ["country_code", "country"]
     assert told(made, "depts", "title") == ("department", "green")
     rows = edith.post(f"/templates/{countries['id']}/generate", json={"count": 50}).json
     assert len({row["code"] for row in rows}) == len({row["name"] for row in rows}) == 50
@@ -258,7 +260,7 @@ def test_missing_tables_are_all_listed_and_nothing_is_created(edith, shop):
     connection = shop("CREATE TABLE orders (id INTEGER PRIMARY KEY, n INTEGER)")
     body = {"entities": ["orders", "order", "nothing"]}
     details = refused(edith.post(f"/connections/{connection}/templates", json=body), 422, "validation_error")
-    assert [(one["path"], one["code"]) for one in details["fields"]] == [
+    assert [(field["path"], field["code"]) for field in details["fields"]] == [
         ("entities[1]", "unknown_entity"),
         ("entities[2]", "unknown_entity"),
     ]

@@ -172,9 +172,9 @@ def test_a_diff_contains_fields_and_cells(edith):
     found = edith.get(f"{path}@v1/diff?to=2&seed=s").json
     assert (found["from"], found["to"]) == (1, 2)
     assert found["template"] == {"quantity": {"from": 10, "to": 3}}
-    assert [one["path"] for one in found["fields"]["added"]] == ["new"]
-    assert [one["path"] for one in found["fields"]["removed"]] == ["text"]
-    assert {one["path"]: list(one["changes"]) for one in found["fields"]["changed"]} == {
+    assert [item["path"] for item in found["fields"]["added"]] == ["new"]
+    assert [item["path"] for item in found["fields"]["removed"]] == ["text"]
+    assert {item["path"]: list(item["changes"]) for item in found["fields"]["changed"]} == {
         "number": ["name"],
         "code": ["options.start"],
     }

@@ -68,7 +68,7 @@ def things(api, cast):
 def delete(program, kind, object_id):
     if kind == "file":
         name = next(
-            one["name"] for one in program.get("/workspace/files").json["items"] if one["id"] == object_id
+            item["name"] for item in program.get("/workspace/files").json["items"] if item["id"] == object_id
         )
         return program.delete(f"/workspace/files/{name}")
     return program.delete(f"/{kind}s/{object_id}")
@@ -82,13 +82,13 @@ def test_every_kind_is_in_the_trash_with_who_and_until_when_and_comes_back(api, 
     for kind in KINDS:
         assert delete(adam, kind, things[kind]).status_code == 200, kind
     found = adam.get("/trash?limit=100").json
-    assert [(one["type"], one["id"]) for one in found["items"]] == [
+    assert [(item["type"], item["id"]) for item in found["items"]] == [
         (kind, things[kind]) for kind in KINDS[::-1]
     ]
     assert found["total"] == len(KINDS)
-    assert {one["deleted_by"] for one in found["items"]} == {cast.adam.user_id}
-    assert {one["days_left"] for one in found["items"]} == {29}
-    assert {one["restorable"] for one in found["items"]} == {True}
+    assert {item["deleted_by"] for item in found["items"]} == {cast.adam.user_id}
+    assert {item["days_left"] for item in found["items"]} == {29}
+    assert {item["restorable"] for item in found["items"]} == {True}
     page = browser(cast.adam).get("/trash").text
     for kind in KINDS:
         assert f'/{things[kind]}/restore"' in page, kind
@@ -105,13 +105,13 @@ def test_webhooks_in_the_trash_are_for_those_who_keep_them_and_show_no_address(a
         made(adam, "/webhooks", url="https://hooks.example.org/x?key=hidden", events=["*"], scope=scope)["id"]
         for scope in ("project", "workspace")
     )
-    for one in (mine, everybodys):
-        assert adam.delete(f"/webhooks/{one}").status_code == 200
+    for item in (mine, everybodys):
+        assert adam.delete(f"/webhooks/{item}").status_code == 200
     found = adam.get("/trash?type=webhook")
-    assert [one["id"] for one in found.json["items"]] == [everybodys, mine]
-    assert {one["name"] for one in found.json["items"]} == {"hooks.example.org"}
+    assert [item["id"] for item in found.json["items"]] == [everybodys, mine]
+    assert {item["name"] for item in found.json["items"]} == {"hooks.example.org"}
     assert "hidden" not in found.text
-    assert [one["id"] for one in edith.get("/trash?type=webhook").json["items"]] == [mine]
+    assert [item["id"] for item in edith.get("/trash?type=webhook").json["items"]] == [mine]
     assert victor.get("/trash?type=webhook").json["total"] == 0
     assert code(edith.post(f"/webhooks/{everybodys}/restore"))[0] == 403
     assert edith.post(f"/webhooks/{mine}/restore").status_code == 200
@@ -125,7 +125,7 @@ def test_no_more_webhooks_come_back_than_a_workspace_may_have(api, cast, monkeyp
     made(adam, "/webhooks", url="https://example.org/2", events=["*"])
     monkeypatch.setattr(limits, "WEBHOOKS", 1)
     assert code(adam.post(f"/webhooks/{gone}/restore")) == (409, "conflict")
-    assert [one["id"] for one in adam.get("/trash").json["items"]] == [gone]
+    assert [item["id"] for item in adam.get("/trash").json["items"]] == [gone]
 
 
 def test_the_trash_is_searched_narrowed_and_paged(api, cast):
@@ -133,11 +133,11 @@ def test_the_trash_is_searched_narrowed_and_paged(api, cast):
     for number in range(5):
         adam.delete(f"/templates/{made(adam, '/templates', name=f'T{number}', fields=ID)['id']}")
     adam.delete(f"/projects/{cast.side}")
-    assert [one["name"] for one in adam.get("/trash?q=t3").json["items"]] == ["T3"]
-    assert [one["type"] for one in adam.get("/trash?type=project").json["items"]] == ["project"]
+    assert [item["name"] for item in adam.get("/trash?q=t3").json["items"]] == ["T3"]
+    assert [item["type"] for item in adam.get("/trash?type=project").json["items"]] == ["project"]
     first = adam.get("/trash?limit=4").json
     rest = adam.get(f"/trash?limit=4&cursor={first['next_cursor']}").json
-    assert [one["name"] for one in (*first["items"], *rest["items"])] == [
+    assert [item["name"] for item in (*first["items"], *rest["items"])] == [
         "Side",
         "T4",
         "T3",
@@ -153,13 +153,13 @@ def test_the_trash_is_searched_narrowed_and_paged(api, cast):
 def test_the_trash_lists_restorable_objects_and_who_may_restore_them(app, api, cast):
     adam = api(cast.adam)
     old, new = (made(adam, "/templates", name=name, fields=ID)["id"] for name in ("Old", "New"))
-    for one in (old, new):
-        adam.delete(f"/templates/{one}")
+    for item in (old, new):
+        adam.delete(f"/templates/{item}")
     with app.app_context():
         db.session.get_one(Template, old).deleted_at = clock.now() - timedelta(days=30, seconds=1)
         db.session.commit()
-    assert [one["id"] for one in adam.get("/trash").json["items"]] == [new]
-    assert [one["restorable"] for one in api(cast.victor).get("/trash").json["items"]] == [False]
+    assert [item["id"] for item in adam.get("/trash").json["items"]] == [new]
+    assert [item["restorable"] for item in api(cast.victor).get("/trash").json["items"]] == [False]
     assert api(cast.mallory).get("/trash").json["total"] == 0
 
 
@@ -168,7 +168,7 @@ def test_the_trash_lists_restorable_objects_and_who_may_restore_them(app, api, c
 
 def uses(program, object_id):
     found = program.get(f"/used-by/{object_id}").json
-    return [(one["type"], one["name"], one["blocks"]) for one in found["items"]], found["blocked"]
+    return [(item["type"], item["name"], item["blocks"]) for item in found["items"]], found["blocked"]
 
 
 def test_dependents_of_each_kind_are_listed(api, cast, things):
@@ -212,7 +212,7 @@ def test_objects_in_inaccessible_teams_are_reported_without_names(app, api, cast
     adam = api(cast.adam, **{"X-Project-Id": cast.red_project})
     made(adam, "/datasets", name="Hidden", templates=[{"template_id": things["template"]}])
     seen = api(cast.tessa).get(f"/used-by/{things['template']}").json["items"]
-    assert ("dataset", None, None) in {(one["type"], one["id"], one["name"]) for one in seen}
+    assert ("dataset", None, None) in {(item["type"], item["id"], item["name"]) for item in seen}
     assert "Hidden" not in str(seen)
 
 

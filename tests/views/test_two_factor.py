@@ -88,7 +88,7 @@ def test_it_is_set_up_by_a_code_and_other_browsers_are_signed_out(app, browser, 
     assert "on since" in edith.get("/me/two-factor").text.casefold()
     with app.app_context():
         found = sa.select(AuditEntry.action, AuditEntry.details).where(AuditEntry.action.like("two_factor.%"))
-        assert [tuple(one) for one in db.session.execute(found)] == [("two_factor.on", {"ended": 1})]
+        assert [tuple(row) for row in db.session.execute(found)] == [("two_factor.on", {"ended": 1})]
 
 
 def test_the_picture_is_an_svg_of_the_page_without_style_or_script(edith):
@@ -154,8 +154,8 @@ def test_a_used_code_is_rejected(browser, cast, phone):
 
 def test_of_two_concurrent_uses_of_a_code_one_succeeds(browser, cast, phone):
     browsers, found = [browser() for _ in range(4)], []
-    for one in browsers:
-        first_step(one, cast)
+    for item in browsers:
+        first_step(item, cast)
     code = {"code": phone.code()}
     threads = [
         threading.Thread(target=lambda b=b: found.append(b.submit("/sign-in/code", code).status_code))
@@ -263,7 +263,7 @@ def test_wrong_codes_are_in_the_trail(app, browser, cast, phone):
     again.submit("/sign-in/code", {"code": phone.code()})
     with app.app_context():
         found = sa.select(AuditEntry.action, AuditEntry.details).where(AuditEntry.action.like("session.%"))
-        told = [tuple(one) for one in db.session.execute(found.order_by(AuditEntry.id))]
+        told = [tuple(row) for row in db.session.execute(found.order_by(AuditEntry.id))]
     assert told[-2:] == [
         ("session.refuse", {"step": "code"}),
         ("session.start", {"how": "password", "code": "totp"}),
@@ -364,10 +364,10 @@ def test_other_workspaces_do_not_care(browser, cast, required):
 
 
 def test_admins_see_who_has_it_and_others_do_not(api, cast, phone):
-    seen = {one["user_id"]: one["two_factor"] for one in api(cast.adam).get("/members").json["items"]}
+    seen = {item["user_id"]: item["two_factor"] for item in api(cast.adam).get("/members").json["items"]}
     assert seen[cast.edith.user_id] is True
     assert seen[cast.adam.user_id] is False
-    assert {one["two_factor"] for one in api(cast.victor).get("/members").json["items"]} == {None}
+    assert {item["two_factor"] for item in api(cast.victor).get("/members").json["items"]} == {None}
     member = api(cast.adam).get("/members?q=edith").json["items"][0]["id"]
     assert api(cast.adam).get(f"/members/{member}").json["two_factor"] is True
 

@@ -32,7 +32,7 @@ def made(api, cast):
 def rows_by(api, cast, by, **query):
     asked = "&".join(f"{name}={value}" for name, value in {"by": by, **query}.items())
     found = api(cast.olivia).get(f"/usage?{asked}").json["history"]
-    return {one["id"]: one["rows"] for one in found["shares"] if one["rows"]}, found
+    return {share["id"]: share["rows"] for share in found["shares"] if share["rows"]}, found
 
 
 def expected(cast, made):
@@ -53,7 +53,7 @@ def test_rows_agree_with_what_was_generated_before_and_after_they_are_sealed(api
         seals.seal_all(clock.now())
     found, history = rows_by(api, cast, by)
     assert (found, history["rows"]) == (wanted, 320)
-    assert sum(one["rows"] for one in history["steps"]) == 320
+    assert sum(step["rows"] for step in history["steps"]) == 320
     assert rows_by(api, cast, by, step="day")[0] == wanted
 
 
@@ -89,7 +89,7 @@ def test_requests_agree_with_those_that_were_let_in_before_and_after_they_are_wr
 
     def told():
         shares = api(cast.olivia).get("/usage?by=person").json["history"]["shares"]
-        return {one["id"]: one["requests"] for one in shares}
+        return {share["id"]: share["requests"] for share in shares}
 
     assert told() == {cast.edith.user_id: 5, cast.victor.user_id: 1, cast.olivia.user_id: 1}
     with app.app_context():
@@ -100,7 +100,7 @@ def test_requests_agree_with_those_that_were_let_in_before_and_after_they_are_wr
 def test_requests_of_people_are_counted_without_a_key(app, browser, api, cast):
     browser(cast.edith).get("/templates")
     shares = api(cast.olivia).get("/usage?by=key").json["history"]["shares"]
-    assert {one["id"]: one["requests"] for one in shares}[""] == 1
+    assert {share["id"]: share["requests"] for share in shares}[""] == 1
 
 
 def test_requests_are_taken_over_once_whenever_the_sweeper_dies(api, app, cast, monkeypatch):
@@ -121,13 +121,13 @@ def test_requests_are_taken_over_once_whenever_the_sweeper_dies(api, app, cast, 
         assert client.exists(f"{key}:apart")
         api(cast.edith).get("/me")
     shares = api(cast.olivia).get("/usage?by=person").json["history"]["shares"]
-    assert {one["id"]: one["requests"] for one in shares}[cast.edith.user_id] == 5
+    assert {share["id"]: share["requests"] for share in shares}[cast.edith.user_id] == 5
     with app.app_context():
         hourly.fold_all()
         hourly.fold_all()
         with reading() as session:
             mine = session.query(UsageHour).where(UsageHour.user_id == cast.edith.user_id)
-            assert sum(one.requests for one in mine) == 5
+            assert sum(hour.requests for hour in mine) == 5
 
 
 def test_a_redis_that_is_emptied_loses_no_row(api, app, cast, made):
@@ -155,7 +155,7 @@ def test_old_hours_are_reported_by_day(api, app, cast):
             )
     start = (hour - timedelta(days=1)).strftime("%Y-%m-%dT00:00:00Z")
     found = api(cast.edith).get(f"/usage?step=day&from={start}").json["history"]
-    day = {one["start"]: (one["rows"], one["requests"]) for one in found["steps"]}
+    day = {step["start"]: (step["rows"], step["requests"]) for step in found["steps"]}
     assert day[hour.strftime("%Y-%m-%dT00:00:00Z")] == (10, 4)
     assert len(found["steps"]) == 5
 

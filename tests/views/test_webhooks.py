@@ -43,7 +43,7 @@ def made(program, **more):
 
 def fault_of(answer):
     assert answer.status_code == 422, answer.json
-    return [(one["path"], one["code"]) for one in answer.json["error"]["details"]["fields"]]
+    return [(field["path"], field["code"]) for field in answer.json["error"]["details"]["fields"]]
 
 
 def test_the_secret_is_in_the_first_answer_and_in_no_other(edith):
@@ -57,8 +57,8 @@ def test_the_secret_is_in_the_first_answer_and_in_no_other(edith):
         edith.delete(f"/webhooks/{hook['id']}"),
         edith.post(f"/webhooks/{hook['id']}/restore"),
     ]
-    assert [one.status_code for one in seen] == [200] * 5
-    assert not any(secret[6:] in one.text for one in seen)
+    assert [item.status_code for item in seen] == [200] * 5
+    assert not any(secret[6:] in item.text for item in seen)
     assert seen[0].json == hook
     other = edith.post(f"/webhooks/{hook['id']}/secret").json
     assert other["secret"] != secret
@@ -93,8 +93,8 @@ def test_the_workspaces_key_is_only_for_admins(api, cast, edith):
     whole = made(api(cast.adam), scope="workspace")
     assert (whole["scope"], whole["project_id"]) == ("workspace", None)
     assert edith.post("/webhooks", json={**NEW, "scope": "workspace"}).status_code == 403
-    assert [one["id"] for one in edith.get("/webhooks").json["items"]] == []
-    assert [one["id"] for one in api(cast.adam).get("/webhooks").json["items"]] == [whole["id"]]
+    assert [item["id"] for item in edith.get("/webhooks").json["items"]] == []
+    assert [item["id"] for item in api(cast.adam).get("/webhooks").json["items"]] == [whole["id"]]
 
 
 def test_a_test_immediately_returns_the_response_of_the_receiver(edith, target):
@@ -211,7 +211,7 @@ def test_a_browser_is_only_notified_about_the_users_own_longer_jobs(app, browser
     ended(cast.adam, 60, "his.csv")
     monkeypatch.setattr(clock, "source", lambda: now.timestamp() + 10)
     heard = edith.get(f"/notices?since={begun['now']}").json
-    assert [one["text"] for one in heard["items"]] == ["Export long.csv is complete."]
+    assert [item["text"] for item in heard["items"]] == ["Export long.csv is complete."]
     assert heard["items"][0]["href"].startswith("/exports/exp_")
     assert edith.get(f"/notices?since={heard['now']}").json["items"] == []
     assert browser().get("/notices").status_code in (302, 303, 401)

@@ -121,7 +121,7 @@ def test_a_list_is_narrowed_sorted_and_turned_page_by_page(edith):
         send(edith, name, b"x" * size)
 
     def names(**query):
-        return [one["name"] for one in edith.get(URL, query_string=query).json["items"]]
+        return [item["name"] for item in edith.get(URL, query_string=query).json["items"]]
 
     assert names() == ["IN/x", "index", "in/deep/c", "in/a", "b"]
     assert names(folder="in") == names(folder="in/") == ["in/deep/c", "in/a"]
@@ -132,7 +132,7 @@ def test_a_list_is_narrowed_sorted_and_turned_page_by_page(edith):
     assert (first["total"], first["next_cursor"]) == (2, None)
     first = edith.get(URL, query_string={"limit": 3, "sort": "size"}).json
     rest = names(limit=3, sort="size", cursor=first["next_cursor"])
-    assert [one["name"] for one in first["items"]] + rest == ["in/a", "in/deep/c", "b", "IN/x", "index"]
+    assert [item["name"] for item in first["items"]] + rest == ["in/a", "in/deep/c", "b", "IN/x", "index"]
     other = edith.get(URL, query_string={"sort": "size", "folder": "in", "cursor": first["next_cursor"]})
     assert problem(other) == (400, "invalid_request")
     assert problem(edith.get(URL, query_string={"folders": "in"})) == (400, "invalid_request")
@@ -249,7 +249,7 @@ def test_every_change_leaves_an_entry(app, edith):
         found = db.session.scalars(
             sa.select(AuditEntry).where(AuditEntry.object_id == file["id"]).order_by(AuditEntry.id)
         ).all()
-        told = [(one.action, one.details.get("replaced"), one.details["name"]) for one in found]
+        told = [(entry.action, entry.details.get("replaced"), entry.details["name"]) for entry in found]
         db.session.remove()
     assert told == [
         ("workspace_file.upload", False, "a"),

@@ -35,7 +35,7 @@ def test_fifty_megabytes_pass_and_one_byte_more_does_not(edith, app):
     assert "52,428,800 bytes" in over.json["error"]["message"]
     far = send(edith, "over", content + b"x" * 2 * limits.MB)
     assert problem(far) == (413, "payload_too_large")
-    assert [one["name"] for one in edith.get(URL).json["items"]] == ["big"]
+    assert [item["name"] for item in edith.get(URL).json["items"]] == ["big"]
 
 
 class Endless(io.RawIOBase):
@@ -127,15 +127,15 @@ def test_deleting_and_uploading_again_does_not_fill_the_disk(app, edith, small, 
         made = send(edith, f"f{number}", bytes([number]) * 40)
         assert made.status_code == 201
         gone.append(edith.delete(address(f"f{number}")).json["id"])
-        assert sum(one.size for one in storage.of(app).listing("files")) <= 100
+        assert sum(item.size for item in storage.of(app).listing("files")) <= 100
     assert len(stored()) == 2
-    assert [edith.post(f"{URL}/{one}/restore").status_code for one in gone[-3:]] == [404, 200, 200]
+    assert [edith.post(f"{URL}/{item}/restore").status_code for item in gone[-3:]] == [404, 200, 200]
     assert problem(send(edith, "last", b"x" * 21)) == (429, "quota_exceeded")
     with app.app_context():
         purged = db.session.scalars(
             sa.select(AuditEntry).where(AuditEntry.action == "workspace_file.purge")
         ).all()
-        assert [one.details["name"] for one in purged] == [f"f{number}" for number in range(28)]
+        assert [entry.details["name"] for entry in purged] == [f"f{number}" for number in range(28)]
         db.session.remove()
 
 
@@ -157,7 +157,7 @@ def test_twenty_uploads_at_the_same_time_never_exceed_the_quota_on_the_disk(
 
     def slow(self, key, chunks):
         size = real(self, key, chunks)
-        most.append(sum(one.size for one in storage.of(app).listing("files")))
+        most.append(sum(item.size for item in storage.of(app).listing("files")))
         return size
 
     monkeypatch.setattr(storage.Storage, "put", slow)

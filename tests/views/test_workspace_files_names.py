@@ -40,14 +40,14 @@ BAD_NAMES = [
 def test_an_invalid_name_is_rejected_with_a_message(edith, stored, name, told):
     answer = send(edith, name)
     assert problem(answer) == (422, "validation_error")
-    assert any(told in one["message"] for one in answer.json["error"]["details"]["fields"]), answer.text
-    assert {one["path"] for one in answer.json["error"]["details"]["fields"]} == {"name"}
+    assert any(told in field["message"] for field in answer.json["error"]["details"]["fields"]), answer.text
+    assert {field["path"] for field in answer.json["error"]["details"]["fields"]} == {"name"}
     assert stored() == []
 
 
 def test_all_errors_are_reported_together(edith):
     answer = send(edith, "/a//../b ", more={"nome": "x"})
-    told = " ".join(one["message"] for one in answer.json["error"]["details"]["fields"])
+    told = " ".join(field["message"] for field in answer.json["error"]["details"]["fields"])
     for part in (
         "begin with a slash",
         "empty folder names",

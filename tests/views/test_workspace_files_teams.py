@@ -41,7 +41,7 @@ def test_another_teams_files_are_not_reached_by_any_route(rita, theirs):
         rita.get("/compat/workspace-files/by-key?key=secret.csv"),
         rita.get(f"/compat/workspace-files/by-key?key={file_id}"),
     ]
-    assert [one.status_code for one in calls] == [404] * len(calls)
+    assert [call.status_code for call in calls] == [404] * len(calls)
     assert rita.get(URL).json["total"] == 0
     assert rita.get(f"{URL}?q=secret").json["total"] == 0
 
@@ -83,17 +83,17 @@ def test_shared_files_are_read_by_all_and_changed_by_editors_of_the_workspace(ap
     edith = api(cast.edith)
     shared = send(edith, "shared.csv", more={"shared": "true"}).json
     assert (shared["project_id"], shared["team_id"]) == (None, None)
-    for one in (rita, tessa, api(cast.victor)):
-        assert one.get(address("shared.csv")).status_code == 200
-        assert problem(send(one, "shared.csv", b"x")) == (403, "forbidden")
-        assert problem(one.delete(address("shared.csv"))) == (403, "forbidden")
-        assert problem(send(one, "other.csv", b"x", more={"shared": "true"})) == (403, "forbidden")
+    for item in (rita, tessa, api(cast.victor)):
+        assert item.get(address("shared.csv")).status_code == 200
+        assert problem(send(item, "shared.csv", b"x")) == (403, "forbidden")
+        assert problem(item.delete(address("shared.csv"))) == (403, "forbidden")
+        assert problem(send(item, "other.csv", b"x", more={"shared": "true"})) == (403, "forbidden")
     body = {"objects": [shared["id"]]}
     assert problem(rita.post(f"/projects/{cast.red_project}/move", json=body)) == (403, "forbidden")
     edith.delete(address("shared.csv"))
     assert problem(rita.post(f"{URL}/{shared['id']}/restore")) == (403, "forbidden")
     trashed = rita.get("/trash?type=file").json["items"]
-    assert [one["restorable"] for one in trashed] == [False]
+    assert [item["restorable"] for item in trashed] == [False]
     assert edith.post(f"{URL}/{shared['id']}/restore").status_code == 200
     assert send(edith, "shared.csv", b"new").json["project_id"] is None, "a replaced file stays shared"
 
@@ -124,9 +124,9 @@ def test_a_file_moves_between_projects_with_its_templates(api, cast, tessa, thei
     into = f"/projects/{cast.side}/move"
     left = edith.post(into, json={"objects": [theirs["id"]]})
     assert problem(left) == (409, "in_use")
-    assert [one["id"] for one in left.json["error"]["details"]["related"]] == [template]
+    assert [item["id"] for item in left.json["error"]["details"]["related"]] == [template]
     moved = edith.post(into, json={"objects": [theirs["id"]], "related": "take"})
-    assert {(one["type"], one["id"]) for one in moved.json["items"]} == {
+    assert {(item["type"], item["id"]) for item in moved.json["items"]} == {
         ("file", theirs["id"]),
         ("template", template),
     }
@@ -178,8 +178,8 @@ def test_a_run_sees_the_files_of_its_project_and_shared_ones(app, api, cast, tes
     with app.app_context():
         files.sync(cast.acme, cast.main, tmp_path / "blue")
         files.sync(cast.acme, cast.red_project, tmp_path / "red")
-    assert sorted(one.name for one in (tmp_path / "blue").iterdir()) == ["all.csv", "secret.csv"]
-    assert sorted(one.name for one in (tmp_path / "red").iterdir()) == ["all.csv", "red.csv"]
+    assert sorted(path.name for path in (tmp_path / "blue").iterdir()) == ["all.csv", "secret.csv"]
+    assert sorted(path.name for path in (tmp_path / "red").iterdir()) == ["all.csv", "red.csv"]
 
 
 def test_outputs_of_a_run_belong_to_its_project(app, api, cast, rita, tessa, tmp_path):
@@ -213,7 +213,7 @@ def test_sparse_files_and_hard_links_count_by_what_is_stored(app, api, cast, tes
     with app.app_context():
         stored = run_completion.store_outputs(db.session.get_one(Run, run_id), folder)
         db.session.remove()
-    assert stored.bytes == sum(one["size"] for one in stored.files) == 8_000
+    assert stored.bytes == sum(item["size"] for item in stored.files) == 8_000
     assert [name for name, _ in stored.refused] == ["link", "sparse2", "sparse3", "twice"]
 
 
@@ -221,8 +221,8 @@ def test_files_from_before_projects_stay_visible_to_everybody(app, api, cast, ri
     with app.app_context():
         files.upload(actors.system(cast.acme), "old.csv", io.BytesIO(b"1"))
         db.session.remove()
-    for one in (rita, tessa, api(cast.edith), api(cast.victor)):
-        assert one.get(address("old.csv")).data == b"1"
+    for item in (rita, tessa, api(cast.edith), api(cast.victor)):
+        assert item.get(address("old.csv")).data == b"1"
 
 
 def test_files_of_a_deleted_project_go_with_it(app, api, cast, rita):

@@ -94,7 +94,7 @@ def projects_of(actor: Actor) -> list[Project]:
 def inside(actor: Actor, team_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the contents of teams by their ids: `projects` (their names) and `members` (the number of roles in the
     team)."""
-    found: dict[str, dict[str, Any]] = {one: {"projects": [], "members": 0} for one in team_ids}
+    found: dict[str, dict[str, Any]] = {item: {"projects": [], "members": 0} for item in team_ids}
     for project in projects_of(actor):
         if project.team_id in found:
             found[project.team_id]["projects"].append(project.name)

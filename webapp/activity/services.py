@@ -178,7 +178,7 @@ def people(actor: Actor) -> list[tuple[str, str]]:
         statement = tenancy.listing(actor, model).with_only_columns(
             model.created_by, maintain_column_froms=True
         )
-        ids.update(one for one in db.session.scalars(statement.distinct()) if one)
+        ids.update(item for item in db.session.scalars(statement.distinct()) if item)
     return sorted(_names(User, ids).items(), key=lambda pair: pair[1].casefold())
 
 

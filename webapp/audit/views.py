@@ -116,8 +116,8 @@ def _filters(query: AuditQuery, context: Mapping[str, Any], error: ApiError | No
     form = _FILTERS.draw(data, sent=sent, error=error, id="f-", choices=choices, without=without)
     return {
         "form": form,
-        "first": [one for one in form if one.name in _MAIN_FILTERS],
-        "more": [one for one in form if one.name not in _MAIN_FILTERS],
+        "first": [field for field in form if field.name in _MAIN_FILTERS],
+        "more": [field for field in form if field.name not in _MAIN_FILTERS],
     }
 
 
@@ -195,7 +195,7 @@ def index(actor: Actor, query: AuditQuery) -> Response:
         lines = (b"".join(orjson.dumps(AuditOut.of(row)) + b"\n" for row in rows) for rows in batches)
         return Response(lines, mimetype=JSON_LINES, headers=headers)
     found = search.page(actor, query.filters, query.cursor, query.limit)
-    items = [AuditOut.of(one) for one in found.items]
+    items = [AuditOut.of(item) for item in found.items]
     data = {
         "items": items,
         "next_cursor": found.next_cursor,

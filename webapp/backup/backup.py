@@ -142,11 +142,11 @@ def count(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:
                 continue
             column = sa.column(name, sa.LargeBinary)
             statement = sa.select(column).select_from(sa.table(table.name)).where(column.is_not(None))
-            for one in connection.execute(
+            for item in connection.execute(
                 statement.execution_options(yield_per=limits.UPKEEP_ROWS)
             ).scalars():
                 try:
-                    vault.open(bytes(one))
+                    vault.open(bytes(item))
                     opened += 1
                 except VaultError:
                     lost += 1
@@ -225,16 +225,16 @@ class Files:
 
     def copy_new(self) -> None:
         """Copy the files that were not copied yet, and skip those that are deleted in the meantime."""
-        for one in self._store.walk():
-            copied = self._copied.get(one.key)
-            if not one.key.startswith(_TEMPORARY_PREFIXES) and (copied is None or copied[2] != one.tag):
-                self._copy(one)
+        for node in self._store.walk():
+            copied = self._copied.get(node.key)
+            if not node.key.startswith(_TEMPORARY_PREFIXES) and (copied is None or copied[2] != node.tag):
+                self._copy(node)
 
     def copy_named(self, connection: sa.Connection, tables: Iterable[Table]) -> None:
         """Copy the files that rows of a snapshot refer to before the others, which are less likely to be deleted."""
-        for one in self.lacking(connection, tables):
+        for lacking in self.lacking(connection, tables):
             try:
-                self._copy(self._store.head(one.key))
+                self._copy(self._store.head(lacking.key))
             except (MissingError, ValueError):  # gone, or none of our keys
                 continue
 
@@ -259,7 +259,7 @@ class Files:
 
     def lacking(self, connection: sa.Connection, tables: Iterable[Table]) -> list[Lacking]:
         """Return the files that rows of a snapshot refer to and that were not copied."""
-        columns = {one.name: one.columns for one in tables}
+        columns = {item.name: item.columns for item in tables}
         found = []
         for table, column in NAMED:
             if column not in columns.get(table, ()):
@@ -301,15 +301,15 @@ def put_back(reader: Reader, store: Storage) -> set[str]:
 def is_empty(store: Storage) -> bool:
     """Return whether a storage contains only vocabularies, which are the same everywhere."""
     passing = (*_TEMPORARY_PREFIXES, f"{vocabularies.FOLDER}/")
-    return all(one.key.startswith(passing) for one in store.walk())
+    return all(node.key.startswith(passing) for node in store.walk())
 
 
 def keep_only(store: Storage, keys: set[str]) -> int:
     """Remove the files of a storage that are not among `keys`, and return their number."""
     keys_to_delete = [
-        one.key
-        for one in store.walk()
-        if one.key not in keys and not one.key.startswith(f"{vocabularies.FOLDER}/")
+        node.key
+        for node in store.walk()
+        if node.key not in keys and not node.key.startswith(f"{vocabularies.FOLDER}/")
     ]
     for key in keys_to_delete:
         store.delete(key)
@@ -321,26 +321,26 @@ def keep_only(store: Storage, keys: set[str]) -> int:
 
 def pinned_vocabularies(connection: sa.Connection, tables: Iterable[Table]) -> set[str]:
     """Return the vocabularies that the versions of templates pin."""
-    if "template_versions" not in {one.name for one in tables}:
+    if "template_versions" not in {table.name for table in tables}:
         return set()
     vocabulary_id = sa.column("pins", sa.JSON)["vocabulary"].as_string()
     found = connection.execute(
         sa.select(vocabulary_id).select_from(sa.table("template_versions")).distinct()
     ).scalars()
-    return {one for one in found if one}
+    return {item for item in found if item}
 
 
 def add_vocabularies(files: Files, vocabulary_ids: Iterable[str]) -> list[str]:
     """Copy the vocabularies that are only on the disk of this machine; return the ids of those that are missing."""
     missing = []
-    for one in sorted(vocabulary_ids):
-        if vocabularies.key_of(one) in files:
+    for vocabulary_id in sorted(vocabulary_ids):
+        if vocabularies.key_of(vocabulary_id) in files:
             continue
-        path = vocabularies.local(one)
+        path = vocabularies.local(vocabulary_id)
         if path.is_file():
-            files.add(vocabularies.key_of(one), _pieces(path))
+            files.add(vocabularies.key_of(vocabulary_id), _pieces(path))
         else:
-            missing.append(one)
+            missing.append(vocabulary_id)
     return missing
 
 
@@ -427,7 +427,7 @@ def make(
                 raise BackupError("There is nothing to back up: the database has no tables of Rowsmith.")
             tell(f"revision {revision}, {len(tables)} tables")
             made_at = clock.to_text(clock.now())
-            table_parts = {one.name: _write_table(connection, one, writer) for one in tables}
+            table_parts = {table.name: _write_table(connection, table, writer) for table in tables}
             pinned = pinned_vocabularies(connection, tables)
         ring = ring_now(
             settings

@@ -126,7 +126,7 @@ def tables(connection: sa.Connection) -> list[Table]:
     found = []
     for name in sorted(inspector.get_table_names()):
         if name != REVISION:
-            columns = {one["name"]: _kind(name, one) for one in inspector.get_columns(name)}
+            columns = {column["name"]: _kind(name, column) for column in inspector.get_columns(name)}
             key = tuple(inspector.get_pk_constraint(name)["constrained_columns"])
             found.append(Table(name, columns, key))
     return found
@@ -225,8 +225,8 @@ INTO_POSTGRESQL: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
 
 def matching(database_tables: Sequence[Table], backup_tables: Sequence[Table]) -> None:
     """Check that the tables of a backup match those of the database. Error: BackupError."""
-    database_columns = {one.name: one.columns for one in database_tables}
-    backup_columns = {one.name: one.columns for one in backup_tables}
+    database_columns = {table.name: table.columns for table in database_tables}
+    backup_columns = {table.name: table.columns for table in backup_tables}
     for name in sorted({*database_columns, *backup_columns}):
         if database_columns.get(name, {}).items() ^ backup_columns.get(name, {}).items():
             raise BackupError(

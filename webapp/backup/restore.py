@@ -157,7 +157,7 @@ class SqlitePlace:
 
     def load(self, tables: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
         """Load all rows in one transaction, then check the file."""
-        counts = {one.name: 0 for one in tables}
+        counts = {item.name: 0 for item in tables}
         with closing(sqlite3.connect(self._new_file, isolation_level=None)) as connection:
             connection.execute("PRAGMA synchronous=OFF")  # the whole file is synced before it takes its place
             connection.execute("PRAGMA foreign_keys=OFF")
@@ -313,7 +313,7 @@ class PostgresqlPlace:
 
     def load(self, tables: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
         """Load all rows by COPY, in one transaction. Creating the dropped foreign keys again checks every row."""
-        counts = {one.name: 0 for one in tables}
+        counts = {item.name: 0 for item in tables}
         with self._transaction(self._schema_url) as connection:
             keys = connection.exec_driver_sql(_FOREIGN_KEYS).all()
             for table, name, _ in keys:
@@ -565,12 +565,14 @@ def _load(settings: Settings, reader: Reader, place: Place) -> int:
     """Create the tables of the backup's revision, load its rows, and return their number."""
     manifest = reader.manifest
     database.migrate_to(database.on(settings, place.url), manifest.revision)
-    tables = [database.Table(name, one.columns, tuple(one.key)) for name, one in manifest.tables.items()]
+    tables = [
+        database.Table(name, table.columns, tuple(table.key)) for name, table in manifest.tables.items()
+    ]
     database.matching(columns_of(place.url), tables)
-    counts = place.load(tables, ((one, reader.lines(manifest.tables[one.name].part)) for one in tables))
-    for name, one in manifest.tables.items():
-        if counts[name] != one.rows:
-            raise BackupError(f"{name} has {counts[name]:,} rows after loading, not {one.rows:,}.")
+    counts = place.load(tables, ((table, reader.lines(manifest.tables[table.name].part)) for table in tables))
+    for name, table in manifest.tables.items():
+        if counts[name] != table.rows:
+            raise BackupError(f"{name} has {counts[name]:,} rows after loading, not {table.rows:,}.")
     return sum(counts.values())
 
 

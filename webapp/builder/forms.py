@@ -63,7 +63,7 @@ class MarkedLine:
     @property
     def space(self) -> str:
         """Whitespace as wide as `before`, which aligns a caret in the next line."""
-        return "".join("\t" if one == "\t" else " " for one in self.before)
+        return "".join("\t" if item == "\t" else " " for item in self.before)
 
 
 def marked(text: Any, position: int | None) -> MarkedLine | None:
@@ -198,7 +198,7 @@ def key_of(field_id: str, taken: set[str]) -> str:
 
 def place_faults(found: Sequence[Place], faults: Iterable[Fault]) -> list[tuple[Place | None, Fault]]:
     """Add each fault to its field. Return all of them in order with their fields; None for those of the template."""
-    by_path = {one.path: one for one in found}
+    by_path = {place.path: place for place in found}
     placed = []
     for fault in faults:
         path, owner = fault.path, None
@@ -295,7 +295,9 @@ class FieldForm:
     def of(self, tab: str) -> list[Any]:
         """Return the controls of a tab: options of the type first."""
         options = [
-            one for one in self.options or () if (one.short_name in FORMAT_OPTIONS) == (tab == "format")
+            option
+            for option in self.options or ()
+            if (option.short_name in FORMAT_OPTIONS) == (tab == "format")
         ]
         return [
             *(options if tab in ("values", "format") else ()),
@@ -304,7 +306,7 @@ class FieldForm:
 
     def wrong(self, tab: str) -> int:
         """Return the number of errors on a tab."""
-        names = [one.name for one in self.of(tab)]
+        names = [item.name for item in self.of(tab)]
         extra = tab == "values" and sum(
             name in ("", f"{self.key}.name", f"{self.key}.type") for name in self.faults
         )
@@ -334,7 +336,7 @@ def shown_options(kind: Kind, options: Mapping[str, Any]) -> tuple[str, ...]:
     for name, by_value in kind.Options.parameters.items():
         default = kind.Options.model_fields[name].default
         used = by_value.get(str(options.get(name) or default), ())
-        hidden |= {one for names in by_value.values() for one in names} - set(used)
+        hidden |= {item for names in by_value.values() for item in names} - set(used)
     return tuple(name for name in keys(kind.Options) if name not in hidden)
 
 
@@ -369,13 +371,13 @@ def check_size(spec: Mapping[str, Any]) -> None:
     deeper. Other errors are allowed in a draft. Error: validation_error."""
     level, number = [spec.get("fields")], 0
     for _ in range(limits.MAX_NESTING + 1):
-        found = [one for fields in level if isinstance(fields, list) for one in fields]
+        found = [item for fields in level if isinstance(fields, list) for item in fields]
         number += len(found)
         if number > limits.MAX_FIELDS:
             text = f"A template has at most {limits.MAX_FIELDS} fields; this one has {number:,} or more."
             raise validation_error([Fault("fields", "too_many", text)])
-        options = [one.get("options") for one in found if isinstance(one, Mapping)]
-        level = [one.get("fields") for one in options if isinstance(one, Mapping)]
+        options = [item.get("options") for item in found if isinstance(item, Mapping)]
+        level = [option.get("fields") for option in options if isinstance(option, Mapping)]
     try:
         check_depth(spec, limits.DRAFT_LEVELS)
     except DocumentError:
@@ -453,12 +455,12 @@ def read_field(form: Values, key: str, shown_type: str, field: Mapping[str, Any]
 
 def field_id(draft: Mapping[str, Any], key: str) -> str:
     """Return the id of the field with this key; the text itself if there is none."""
-    return next((one.id for one in places(draft.get("fields")) if one.key == key), key)
+    return next((place.id for place in places(draft.get("fields")) if place.key == key), key)
 
 
 def key_for(draft: Mapping[str, Any], field_id: str) -> str:
     """Return the key of the field with this id; "" if there is none."""
-    return next((one.key for one in places(draft.get("fields")) if one.id == field_id), "")
+    return next((place.key for place in places(draft.get("fields")) if place.id == field_id), "")
 
 
 # --- Buttons ----------------------------------------------------------------------------------------------
@@ -490,7 +492,7 @@ def edit(
     siblings = _siblings(fields, field_id)
     if siblings is None:
         return fields, field_id
-    index = next(i for i, one in enumerate(siblings) if one["id"] == field_id)
+    index = next(i for i, sibling in enumerate(siblings) if sibling["id"] == field_id)
     to = {"left": index - 1, "right": index + 1, "first": 0, "last": len(siblings) - 1}.get(verb)
     if verb == "remove":
         del siblings[index]
@@ -498,7 +500,7 @@ def edit(
     if to is not None:
         siblings.insert(max(0, to), siblings.pop(index))
     elif verb == "duplicate":
-        field = copy_of(siblings[index], new_id, {str(one.get("name")) for one in siblings})
+        field = copy_of(siblings[index], new_id, {str(sibling.get("name")) for sibling in siblings})
         siblings.insert(index + 1, field)
         return fields, field["id"]
     elif verb == "insert":

@@ -406,7 +406,7 @@ def tolerant(
     fields that have no values because of them, are added to `found`. Raises validation_error if the errors are not
     errors of fields, or if finding them takes too many rounds or too long."""
     rounds, began = 0, time.thread_time()
-    fields = [dict(one) if isinstance(one, Mapping) else one for one in draft.get("fields", ())]
+    fields = [dict(item) if isinstance(item, Mapping) else item for item in draft.get("fields", ())]
     tried: dict[int, int] = {}
     while True:
         body = {key: value for key, value in draft.items() if value not in (None, "")}
@@ -477,6 +477,6 @@ def _field_id(field: Any) -> str:
 def faults_of(error: ApiError) -> list[Fault]:
     """Return the errors in a `validation_error`."""
     return [
-        Fault(one["path"], one["code"], one["message"], one.get("hint"), one.get("position"))
-        for one in error.details["fields"]
+        Fault(item["path"], item["code"], item["message"], item.get("hint"), item.get("position"))
+        for item in error.details["fields"]
     ]

@@ -155,8 +155,8 @@ def run_workspace(arguments: argparse.Namespace) -> int:
     # The list is also needed without a running service, such as after a restoration.
     with operator.application(arguments.data_dir, running=arguments.action != "list"):
         if arguments.action == "list":
-            for one in db.session.scalars(select(Workspace).order_by(Workspace.id)):
-                print(_workspace_line(one))
+            for workspace in db.session.scalars(select(Workspace).order_by(Workspace.id)):
+                print(_workspace_line(workspace))
             return 0
         if arguments.workspace is None:
             raise CliError("Name the workspace to restore: ./rowsmith workspace restore WORKSPACE")

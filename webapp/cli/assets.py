@@ -106,7 +106,7 @@ def _build(static: Path) -> None:
         fresh.mkdir()
         for name, sources in FILES.items():
             (fresh / name).write_bytes(
-                b"\n".join((scratch / "node_modules" / one).read_bytes() for one in sources)
+                b"\n".join((scratch / "node_modules" / source).read_bytes() for source in sources)
             )
         (fresh / ".stamp").write_text(expected_stamp())
         place = static / "vendor"

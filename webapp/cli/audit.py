@@ -79,7 +79,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         if len(ids) != 1:
             raise CliError("A head is one workspace's: name it.")
         head = {"number": int(number), "hash": hash}
-    reports = [verify(one, head) for one in ids]
+    reports = [verify(item, head) for item in ids]
     for report in reports:
         for line in report_lines(report):
             print(line)
@@ -95,9 +95,9 @@ def report_lines(report: Report) -> list[str]:
         counts += f", {report.unsealed:,} not sealed yet"
     if report.misfits:
         lines = [f"{report.workspace_id}: DOES NOT FIT ({counts})"]
-        for one in report.misfits:
-            location = one.entry_id or f"seal {one.seal}"
-            lines.append(f"  {location}: {one.message}")
+        for item in report.misfits:
+            location = item.entry_id or f"seal {item.seal}"
+            lines.append(f"  {location}: {item.message}")
         return lines
     return (
         [f"{report.workspace_id}: fits ({counts})", f"  head {report.head}"]

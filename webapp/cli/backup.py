@@ -62,7 +62,7 @@ def run_backup(arguments: argparse.Namespace) -> int:
 
 
 def _report_backup(path: Path, manifest: Manifest) -> int:
-    rows = sum(one.rows for one in manifest.tables.values())
+    rows = sum(table.rows for table in manifest.tables.values())
     print(
         f"  made      {manifest.made_at}, revision {manifest.revision}, {operator.megabytes(path.stat().st_size)}"
     )
@@ -74,8 +74,8 @@ def _report_backup(path: Path, manifest: Manifest) -> int:
         f"  words     {vocabularies} {'vocabulary' if vocabularies == 1 else 'vocabularies'} that templates pin"
     )
     print("  keys      " + _KEY_STATES[manifest.keys])
-    for one in manifest.lacking[: limits.UPKEEP_TOLD]:
-        print(f"  LACKING   {one.key}, which a row of {one.table} names, is not in the storage")
+    for lacking in manifest.lacking[: limits.UPKEEP_TOLD]:
+        print(f"  LACKING   {lacking.key}, which a row of {lacking.table} names, is not in the storage")
     if len(manifest.lacking) > limits.UPKEEP_TOLD:
         print(f"  LACKING   and {len(manifest.lacking) - limits.UPKEEP_TOLD:,} more")
     for vocabulary_id in manifest.lacking_vocabularies:
@@ -229,9 +229,9 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
             print(f"The database is at revision {head}; it was at {old_revision}.")
             secure_vocabularies()
     found = doctor.examine(Installation(ROOT, arguments.data_dir))
-    failed = [one for one in found if one.state == FAIL and one.name in _UPGRADE_CHECKS]
-    for one in failed:
-        print(f"FAIL  {one.name}  {one.message}" + (f"  mend: {one.fix}" if one.fix else ""))
+    failed = [finding for finding in found if finding.state == FAIL and finding.name in _UPGRADE_CHECKS]
+    for finding in failed:
+        print(f"FAIL  {finding.name}  {finding.message}" + (f"  mend: {finding.fix}" if finding.fix else ""))
     if not failed:
         print(
             "The doctor finds nothing wrong. Next: ./rowsmith up (or start web, workers, runners and sweeper)"

@@ -26,14 +26,14 @@ def run(arguments: argparse.Namespace) -> int:
     found = examine(Installation(HOME, arguments.data_dir))
     state = worst(found)
     if arguments.json:
-        print(json.dumps({"state": state, "findings": [one.as_json() for one in found]}, indent=2))
+        print(json.dumps({"state": state, "findings": [finding.as_json() for finding in found]}, indent=2))
         return 1 if state == FAIL else 0
-    width = max(len(one.name) for one in found)
-    for one in found:
-        print(f"{_LABELS[one.state]}  {one.name:<{width}}  {one.message}")
-        if one.fix:
-            print(f"{'':6}{'':<{width}}  mend: {one.fix}")
-    failed, warned = (sum(one.state == counted for one in found) for counted in (FAIL, WARN))
+    width = max(len(finding.name) for finding in found)
+    for finding in found:
+        print(f"{_LABELS[finding.state]}  {finding.name:<{width}}  {finding.message}")
+        if finding.fix:
+            print(f"{'':6}{'':<{width}}  mend: {finding.fix}")
+    failed, warned = (sum(finding.state == counted for finding in found) for counted in (FAIL, WARN))
     print(f"{failed} failure(s), {warned} warning(s)." if failed or warned else "All is well.")
     return 1 if state == FAIL else 0
 

@@ -166,12 +166,14 @@ def words(patient: Installation) -> Iterator[Finding]:
     with create_app(patient.settings, routes=False).app_context():
         try:
             pinned, stored = vocabularies.pinned(), vocabularies.stored()
-            missing = [one for one in pinned if one not in stored and not vocabularies.local(one).exists()]
+            missing = [
+                item for item in pinned if item not in stored and not vocabularies.local(item).exists()
+            ]
         finally:
             db.engine.dispose()
-    for one in missing:
-        message = f"Vocabulary {one} is pinned by {pinned[one]:,} template versions but missing."
-        yield Finding(FAIL, "vocabularies", message, f"./rowsmith vocab install {one}{patient.at}")
+    for item in missing:
+        message = f"Vocabulary {item} is pinned by {pinned[item]:,} template versions but missing."
+        yield Finding(FAIL, "vocabularies", message, f"./rowsmith vocab install {item}{patient.at}")
     if not missing:
         message = f"All {len(pinned)} that are pinned are there."
         if len(pinned) == 1:

@@ -160,7 +160,7 @@ def disk(patient: Installation) -> Iterator[Finding]:
         folders["storage"] = Path(unquote(urlsplit(patient.settings.storage_url).path))
     checked_devices = set()
     for name, folder in folders.items():
-        existing = next(one for one in (folder, *folder.parents) if one.exists())
+        existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
         if existing.stat().st_dev in checked_devices:
             continue
         checked_devices.add(existing.stat().st_dev)

@@ -89,4 +89,4 @@ def run_checks(patient: Installation, checks: Sequence[tuple[str, Check]]) -> li
 
 def worst(findings: Iterable[Finding]) -> str:
     """Return the worst state."""
-    return max((one.state for one in findings), key=STATES.index, default=OK)
+    return max((finding.state for finding in findings), key=STATES.index, default=OK)

@@ -245,7 +245,7 @@ class Settings:
         "OIDC_DOMAINS",
         "E-mail domains whose users may sign in through the provider. Default: any.",
         (),
-        lambda text: tuple(one.casefold() for one in read.words(text)),
+        lambda text: tuple(word.casefold() for word in read.words(text)),
     )
     oidc_new_people: str = _setting(
         "OIDC_NEW_PEOPLE",
@@ -302,7 +302,7 @@ class Settings:
         names = [item.metadata["env"] for item in fields(cls)]
         for name in sorted(env):
             if name.startswith(PREFIX) and name not in names and name not in LAUNCHER_NAMES:
-                hint = did_you_mean(name, [one for one in names if one.startswith(PREFIX)])
+                hint = did_you_mean(name, [entry for entry in names if entry.startswith(PREFIX)])
                 found.append(f"{name} is not a setting. {hint or 'See docs/reference/settings.md.'}")
         for item in fields(cls):
             text = env.get(item.metadata["env"], "").strip()
@@ -371,7 +371,7 @@ class Settings:
     def program_networks(self) -> tuple[str, ...]:
         """Networks that programs of scenarios may connect to, in addition to the public internet: only those that the
         operator configured, not the default for connections."""
-        return tuple(one for one in self.target_networks if one != "none")
+        return tuple(network for network in self.target_networks if network != "none")
 
     @cached_property
     def mail_server(self) -> MailServer | None:

@@ -275,7 +275,7 @@ def oidc_faults(s: Settings, is_loopback: bool) -> list[str]:
             f"{missing[0]} is not set; sign-in by OpenID Connect needs OIDC_ISSUER, its client and its secret."
         )
     result += _issuer_faults(s.oidc_issuer, is_loopback) if s.oidc_issuer else []
-    bad = [one for one in s.oidc_domains if not _DOMAIN.fullmatch(one)]
+    bad = [domain for domain in s.oidc_domains if not _DOMAIN.fullmatch(domain)]
     if bad:
         result.append(f"OIDC_DOMAINS must list domains such as example.org; {bad[0]!r} is not a domain.")
     if s.oidc_new_people != "invited" and not s.oidc_domains:

@@ -46,9 +46,9 @@ def stages(connector: Connector, seconds: float) -> list[dict[str, Any]]:
     """
     began = time.monotonic()
     results, error = _inspect("stages", connector, seconds)
-    if error is not None and all(one["ok"] for one in results):
+    if error is not None and all(result["ok"] for result in results):
         last = STAGES.index(results[-1]["name"]) + 1 if results else 0
-        spent = round((time.monotonic() - began) * 1000) - sum(one["ms"] for one in results)
+        spent = round((time.monotonic() - began) * 1000) - sum(result["ms"] for result in results)
         results.append(
             {"name": STAGES[min(last, len(STAGES) - 1)], "ok": False, "code": error.reason,
              "message": error.message, "hint": error.hint, "ms": max(spent, 0), "response": None}
@@ -158,7 +158,7 @@ def described(connector: Connector) -> dict[str, Any]:
         "settings": connector.settings.model_dump(mode="json", by_alias=True, exclude_unset=True),
         "folder": connector.folder,
         "read_only": connector.read_only,
-        "networks": [str(one) for one in connector.gate.allowed],
+        "networks": [str(network) for network in connector.gate.allowed],
         "secrets": {name: list(entries) for name, entries in connector.gate.secrets.items()},
     }
 
@@ -258,7 +258,7 @@ def answer_parts(request: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any
             return
         yield {"name": None}  # the connection is open
         many = len(request["tables"]) > _FEW_TABLES
-        known = {one.name: one for one in session.metadata().entities} if many else {}
+        known = {item.name: item for item in session.metadata().entities} if many else {}
         for name in request["tables"]:
             try:
                 entity = known.get(name) or session.entity(name)
@@ -295,7 +295,7 @@ def _existing(
             existing += batch.column(0).slice(0, limit - len(existing)).to_pylist()
             if len(existing) >= limit:
                 break
-        values[column] = [str(one) for one in existing if one is not None]
+        values[column] = [str(item) for item in existing if item is not None]
     return {"highest": highest, "values": values}
 
 

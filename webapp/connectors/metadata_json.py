@@ -30,7 +30,7 @@ def from_json(stored: Mapping[str, Any]) -> Metadata:
     return Metadata(
         stored["kind"],
         stored["version"],
-        tuple(entity_from_json(one) for one in stored["entities"]),
+        tuple(entity_from_json(entity) for entity in stored["entities"]),
         stored.get("base_url", ""),
     )
 
@@ -43,24 +43,29 @@ def entity_from_json(stored: Mapping[str, Any]) -> Entity:
             **known,
             "parts": tuple(stored["parts"]),
             "keys": tuple(stored["keys"]),
-            "uniques": tuple(tuple(one) for one in stored["uniques"]),
+            "uniques": tuple(tuple(item) for item in stored["uniques"]),
             "checks": tuple(stored["checks"]),
-            "fields": tuple(_column(one) for one in stored["fields"]),
+            "fields": tuple(_column(field) for field in stored["fields"]),
             "relations": tuple(
-                Relation(one["name"], tuple(one["columns"]), one["entity"], tuple(one["entity_columns"]))
-                for one in stored["relations"]
+                Relation(
+                    relation["name"],
+                    tuple(relation["columns"]),
+                    relation["entity"],
+                    tuple(relation["entity_columns"]),
+                )
+                for relation in stored["relations"]
             ),
             "unique_indexes": tuple(
-                UniqueIndex(tuple(one["columns"]), one["condition"])
-                for one in stored.get("unique_indexes", ())
+                UniqueIndex(tuple(index["columns"]), index["condition"])
+                for index in stored.get("unique_indexes", ())
             ),
         }
     )
 
 
 # Metadata that a newer version stored may have keys that this one does not know.
-_ENTITY = frozenset(one.name for one in fields(Entity))
-_COLUMN = frozenset(one.name for one in fields(Column))
+_ENTITY = frozenset(field.name for field in fields(Entity))
+_COLUMN = frozenset(field.name for field in fields(Column))
 
 
 def _column(stored: Mapping[str, Any]) -> Column:

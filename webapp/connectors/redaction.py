@@ -34,7 +34,7 @@ class Redactor:
             if len(line) >= max(least, _MIN_LINE_CHARS)
         }
         variants = {
-            form.encode("utf-8", "surrogatepass") for one in long_secrets | lines for form in forms(one)
+            form.encode("utf-8", "surrogatepass") for item in long_secrets | lines for form in forms(item)
         }
         # Escapes such as %2F match in either case. Longer forms come first, so that nothing remains of them.
         parts = [

@@ -125,4 +125,4 @@ def isolate_bad_rows(
             batch_sizer.stopped(accepted)
             if len(failures) > known:
                 batch_sizer.rejected(len(failures) - known)
-    return sorted(failures, key=lambda one: one.index)
+    return sorted(failures, key=lambda failure: failure.index)

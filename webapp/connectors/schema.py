@@ -128,7 +128,7 @@ def by_stored_columns(entity: Entity, computed: Mapping[str, str]) -> Entity:
     uniques, indexes = [], []
 
     def stored(columns: tuple[str, ...]) -> tuple[str, ...]:
-        parts = (named_columns([computed[one]], names) if one in computed else (one,) for one in columns)
+        parts = (named_columns([computed[item]], names) if item in computed else (item,) for item in columns)
         return tuple(dict.fromkeys(name for part in parts for name in part))
 
     for columns in entity.uniques:
@@ -137,7 +137,7 @@ def by_stored_columns(entity: Entity, computed: Mapping[str, str]) -> Entity:
         else:
             uniques.append(columns)
     indexes += [UniqueIndex(stored(index.columns), index.condition) for index in entity.unique_indexes]
-    unique_indexes = tuple(dict.fromkeys(one for one in indexes if one.columns))
+    unique_indexes = tuple(dict.fromkeys(item for item in indexes if item.columns))
     return replace(entity, uniques=tuple(uniques), unique_indexes=unique_indexes)
 
 

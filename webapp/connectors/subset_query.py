@@ -176,13 +176,15 @@ def follow(subset: SubsetSteps, children: Collection[str] | None, depth: int) ->
             parts.setdefault(name, []).append(step)
     # The parents of all rows. Tables come after their children; circular ones are visited several times.
     for group in _circular_groups(subset, list(parts)):
-        circular = len(group) > 1 or any(one.entity == group[0] for one in subset.tables[group[0]].relations)
+        circular = len(group) > 1 or any(
+            relation.entity == group[0] for relation in subset.tables[group[0]].relations
+        )
         for name in group:
-            _add_step(subset, name, parts.get(name, ()), [one for one in subset.found if one not in group])
+            _add_step(subset, name, parts.get(name, ()), [item for item in subset.found if item not in group])
         for _ in range(limits.SUBSET_ROUNDS if circular else 0):
             before = {name: subset.found[name] for name in group if name in subset.found}
             for name in group:
-                others = [one for one in subset.found if one not in group]
+                others = [item for item in subset.found if item not in group]
                 _add_step(subset, name, parts.get(name, ()), others, before)
 
 
@@ -218,7 +220,7 @@ def _add_step(
     previous: Mapping[str, str] | None = None,
 ) -> None:
     """Add the step of a table: its own parts, and the rows that the rows of other steps refer to."""
-    steps = {**{one: subset.found[one] for one in children}, **(previous or {})}
+    steps = {**{item: subset.found[item] for item in children}, **(previous or {})}
     conditions: list[str] = []
     needs: list[str] = []
     for step in parts:
@@ -261,9 +263,11 @@ def _circular_groups(subset: SubsetSteps, names: Sequence[str]) -> list[list[str
     while remaining:
         for name in remaining:
             group = [
-                one for one in remaining if one == name or (one in reachable[name] and name in reachable[one])
+                item
+                for item in remaining
+                if item == name or (item in reachable[name] and name in reachable[item])
             ]
-            if not any(parents[one] & set(group) for one in remaining if one not in group):
+            if not any(parents[item] & set(group) for item in remaining if item not in group):
                 break  # no other remaining table references this group
         groups.append(group)
         remaining = [name for name in remaining if name not in group]

@@ -65,7 +65,7 @@ def chosen(actor: Actor, dataset: Dataset, requested: str) -> Destination:
         connections = form.destinations(actor, requested if requested.startswith(("con_", "end_")) else "")
     except ApiError:
         connections = form.destinations(actor, "")
-    writable = {one["id"]: one for one in connections if not one["read_only"]}
+    writable = {connection["id"]: connection for connection in connections if not connection["read_only"]}
     if requested in writable:
         return _destination_of(writable[requested])
     target_id = func.coalesce(Push.endpoint_id, Push.connection_id)
@@ -75,7 +75,7 @@ def chosen(actor: Actor, dataset: Dataset, requested: str) -> Destination:
         return _destination_of(writable[last])
     if last is None and (name := _last_format(dataset)) in files:
         return files[str(name)]
-    databases = [one for one in writable.values() if not one["http"]]
+    databases = [item for item in writable.values() if not item["http"]]
     return _destination_of(databases[0]) if databases else files["xlsx"]
 
 

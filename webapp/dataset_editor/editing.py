@@ -70,7 +70,7 @@ def undo(actor: Actor, dataset: Dataset) -> dict[str, Any] | None:
     if target_number is None:
         return None
     step, target = current.step or {}, datasets.version_of(dataset, target_number)
-    changed = {one: (after, before) for one, (before, after) in step.get("templates", {}).items()}
+    changed = {key: (after, before) for key, (before, after) in step.get("templates", {}).items()}
     new_step = {
         "label": (target.step or {}).get("label", ""),
         "undo": _undo_number(target),
@@ -89,7 +89,7 @@ def redo(actor: Actor, dataset: Dataset) -> dict[str, Any] | None:
         return None
     target = datasets.version_of(dataset, forward)
     step = target.step or {}
-    changed = {one: (before, after) for one, (before, after) in step.get("templates", {}).items()}
+    changed = {key: (before, after) for key, (before, after) in step.get("templates", {}).items()}
     return _restore(actor, dataset, target, changed, {**step, "undo": current.number})
 
 
@@ -157,8 +157,8 @@ def set_values(actor: Actor, dataset: Dataset, inputs: Mapping[str, str]) -> Sav
     changes: dict[str, Any] = {}
     sources: dict[str, str] = {}  # the input that a fault of the model belongs to
     faults: dict[str, str] = {}
-    listed = [dict(one) for one in current["templates"]]
-    positions = {one["template_id"]: position for position, one in enumerate(listed)}
+    listed = [dict(template) for template in current["templates"]]
+    positions = {item["template_id"]: position for position, item in enumerate(listed)}
     labels = []
     for name, text in inputs.items():
         setting, _, template_id = name.partition(":")
@@ -249,7 +249,7 @@ def create(actor: Actor, name: str, template_ids: Sequence[str], with_parents: b
     if with_parents:
         ids = _with_parents(actor, ids)
     return datasets.create(
-        actor, name=name, templates=[{"template_id": one, "count": None, "name": None} for one in ids]
+        actor, name=name, templates=[{"template_id": item, "count": None, "name": None} for item in ids]
     )
 
 
@@ -257,18 +257,18 @@ def add_tables(
     actor: Actor, dataset: Dataset, template_ids: Sequence[str], with_parents: bool = False
 ) -> dict[str, Any] | None:
     """Add templates to a locked dataset; commits. Error: validation_error."""
-    listed = [dict(one) for one in datasets.version_of(dataset).spec["templates"]]
-    existing = {one["template_id"] for one in listed}
-    new = [one for one in dict.fromkeys(template_ids) if one not in existing]
+    listed = [dict(template) for template in datasets.version_of(dataset).spec["templates"]]
+    existing = {item["template_id"] for item in listed}
+    new = [template_id for template_id in dict.fromkeys(template_ids) if template_id not in existing]
     if with_parents:
-        new = [one for one in _with_parents(actor, new) if one not in existing]
+        new = [parent for parent in _with_parents(actor, new) if parent not in existing]
     if not new:
         db.session.rollback()
         return None
     if len(listed) + len(new) > limits.MAX_DATASET_TABLES:
         text = f"A dataset has at most {limits.MAX_DATASET_TABLES:,} tables."
         raise validation_error([Fault("templates", "too_many", text)])
-    listed += [{"template_id": one, "count": None, "name": None} for one in new]
+    listed += [{"template_id": item, "count": None, "name": None} for item in new]
     return _save_change(actor, dataset, "Add table" if len(new) == 1 else "Add tables", {"templates": listed})
 
 
@@ -278,21 +278,21 @@ def _with_parents(actor: Actor, template_ids: Sequence[str]) -> list[str]:
     pending = list(template_ids)
     while pending and len(found) <= limits.MAX_DATASET_TABLES:
         heads = datasets.look_up_templates(actor, pending)[0]
-        contents = overview.read({one: head.version for one, head in heads.items()})
+        contents = overview.read({key: head.version for key, head in heads.items()})
         found |= contents
-        above = {edge.parent_template_id for one in contents.values() for edge in one.edges}
+        above = {edge.parent_template_id for content in contents.values() for edge in content.edges}
         pending = sorted(above - found.keys())
-    edges = [edge for one in found.values() for edge in one.edges]
+    edges = [edge for item in found.values() for edge in item.edges]
     return [
         *relations.order(list(found), edges).template_ids,
-        *(one for one in template_ids if one not in found),
+        *(template_id for template_id in template_ids if template_id not in found),
     ]
 
 
 def remove_table(actor: Actor, dataset: Dataset, template_id: str) -> dict[str, Any] | None:
     """Remove a table from a locked dataset; commits. The last one stays. Error: validation_error."""
     listed = datasets.version_of(dataset).spec["templates"]
-    remaining = [dict(one) for one in listed if one["template_id"] != template_id]
+    remaining = [dict(item) for item in listed if item["template_id"] != template_id]
     if len(remaining) == len(listed):
         db.session.rollback()
         return None
@@ -304,8 +304,8 @@ def remove_table(actor: Actor, dataset: Dataset, template_id: str) -> dict[str, 
 
 def move_table(actor: Actor, dataset: Dataset, template_id: str, by: int) -> dict[str, Any] | None:
     """Move a table of a locked dataset up (-1) or down (1) in the list; commits."""
-    listed = [dict(one) for one in datasets.version_of(dataset).spec["templates"]]
-    index = next((index for index, one in enumerate(listed) if one["template_id"] == template_id), -1)
+    listed = [dict(template) for template in datasets.version_of(dataset).spec["templates"]]
+    index = next((index for index, item in enumerate(listed) if item["template_id"] == template_id), -1)
     if index < 0 or not 0 <= index + by < len(listed):
         db.session.rollback()
         return None
@@ -363,7 +363,7 @@ class Children:
         try:
             checked = Cardinality.model_validate(options, strict=False)
         except ValidationError as error:
-            text = "; ".join(str(one["msg"]).removeprefix("Value error, ") for one in error.errors())
+            text = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors())
             path = "mean" if "mean" in text else "distribution" if "weight" in text else "most"
             raise validation_error([Fault(path, "invalid", f"{text[:1].upper()}{text[1:]}.")]) from None
         stored: dict[str, Any] = checked.model_dump(mode="json", exclude_defaults=True)
@@ -389,9 +389,10 @@ def set_children(actor: Actor, dataset: Dataset, edge: Edge, children: Children)
             holder["options"]["cardinality"] = cardinality
         field["unique"] = children.kind == "one"
 
-    before = {one["template_id"]: one["count"] for one in datasets.version_of(dataset).spec["templates"]}[
-        child
-    ]
+    before = {
+        template["template_id"]: template["count"]
+        for template in datasets.version_of(dataset).spec["templates"]
+    }[child]
     count: int | None = before
     if children.kind == "range":
         count = None  # the number of rows follows from the parents
@@ -407,8 +408,8 @@ def add_relation(
     """Add a reference from one table of a dataset to another; commits. Return the dataset and the new field's name.
     Errors: validation_error, forbidden."""
     tables = overview.of(actor, datasets.show(dataset)).tables
-    names = {one.template_id: one.template_name for one in tables}
-    key = next((one.key for one in tables if one.template_id == parent), None)
+    names = {table.template_id: table.template_name for table in tables}
+    key = next((table.key for table in tables if table.template_id == parent), None)
     if child not in names or parent not in names:
         raise validation_error([Fault("parent", "unknown_template", "Choose two tables of this dataset.")])
     cardinality = children.cardinality(None)
@@ -416,7 +417,7 @@ def add_relation(
 
     def change(fields: list[dict[str, Any]]) -> None:
         nonlocal field_name
-        taken, number, base = {one["name"] for one in fields}, 1, field_name
+        taken, number, base = {item["name"] for item in fields}, 1, field_name
         while not name.strip() and field_name in taken:
             number += 1
             field_name = f"{base}_{number}"
@@ -441,7 +442,7 @@ def remove_relation(actor: Actor, dataset: Dataset, edge: Edge) -> dict[str, Any
     def change(fields: list[dict[str, Any]]) -> None:
         parent_path, _, name = edge.child_field.rpartition(".")
         siblings = field_ids.children(_find_field(fields, parent_path)) if parent_path else fields
-        siblings[:] = [one for one in siblings if one["name"] != name]  # type: ignore[index]
+        siblings[:] = [sibling for sibling in siblings if sibling["name"] != name]  # type: ignore[index]
 
     return _change_template(actor, dataset, edge.child_template_id, change, "Remove relation", {})
 
@@ -463,14 +464,14 @@ def _change_template(
     after = templates.change(actor, template, {"fields": fields})["version"]
     dataset = datasets.get(actor, dataset_id, "write", lock=True)
     listed = [
-        {**one, "count": counts.get(one["template_id"], one["count"])}
-        for one in datasets.version_of(dataset).spec["templates"]
+        {**item, "count": counts.get(item["template_id"], item["count"])}
+        for item in datasets.version_of(dataset).spec["templates"]
     ]
     return _save_change(actor, dataset, label, {"templates": listed}, {template_id: [before, after]})
 
 
 def _find_field(fields: Sequence[dict[str, Any]], path: str) -> dict[str, Any]:
-    found = next((one for at, one in relations.walk(fields) if at == path), None)
+    found = next((item for at, item in relations.walk(fields) if at == path), None)
     if found is None:
         text = f"The newest version of the template has no field {path}."
         raise validation_error(

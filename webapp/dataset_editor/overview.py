@@ -157,7 +157,7 @@ def of(actor: Actor, data: Mapping[str, Any]) -> Overview:
 
 def _relate(overview: Overview, contents: Mapping[str, Contents]) -> None:
     ids = [table.template_id for table in overview.tables]
-    everything = [edge for one in contents.values() for edge in one.edges]
+    everything = [edge for content in contents.values() for edge in content.edges]
     resolved = [
         replace(
             edge,
@@ -181,7 +181,7 @@ def _relate(overview: Overview, contents: Mapping[str, Contents]) -> None:
     order = relations.order(ids, overview.edges)
     overview.broken = frozenset(id(edge) for edge in order.broken)
     overview.depths = relations.depths(ids, overview.edges)
-    overview.load_order = [overview.by_id[one] for one in order.template_ids]
+    overview.load_order = [overview.by_id[template_id] for template_id in order.template_ids]
     for position, table in enumerate(overview.load_order, 1):
         table.order = position
 
@@ -192,16 +192,16 @@ def _relate(overview: Overview, contents: Mapping[str, Contents]) -> None:
 def _set_row_counts(actor: Actor, overview: Overview, contents: Mapping[str, Contents]) -> None:
     """Set the number of rows of each table, as the engine does: see `engine/relations/related_plans.py`."""
     known = dict(contents)
-    owners = {one: _counting_edge(found) for one, found in known.items()}
+    owners = {key: _counting_edge(found) for key, found in known.items()}
     unread = {edge.parent_template_id for edge in owners.values() if edge is not None} - known.keys()
     names = {table.template_id: table.name for table in overview.tables}
     while unread:  # parents that are not in the dataset
         heads = related_templates.newest(actor, sorted(unread))
-        found = read({one: version for one, (version, *_) in heads.items()})
-        names |= {one: spec["name"] for one, (_, spec, _) in heads.items()}
+        found = read({key: version for key, (version, *_) in heads.items()})
+        names |= {key: spec["name"] for key, (_, spec, _) in heads.items()}
         known |= found
-        owners |= {one: _counting_edge(contents) for one, contents in found.items()}
-        unread = {edge.parent_template_id for one in found if (edge := owners[one])} - known.keys()
+        owners |= {key: _counting_edge(contents) for key, contents in found.items()}
+        unread = {edge.parent_template_id for item in found if (edge := owners[item])} - known.keys()
     stated = {table.template_id: table.count for table in overview.tables if table.count is not None}
     results: dict[str, tuple[int | None, str]] = {}
 
@@ -293,20 +293,20 @@ _CACHE: Final = _Memory(limits.DATASET_CONTENTS_CACHED)
 
 def read(versions: Mapping[str, int]) -> dict[str, Contents]:
     """Return the contents of versions of templates (`{id: number}`), in the same order. Missing ones are left out."""
-    found = {one: _CACHE.get((one, number)) for one, number in versions.items()}
-    missing = [one for one, contents in found.items() if contents is None]
+    found = {key: _CACHE.get((key, number)) for key, number in versions.items()}
+    missing = [key for key, contents in found.items() if contents is None]
     for start in range(0, len(missing), _BATCH):
         batch = missing[start : start + _BATCH]
         statement = select(TemplateVersion.template_id, TemplateVersion.number, TemplateVersion.spec).where(
             TemplateVersion.template_id.in_(batch),
-            TemplateVersion.number.in_({versions[one] for one in batch}),
+            TemplateVersion.number.in_({versions[item] for item in batch}),
         )
         related_templates.check_size(statement)
         for template_id, number, spec in db.session.execute(statement):
             if versions[template_id] == number:
                 found[template_id] = contents = _contents(template_id, spec)
                 _CACHE.put((template_id, number), contents)
-    return {one: contents for one, contents in found.items() if contents is not None}
+    return {key: contents for key, contents in found.items() if contents is not None}
 
 
 def _contents(template_id: str, spec: Mapping[str, Any]) -> Contents:

@@ -232,9 +232,9 @@ def _drawer_context(
 ) -> dict[str, Any]:
     """Return the rows of a table, and the relations that its columns are part of."""
     related = tables.related(chosen.template_id)
-    references = {one.child_field: one for one in related if one.child_template_id == chosen.template_id}
+    references = {item.child_field: item for item in related if item.child_template_id == chosen.template_id}
     referenced = {
-        one.parent_field or chosen.key for one in related if one.parent_template_id == chosen.template_id
+        item.parent_field or chosen.key for item in related if item.parent_template_id == chosen.template_id
     }
     context: dict[str, Any] = {
         "related": related,
@@ -256,7 +256,7 @@ def _drawer_context(
         for table in tables.tables
         if not table.missing
     ]
-    member = next(one for one in members if one.template_id == chosen.template_id)
+    member = next(item for item in members if item.template_id == chosen.template_id)
     try:
         rows = datasets_rows.sample(actor, spec, members, member, limits.DATASET_SAMPLE_ROWS)
         context["grid"] = row_tables.upright(rows, 1)
@@ -336,7 +336,9 @@ def save(actor: Actor, dataset_id: str) -> Response:
         return Response(text, feedback.status, {"HX-Retarget": "#drawer"})
     replace_all = (foreign or verb != "set") and not feedback.faults
     blocks = ("workspace", "drawer", "bars") if replace_all else ("values", "bars")
-    return Response("".join(render_block(PAGE, one, **context, oob=True) for one in blocks), feedback.status)
+    return Response(
+        "".join(render_block(PAGE, block, **context, oob=True) for block in blocks), feedback.status
+    )
 
 
 def _perform(actor: Actor, dataset_id: str, verb: str, argument: str, state: ViewState) -> str:
@@ -366,7 +368,9 @@ def _perform(actor: Actor, dataset_id: str, verb: str, argument: str, state: Vie
         parent = request.form.get("relation-parent", "")
         if parent not in tables.by_id:  # a name and not an id
             typed = parent.strip().casefold()
-            parent = next((one.template_id for one in tables.tables if one.name.casefold() == typed), parent)
+            parent = next(
+                (table.template_id for table in tables.tables if table.name.casefold() == typed), parent
+            )
         _, field_name = editing.add_relation(actor, dataset, child, parent, name, _submitted_children())
         state.table, state.relation = child, field_name
     elif verb in ("children", "unrelate"):
@@ -428,7 +432,7 @@ def choices(actor: Actor, dataset_id: str) -> Response:
     dataset = datasets.get(actor, dataset_id, "write")
     data = datasets.show(dataset)
     find = request.args.get("find", "").strip()
-    existing = [one["template_id"] for one in data["templates"]]
+    existing = [template["template_id"] for template in data["templates"]]
     picked = datasets.look_up_templates(actor, request.args.getlist("add"))[0]
     found, more = _choices(actor, [*existing, *picked], find)
     context = {"data": data, "choice": found, "picked": list(picked.values()), "more": more, "find": find}
@@ -446,13 +450,13 @@ def new(actor: Actor) -> Response:
 def _new_page(
     actor: Actor, values: Any, faults: Mapping[str, str] | None = None, status: int = 200
 ) -> Response:
-    picked = [one for one in values.getlist("add") if one]
+    picked = [item for item in values.getlist("add") if item]
     find = values.get("find", "").strip()
     found, more = _choices(actor, picked, find)
     chosen = datasets.look_up_templates(actor, picked)[0]
     context = {
         "name": values.get("name", ""),
-        "picked": [chosen[one] for one in picked if one in chosen],
+        "picked": [chosen[item] for item in picked if item in chosen],
         "choice": found,
         "more": more,
         "find": find,
@@ -470,7 +474,7 @@ def make(actor: Actor) -> Response:
     form = request.form
     if form.get("do") == "find":
         return _new_page(actor, form)
-    template_ids = [one for one in form.getlist("add") if one]
+    template_ids = [item for item in form.getlist("add") if item]
     faults = {}
     if not (name := form.get("name", "").strip()):
         faults["name"] = "Enter a name."
@@ -485,7 +489,7 @@ def make(actor: Actor) -> Response:
             raise
         db.session.rollback()
         found = {
-            "name" if one["path"] == "name" else "add": one["message"] for one in error.details["fields"]
+            "name" if item["path"] == "name" else "add": item["message"] for item in error.details["fields"]
         }
         return _new_page(actor, form, found, error.status)
     return see_other(url_for("datasets.show", dataset_id=dataset["id"]))

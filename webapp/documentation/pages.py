@@ -177,7 +177,7 @@ def _pages_below(entry: registry.Entry) -> list[Page]:
     if entry.address == "field-types":
         return [
             _types_page("every-field", "Every field", crumbs, anchors_are_code=False),
-            *(_types_page(one["name"], one["label"], crumbs) for one in field_types.families()),
+            *(_types_page(family["name"], family["label"], crumbs) for family in field_types.families()),
         ]
     if entry.address == "locales":
         return [Page(f"locales/{name}", title(name), partial(page, name), crumbs=crumbs) for name in names()]

@@ -406,13 +406,13 @@ def limits_page() -> str:
     plans = [
         (
             name.capitalize(),
-            f"{one.requests_per_minute:,}",
-            f"{one.rows_per_hour:,}",
-            f"{one.rows_per_generation:,}",
+            f"{plan.requests_per_minute:,}",
+            f"{plan.rows_per_hour:,}",
+            f"{plan.rows_per_generation:,}",
             f"{limits.RUNS_AT_ONCE[name]:,}",
             f"{limits.RUNS_QUEUED[name]:,}",
         )
-        for name, one in limits.PLANS.items()
+        for name, plan in limits.PLANS.items()
     ]
     headings = (
         "Plan",
@@ -441,8 +441,8 @@ def limits_page() -> str:
         "removed from the trash.\n"
     )
     retention = [
-        (name.capitalize(), *(f"{days:,} days" for days in (one.log_days, one.file_days, one.work_days)))
-        for name, one in limits.RETENTION.items()
+        (name.capitalize(), *(f"{days:,} days" for days in (item.log_days, item.file_days, item.work_days)))
+        for name, item in limits.RETENTION.items()
     ]
     parts.append("\n## Retention\n\n" + table(("Plan", *_RETENTION_HEADINGS), retention))
     parts.append(

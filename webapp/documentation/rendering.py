@@ -65,7 +65,7 @@ class RenderedPage:
     @property
     def contents(self) -> tuple[Section, ...]:
         """An entry of the table of contents."""
-        return tuple(one for one in self.sections if 1 < one.level <= _MAX_CONTENTS_LEVEL)
+        return tuple(section for section in self.sections if 1 < section.level <= _MAX_CONTENTS_LEVEL)
 
 
 def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> RenderedPage:
@@ -73,12 +73,12 @@ def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> Rend
     `anchors_are_code`, the anchor of a heading is the code in it, unchanged: for headings that name a key."""
     tokens = _parser().parse(text)
     sections = list(_sections(tokens, anchors_are_code))
-    for one in _each_token(tokens):
+    for token in _each_token(tokens):
         for name in ("href", "src"):
-            if name in one.attrs:
-                one.attrs[name] = resolve(str(one.attrs[name]))
-        if one.type == "image" and (size := size_of(str(one.attrs["src"]))):
-            one.attrs.update(zip(("width", "height"), size, strict=True))
+            if name in token.attrs:
+                token.attrs[name] = resolve(str(token.attrs[name]))
+        if token.type == "image" and (size := size_of(str(token.attrs["src"]))):
+            token.attrs.update(zip(("width", "height"), size, strict=True))
     return RenderedPage(_parser().renderer.render(tokens, _parser().options, {}), tuple(sections))
 
 
@@ -97,9 +97,9 @@ def size_of(address: str) -> tuple[int, int] | None:
 
 
 def _each_token(tokens: Sequence[Token]) -> Iterator[Token]:
-    for one in tokens:
-        yield one
-        yield from _each_token(one.children or ())
+    for token in tokens:
+        yield token
+        yield from _each_token(token.children or ())
 
 
 def anchor_of(title: str, taken: set[str]) -> str:
@@ -119,8 +119,8 @@ def _sections(tokens: list[Token], anchors_are_code: bool) -> Iterator[Section]:
     taken: set[str] = set()
     head: tuple[int, str, str, str] | None = None
     texts: list[str] = []
-    for place, one in enumerate(tokens):
-        if one.type == "heading_open":
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open":
             if head:
                 yield Section(*head, " ".join(texts))
             title = _plain(tokens[place + 1])
@@ -131,12 +131,12 @@ def _sections(tokens: list[Token], anchors_are_code: bool) -> Iterator[Section]:
             if anchors_are_code and not codes:
                 anchor = f"page-{anchor}"  # a page may be called as one of its keys is
             short = title.removesuffix(anchor).strip() if anchors_are_code else title
-            head, texts = (int(one.tag[1]), anchor, title, short or title), []
-            one.attrs["id"] = anchor
-        elif one.type == "inline" and tokens[place - 1].type != "heading_open":
-            texts.append(_plain(one))
-        elif one.type in ("fence", "code_block"):
-            texts.append(one.content)
+            head, texts = (int(token.tag[1]), anchor, title, short or title), []
+            token.attrs["id"] = anchor
+        elif token.type == "inline" and tokens[place - 1].type != "heading_open":
+            texts.append(_plain(token))
+        elif token.type in ("fence", "code_block"):
+            texts.append(token.content)
     if head:
         yield Section(*head, " ".join(texts))
 
@@ -144,7 +144,7 @@ def _sections(tokens: list[Token], anchors_are_code: bool) -> Iterator[Section]:
 def _plain(inline: Token) -> str:
     """Return an inline token as text, without markup."""
     return "".join(
-        " " if one.type in ("softbreak", "hardbreak") else one.content for one in inline.children or ()
+        " " if child.type in ("softbreak", "hardbreak") else child.content for child in inline.children or ()
     )
 
 
@@ -178,8 +178,10 @@ def _table_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, 
     column is a key shows each row as a list, unless its columns contain numbers, which users compare."""
     end = next(at for at in range(place, len(tokens)) if tokens[at].type == "table_close")
     table_tokens = tokens[place:end]
-    headings = [table_tokens[at + 1].content for at, one in enumerate(table_tokens) if one.type == "th_open"]
-    cells = [at for at, one in enumerate(table_tokens) if one.type == "td_open"]
+    headings = [
+        table_tokens[at + 1].content for at, token in enumerate(table_tokens) if token.type == "th_open"
+    ]
+    cells = [at for at, token in enumerate(table_tokens) if token.type == "td_open"]
     numbers = all(_is_right(table_tokens[at]) for at in cells[1 : len(headings)])
     is_stacked = (
         len(headings) > 2
@@ -242,7 +244,7 @@ def coloured(code: str, language: str) -> str:
         return escape(code, quote=False)
     parts: list[tuple[str, str]] = []
     for kind, text in lexer.get_tokens(code):
-        name = next((_CLASSES[one] for one in reversed(kind.split()) if one in _CLASSES), "")
+        name = next((_CLASSES[item] for item in reversed(kind.split()) if item in _CLASSES), "")
         if parts and (parts[-1][0] == name or not text.strip()):
             parts[-1] = (parts[-1][0], parts[-1][1] + text)
         else:

@@ -68,7 +68,7 @@ def search(app: Flask, q: str) -> list[Result]:
         return []
     whole_name, names = plain(q), [(word, plain(word)) for word in words]
     ranked = [(_score(part, names, whole_name), part) for part in _index(app)]
-    best = sorted((one for one in ranked if one[0]), key=lambda one: -one[0])[:_MAX_RESULTS]
+    best = sorted((item for item in ranked if item[0]), key=lambda item: -item[0])[:_MAX_RESULTS]
     return [
         Result(
             part.href,
@@ -136,15 +136,15 @@ def _part(href: str, page: str, heading: str, text: str, **more: Any) -> Part:
     one_line = " ".join(text.split())
     low_text = one_line.lower()
     if len(low_text) != len(one_line):  # excerpts are cut at the positions of matches
-        low_text = "".join(one.lower()[:1] for one in one_line)
+        low_text = "".join(item.lower()[:1] for item in one_line)
     details: dict[str, Any] = {"low_heading": heading.lower(), "low_text": low_text, **more}
     return Part(href, page, heading, one_line, **details)
 
 
 def _page_parts() -> Iterator[Part]:
     names = {
-        one["name"]: frozenset(plain(name) for name in (one["name"], one["label"], *one["aliases"]))
-        for one in catalogue.entries()
+        entry["name"]: frozenset(plain(name) for name in (entry["name"], entry["label"], *entry["aliases"]))
+        for entry in catalogue.entries()
     }
     for page in pages.all_pages().values():
         if page.address.startswith(

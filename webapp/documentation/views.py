@@ -50,13 +50,13 @@ def _lines(entry: registry.Entry) -> list[dict[str, Any]]:
     is_open = path == entry.href or path.startswith(f"{entry.href}/")
     if not (entry.opens and is_open):
         return [{"href": entry.href, "title": entry.title, "level": 0, "here": is_open}]
-    below = [one for one in pages.all_pages().values() if one.address.startswith(f"{entry.address}/")]
+    below = [item for item in pages.all_pages().values() if item.address.startswith(f"{entry.address}/")]
     if len(below) > _MAX_PAGES_BELOW:
-        below = [one for one in below if path == one.href]
-    entries: list[tuple[int, registry.Entry | pages.Page]] = [(0, entry), *((1, one) for one in below)]
+        below = [item for item in below if path == item.href]
+    entries: list[tuple[int, registry.Entry | pages.Page]] = [(0, entry), *((1, item) for item in below)]
     return [
-        {"href": one.href, "title": one.title, "level": level, "here": path == one.href}
-        for level, one in entries
+        {"href": item.href, "title": item.title, "level": level, "here": path == item.href}
+        for level, item in entries
     ]
 
 
@@ -134,8 +134,8 @@ def _page_response(found: pages.Page) -> Response:
 
 
 def _rendered_response(found: pages.Page, drawn: rendering.RenderedPage, **context: Any) -> Response:
-    listed = [one for one in registry.ENTRIES if not one.plain]
-    place = next((at for at, one in enumerate(listed) if one.address == found.address), None)
+    listed = [entry for entry in registry.ENTRIES if not entry.plain]
+    place = next((at for at, entry in enumerate(listed) if entry.address == found.address), None)
     previous_page = listed[place - 1] if place else None
     next_page = listed[place + 1] if place is not None and place + 1 < len(listed) else None
     body = Markup(drawn.html)  # noqa: S704 - drawn from our own files, raw HTML in them is escaped
@@ -169,8 +169,8 @@ def listing(origin: str = "") -> str:
     for group in registry.GROUPS:
         parts.append(f"\n## {group.title}\n\n")
         parts += [
-            f"- [{one.title}]({origin}{one.href}{'' if one.plain else '.md'}): {one.about}\n"
-            for one in group.entries
+            f"- [{entry.title}]({origin}{entry.href}{'' if entry.plain else '.md'}): {entry.about}\n"
+            for entry in group.entries
         ]
     return "".join(parts)
 

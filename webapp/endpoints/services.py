@@ -113,7 +113,7 @@ def of_operations(
 
     `requests` are the title and the request of each operation by name."""
     statement = select(Endpoint).where(Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None))
-    existing = {one.settings.get("operation") for one in db.session.scalars(statement)}
+    existing = {item.settings.get("operation") for item in db.session.scalars(statement)}
     created = []
     for operation, (title, request) in requests.items():
         if operation in existing:
@@ -369,7 +369,7 @@ class _FaultCollector:
         if not isinstance(error, ApiError) or error.code != "validation_error":
             return False
         for fault in error.details["fields"]:
-            prefix = next((one for one in self._NAMES if fault["path"].startswith(one)), "")
+            prefix = next((name for name in self._NAMES if fault["path"].startswith(name)), "")
             path = self._NAMES.get(prefix, "") + fault["path"][len(prefix) :]
             self._fields.append({**fault, "path": path})
         return True
@@ -377,7 +377,7 @@ class _FaultCollector:
     def raise_all(self) -> None:
         """Raise validation_error if there are errors."""
         if self._fields:
-            raise validation_error([Fault(**one) for one in self._fields])
+            raise validation_error([Fault(**field) for field in self._fields])
 
 
 # --- Dry run: the request for the first row of a template
@@ -416,5 +416,5 @@ def requests(actor: Actor, values: Mapping[str, Any], template_id: str) -> list[
 def unmasked(value: Any) -> Any:
     """Replace masked secrets in the input of a form by a placeholder, so that it can be checked."""
     if isinstance(value, Mapping):
-        return {name: unmasked(one) for name, one in value.items()}
+        return {name: unmasked(item) for name, item in value.items()}
     return _MASK_REPLACEMENT if value == MASK else value

@@ -131,7 +131,7 @@ def keys_of(columns: Sequence[pa.Array]) -> pa.Array:
 
 def shown_key(key: str) -> str:
     """Return the values of a set as text for users."""
-    return ", ".join("blank" if one == _NULL else one for one in key.split(_SEPARATOR))
+    return ", ".join("blank" if item == _NULL else item for item in key.split(_SEPARATOR))
 
 
 # --- Values as the engine holds them ------------------------------------------------------------------------

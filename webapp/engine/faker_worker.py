@@ -125,8 +125,12 @@ def find_method(generator: Any, method: str) -> tuple[Any, str | None]:
 def check_arguments(call: Any, arguments: dict[str, Any], maximum: int) -> None:
     """Reject arguments that the method does not accept, and sizes beyond ``maximum``."""
     parameters = inspect.signature(call).parameters
-    open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
-    takes = [name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_POSITIONAL]
+    open_ended = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    takes = [
+        name
+        for name, parameter in parameters.items()
+        if parameter.kind is not inspect.Parameter.VAR_POSITIONAL
+    ]
     for name, value in arguments.items():
         if name not in parameters and not open_ended:
             hint = f"It takes: {', '.join(takes)}." if takes else "It takes none."
@@ -206,11 +210,11 @@ def plain(value: Any) -> tuple[str, Any]:
 def json_value(value: Any) -> Any:
     """A structure as JSON has it; sets in the order of their texts."""
     if isinstance(value, dict):
-        return {str(key): json_value(one) for key, one in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, set | frozenset):
-        return [json_value(one) for one in sorted(value, key=str)]
+        return [json_value(item) for item in sorted(value, key=str)]
     if isinstance(value, list | tuple):
-        return [json_value(one) for one in value]
+        return [json_value(item) for item in value]
     kind, one = plain(value)
     return float(one) if kind == "decimal" else one
 

@@ -47,4 +47,4 @@ def type_of(name: str) -> str:
     for pattern, type_name in HABITS:
         if re.search(pattern, plain) and find(type_name) is not None:
             return type_name
-    return next(one for one in FALLBACK if find(one) is not None)
+    return next(item for item in FALLBACK if find(item) is not None)

@@ -54,7 +54,7 @@ def read(text: str) -> plain.JSONPath:
                 *_parts(part.target),
                 *(_parts(part.value) if isinstance(part.value, plain.JSONPath) else ()),
             ]
-            if any(type(one) not in _FILTER_PARTS for one in inner):
+            if any(type(item) not in _FILTER_PARTS for item in inner):
                 raise ValueError(
                     "a filter may only compare paths that begin with @ and consist of names and indices"
                 )
@@ -87,11 +87,11 @@ class _Search:
             case plain.This():
                 yield value
             case plain.Child():
-                for one in self.matches(part.left, value):
-                    yield from self.matches(part.right, one)
+                for match in self.matches(part.left, value):
+                    yield from self.matches(part.right, match)
             case plain.Descendants():
-                for one in self.matches(part.left, value):
-                    for below in self._visited(_below(one)):
+                for match in self.matches(part.left, value):
+                    for below in self._visited(_below(match)):
                         yield from self.matches(part.right, below)
             case Wildcard():
                 yield from self._visited(_children(value))
@@ -110,7 +110,7 @@ class _Search:
                     value, list | dict
                 ):  # a filter compares all of them, which takes longer than a visit
                     self._count(3 * len(value))
-                yield from (one.value for one in part.find(value))
+                yield from (item.value for item in part.find(value))
 
     def _visited(self, values: Iterable[Any]) -> Iterator[Any]:
         for value in values:
@@ -142,6 +142,6 @@ def _parts(node: Any) -> Iterator[Any]:
     """Yield a path and all of its parts."""
     yield node
     for value in vars(node).values():
-        for one in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(one, plain.JSONPath):
-                yield from _parts(one)
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(item, plain.JSONPath):
+                yield from _parts(item)

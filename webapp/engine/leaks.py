@@ -48,14 +48,14 @@ def leak_watch(bound: BoundPlan) -> Watch | None:
     only names the columns that are not masked."""
     layer = bound.plan.layer
     sensitive = {
-        name: one.type
-        for name, one in layer.columns.items()
-        if isinstance(one.type, Sourced) and one.type.sensitive
+        name: column.type
+        for name, column in layer.columns.items()
+        if isinstance(column.type, Sourced) and column.type.sensitive
     }
     unmasked_names = {
         name
-        for name, one in layer.columns.items()
-        if isinstance(one.type, Sourced) and not one.type.sensitive
+        for name, column in layer.columns.items()
+        if isinstance(column.type, Sourced) and not column.type.sensitive
     }
     if not sensitive and not unmasked_names:
         return None
@@ -87,8 +87,8 @@ def _needs(column: Column) -> Iterable[str]:
         yield from column.formula.needs
     inner = getattr(column.type, "layer", None)
     if inner is not None:
-        for one in inner.columns.values():
-            yield from _needs(one)
+        for item in inner.columns.values():
+            yield from _needs(item)
 
 
 class _Values:
@@ -143,16 +143,16 @@ class Watch:
         these rows between calls. Error: ApiError leak_found."""
         known = {} if known is None else known
         carried = {name: output for name, output in columns.items() if name in self._carriers}
-        for name, one in self._sensitive.items():
+        for name, sourced in self._sensitive.items():
             if name not in known and (carried or name in columns):
-                known[name] = _Values(spelled(one.raw(rows)))
+                known[name] = _Values(spelled(sourced.raw(rows)))
         for name, output in columns.items():
             if name in self._sensitive:
                 self._check_masked(name, rows, known[name], spelled(output))
         if not carried:
             return
         # Against what comes from the source unmasked.
-        texts = [pc.fill_null(digests.folded(one), "") for one in carried.values()]
+        texts = [pc.fill_null(digests.folded(item), "") for item in carried.values()]
         joined_texts = pc.binary_join_element_wise(*texts, "\0") if len(texts) > 1 else texts[0]
         lines = joined_texts.to_pylist()
         figures: list[bytes] | None = None
@@ -178,14 +178,14 @@ class Watch:
     def report(self) -> list[dict[str, Any]]:
         """Return the results so far, column by column."""
         entries = []
-        for name, one in self._sensitive.items():
-            masker, known = self._maskers[name], digests.of_column(one.real, one.column)
+        for name, sourced in self._sensitive.items():
+            masker, known = self._maskers[name], digests.of_column(sourced.real, sourced.column)
             with self._lock:
                 counts = dict(self._counts[name])
             entries.append(
                 {
                     "column": name,
-                    "source_column": one.column,
+                    "source_column": sourced.column,
                     "strategy": masker.strategy,
                     "key_version": masker.key_version,
                     "values": counts["values"],
@@ -295,13 +295,13 @@ def _occurs(value: str, line: str) -> bool:
 def merge_reports(reports: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """The reports of several parts of the same rows as one."""
     found: dict[str, dict[str, Any]] = {}
-    for one in (one for report in reports for one in report):
-        before = found.get(one["column"])
+    for item in (entry for report in reports for entry in report):
+        before = found.get(item["column"])
         if before is None:
-            found[one["column"]] = {**one, "whole_column": dict(one["whole_column"])}
+            found[item["column"]] = {**item, "whole_column": dict(item["whole_column"])}
             continue
-        before["values"] += one["values"]
-        total, more = before["whole_column"], one["whole_column"]
+        before["values"] += item["values"]
+        total, more = before["whole_column"], item["whole_column"]
         total["found"] += more["found"]
         if total["expected"] is not None:
             total["expected"] = round(total["expected"] + (more["expected"] or 0.0), 3)
@@ -310,8 +310,12 @@ def merge_reports(reports: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any
 
 _LETTERS: Final = 26
 _SHAPE: Final = bytes(
-    ord("9") if chr(one).isdigit() and one < 128 else ord("a") if chr(one).isalpha() or one > 127 else one
-    for one in range(256)
+    ord("9")
+    if chr(item).isdigit() and item < 128
+    else ord("a")
+    if chr(item).isalpha() or item > 127
+    else item
+    for item in range(256)
 )
 _REST: Final = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 that follow a first one."""
@@ -359,5 +363,5 @@ def _all(values: list[str]) -> list[str]:
     return (
         shaped
         if len(shaped) == len(values)
-        else [one for value in values for one in _all([value.replace("\0", "")])]
+        else [item for value in values for item in _all([value.replace("\0", "")])]
     )

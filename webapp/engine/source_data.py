@@ -168,7 +168,7 @@ class SourceTable:
         """Characters of the longest text of a column of texts."""
 
         def find() -> int:
-            return max((pc.max(pc.utf8_length(one)).as_py() or 0 for one in self.pieces(name)), default=0)
+            return max((pc.max(pc.utf8_length(piece)).as_py() or 0 for piece in self.pieces(name)), default=0)
 
         return self.remembered(("longest", name), find)
 

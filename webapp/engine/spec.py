@@ -92,7 +92,7 @@ def field_schema() -> dict[str, Any]:
 def _inlined(schema: Any, defs: dict[str, Any]) -> Any:
     """Return a schema without references: the definitions that it refers to are inlined."""
     if isinstance(schema, list):
-        return [_inlined(one, defs) for one in schema]
+        return [_inlined(item, defs) for item in schema]
     if not isinstance(schema, dict):
         return schema
     referred = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else {}

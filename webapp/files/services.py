@@ -624,7 +624,7 @@ def folders(actor: Actor, folder: str | None = None) -> list[Folder]:
         found[first] = files + 1, total + size
     return [
         Folder(prefix + name, *totals)
-        for name, totals in sorted(found.items(), key=lambda one: one[0].casefold())
+        for name, totals in sorted(found.items(), key=lambda item: item[0].casefold())
     ]
 
 

@@ -87,7 +87,7 @@ def folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = N
         block="list",
         query=query,
         here=path,
-        crumbs=[(one, names.last_part(one)) for one in names.folders_of(f"{path}/x")] if path else [],
+        crumbs=[(item, names.last_part(item)) for item in names.folders_of(f"{path}/x")] if path else [],
         folders=inner,
         used=used,
         may_share=may_share,
@@ -118,7 +118,7 @@ def show(actor: Actor, workspace_file_id: str) -> Response:
         data,
         template="files/show.html",
         last=names.last_part(file.name),
-        crumbs=[(one, names.last_part(one)) for one in names.folders_of(file.name)],
+        crumbs=[(item, names.last_part(item)) for item in names.folders_of(file.name)],
         here=parent,
         may_change=actor.can("write", file.team_id)
         and (bool(file.project_id) or services.may_change_shared(actor)),
@@ -298,7 +298,7 @@ def upload(actor: Actor) -> Response:
     if purged:
         message += f". To make room, {removed(len(purged))} removed for good"
     scripted = "HX-Request" in request.headers  # the script shows the result itself
-    purged_items = [{"id": one.id, "name": one.name, "size": one.size} for one in purged]
+    purged_items = [{"id": item.id, "name": item.name, "size": item.size} for item in purged]
     data = {**as_dict(last), "purged": purged_items}
     return reply(data, status=201, see=see, flashed=None if scripted else message, headers=headers)
 

@@ -164,15 +164,15 @@ _HEADROOM: Final = (
 
 def _levels(entities: Sequence[Entity]) -> dict[str, int]:
     """Return how many levels of tables reference each table. In a circular reference each table counts as a level."""
-    children: dict[str, set[str]] = {one.name: set() for one in entities}
-    for one in entities:
-        for relation in one.relations:
-            if relation.entity in children and relation.entity != one.name:
-                children[relation.entity].add(one.name)
+    children: dict[str, set[str]] = {entity.name: set() for entity in entities}
+    for entity in entities:
+        for relation in entity.relations:
+            if relation.entity in children and relation.entity != entity.name:
+                children[relation.entity].add(entity.name)
     levels = dict.fromkeys(children, 0)
     for _ in range(_MAX_LEVELS):
         higher = {
-            name: max((levels[one] + 1 for one in below), default=0) for name, below in children.items()
+            name: max((levels[item] + 1 for item in below), default=0) for name, below in children.items()
         }
         if higher == levels:
             break
@@ -191,7 +191,7 @@ def _tables_to_fill(actor: Actor, connection: Connection, body: FillInput) -> li
     entities = inspection.metadata(actor, connection, refresh=True).entities
     if body.tables is not None:
         return tables.find_entities(entities, body.tables, "tables")
-    found = [one for one in entities if one.kind in FILLED]
+    found = [entity for entity in entities if entity.kind in FILLED]
     if not found:
         text = "This database has no tables."
         raise validation_error([Fault("tables", "nothing_to_fill", text, "Create its tables first.")])
@@ -215,7 +215,7 @@ def send_again(actor: Actor, connection_id: str, dataset_id: str, body: FillInpu
 def _prepare_push(
     actor: Actor, connection_id: str, dataset: Mapping[str, Any], body: FillInput
 ) -> PreparedPush:
-    names = [one["name"] for one in dataset["templates"] if one["name"]]
+    names = [template["name"] for template in dataset["templates"] if template["name"]]
     push_input = DatasetPushInput(
         connection_id=connection_id,
         targets={name: name for name in names},
@@ -262,8 +262,8 @@ def result(drafted: FillResult, prepared_or_push: PreparedPush | Push) -> dict[s
     plan = pushes.plan(prepared_or_push) if isinstance(prepared_or_push, PreparedPush) else None
     skipped_by_push = (push or plan or {}).get("skipped", [])
     skipped = drafted.skipped + [
-        {"table": one["name"], **{key: one[key] for key in ("code", "message", "hint")}}
-        for one in skipped_by_push
+        {"table": item["name"], **{key: item[key] for key in ("code", "message", "hint")}}
+        for item in skipped_by_push
     ]
     return {
         "dataset_id": drafted.dataset["id"],

@@ -167,7 +167,8 @@ def start(actor: Actor, connection_id: str, dataset_id: str) -> Response:
         if error.code in ("not_found", "forbidden"):
             raise
         flash(
-            " ".join([error.message, *(one["message"] for one in error.details.get("fields", ())[:3])]), "bad"
+            " ".join([error.message, *(field["message"] for field in error.details.get("fields", ())[:3])]),
+            "bad",
         )
         return redirect(url_for("fill.form", connection_id=connection_id), 303)  # type: ignore[return-value]
     return redirect(url_for("pushes.show", push_id=push.id), 303)  # type: ignore[return-value]

@@ -221,8 +221,14 @@ def _actions(actor: Actor, words: Sequence[str]) -> tuple[SearchResult, ...]:
     every = [
         *ACTIONS,
         *(
-            Action(f"Open the starter {one.name}", f"/starters/{one.key}", one.icon, "read", one.about)
-            for one in STARTERS.values()
+            Action(
+                f"Open the starter {starter.name}",
+                f"/starters/{starter.key}",
+                starter.icon,
+                "read",
+                starter.about,
+            )
+            for starter in STARTERS.values()
         ),
     ]
     allowed = [action for action in every if actor.can(action.scope)]

@@ -97,4 +97,4 @@ def recent(actor: Actor, limit: int = 4) -> list[Recent]:
         )
         rows = db.session.execute(statement.order_by(moment.desc()).limit(limit))
         found += [Recent(kind, row[0], row[1], row[2]) for row in rows]
-    return sorted(found, key=lambda one: one.at or clock.now(), reverse=True)[:limit]
+    return sorted(found, key=lambda item: item.at or clock.now(), reverse=True)[:limit]

@@ -24,7 +24,7 @@ class Mail(Created, Base):
 
     __tablename__ = "mails"
     __table_args__ = (
-        CheckConstraint(f"status IN ({', '.join(repr(one) for one in MAIL_STATES)})", name="status"),
+        CheckConstraint(f"status IN ({', '.join(repr(state) for state in MAIL_STATES)})", name="status"),
         Index("ix_mails_status_next_at", "status", "next_at"),
         Index("ix_mails_user_id_created_at", "user_id", "created_at"),
     )
@@ -51,7 +51,7 @@ class NoticeChoice(Base):
 
     __tablename__ = "notice_choices"
     __table_args__ = (
-        CheckConstraint(f"mail IN ({', '.join(repr(one) for one in MAIL_CHOICES)})", name="mail"),
+        CheckConstraint(f"mail IN ({', '.join(repr(choice) for choice in MAIL_CHOICES)})", name="mail"),
     )
 
     user_id: Mapped[str] = mapped_column(

@@ -120,7 +120,7 @@ def fold_all() -> int:
             key = counts_key(workspace_id)
             pipeline.exists(key, f"{key}:apart")
         exists = pipeline.execute()
-    return sum(_fold(client, one) for one, any_ in zip(workspaces, exists, strict=True) if any_)
+    return sum(_fold(client, workspace) for workspace, any_ in zip(workspaces, exists, strict=True) if any_)
 
 
 def _fold(client: redis.Redis, workspace_id: str) -> bool:
@@ -163,7 +163,7 @@ def waiting(client: redis.Redis, workspace_id: str, fold: str) -> list[tuple[Par
     if apart.pop(_FOLD, b"").decode() == fold:
         apart = {}
     return [
-        (_parse_part(name.decode()), int(number)) for one in (counts, apart) for name, number in one.items()
+        (_parse_part(name.decode()), int(number)) for item in (counts, apart) for name, number in item.items()
     ]
 
 

@@ -23,7 +23,7 @@ from webapp.model_base import Base
 
 def take(actor: Actor, *documents: Any) -> None:
     """Count documents that are about to be stored. Error: quota_exceeded if the workspace stores too much."""
-    size = sum(len(orjson.dumps(one, default=str)) for one in documents)
+    size = sum(len(orjson.dumps(document, default=str)) for document in documents)
     check(actor, size)
     add(actor.workspace_id, size)
 
@@ -64,8 +64,8 @@ def stored(workspace_id: str) -> int:
     """Return the bytes that a workspace stores, read from the database."""
 
     def length(*columns: Any) -> Any:
-        texts = [one if isinstance(one.type, LargeBinary) else cast(one, Text) for one in columns]
-        sizes = [func.coalesce(func.length(one), 0) for one in texts]
+        texts = [item if isinstance(item.type, LargeBinary) else cast(item, Text) for item in columns]
+        sizes = [func.coalesce(func.length(text), 0) for text in texts]
         return func.coalesce(func.sum(sum(sizes)), 0)
 
     total = 0
@@ -79,8 +79,10 @@ def stored(workspace_id: str) -> int:
                 statement = statement.where(table.c.workspace_id == workspace_id)
             else:
                 # Versions belong to the workspace of the row that they reference.
-                references = [one for column in table.c for one in column.foreign_keys]
-                found = next(one for one in references if "workspace_id" in one.column.table.c)
+                references = [key for column in table.c for key in column.foreign_keys]
+                found = next(
+                    reference for reference in references if "workspace_id" in reference.column.table.c
+                )
                 head = found.column.table
                 statement = statement.join(head, head.c.id == found.parent)
                 statement = statement.where(head.c.workspace_id == workspace_id)

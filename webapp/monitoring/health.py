@@ -200,7 +200,7 @@ def _questions() -> dict[str, _Question]:
         if _CACHE_KEY not in app.extensions:
             checks = (_database, _redis, _storage, _heartbeat_check(WORKER), _heartbeat_check(RUNNER))
             app.extensions[_CACHE_KEY] = {
-                name: _Question(app, name, one) for name, one in zip(PARTS, checks, strict=True)
+                name: _Question(app, name, check) for name, check in zip(PARTS, checks, strict=True)
             }
         questions: dict[str, _Question] = app.extensions[_CACHE_KEY]
         return questions

@@ -98,8 +98,8 @@ def redact(text: str) -> str:
             if stored_forms is None:
                 _known[secret] = _folded_forms(secret)
         secrets = [(secret, stored_forms or ()) for secret, stored_forms in _known.items()]
-    present = [one for one, secret_forms in secrets if _may_contain(folded, secret_forms)]
-    present += [one for one in _credentials_of_request() if _may_contain(folded, _folded_forms(one))]
+    present = [item for item, secret_forms in secrets if _may_contain(folded, secret_forms)]
+    present += [item for item in _credentials_of_request() if _may_contain(folded, _folded_forms(item))]
     text = redaction.without(text, present) if present else text
     for shape, replacement in _SHAPES:
         text = shape.sub(replacement, text)
@@ -121,8 +121,8 @@ def _credentials_of_request() -> Iterator[str]:
         return
     key = request.environ.get("HTTP_X_API_KEY", "")
     _, _, token = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    yield from (one for one in (key, token.strip()) if len(one) >= limits.HUSHED_CHARS)
-    yield from (one for one in request.cookies.values() if len(one) >= limits.HUSHED_COOKIE_CHARS)
+    yield from (item for item in (key, token.strip()) if len(item) >= limits.HUSHED_CHARS)
+    yield from (cookie for cookie in request.cookies.values() if len(cookie) >= limits.HUSHED_COOKIE_CHARS)
     form = request.__dict__.get("form")  # only if it was parsed already, because parsing can fail
     for name, value in form.items() if form else ():
         if re.search(_NAMES, name, re.IGNORECASE) and len(value) >= limits.HUSHED_CHARS:

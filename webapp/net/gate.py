@@ -24,8 +24,8 @@ NOTHING: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 # unless the allowed network is one of these or a part of it. Link-local; Azure's WireServer; AWS over IPv6;
 # Alibaba; Oracle; Google over IPv6.
 _METADATA_NETWORKS: Final[tuple[Network, ...]] = tuple(
-    ipaddress.ip_network(one)
-    for one in (
+    ipaddress.ip_network(item)
+    for item in (
         "169.254.0.0/16", "fe80::/10", "168.63.129.16/32", "fd00:ec2::/32", "100.100.100.200/32", "192.0.0.192/32",
         "fd20:ce::/32",
     )
@@ -36,7 +36,7 @@ _UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 # Inside that range, or not special in the standard library, but leading elsewhere: 6to4 and its relays (RFC
 # 7526), Teredo (RFC 4380), documentation (RFC 9637).
 _TRANSITION_NETWORKS: Final[tuple[Network, ...]] = tuple(
-    ipaddress.ip_network(one) for one in ("2002::/16", "192.88.99.0/24", "2001::/32", "3fff::/20")
+    ipaddress.ip_network(item) for item in ("2002::/16", "192.88.99.0/24", "2001::/32", "3fff::/20")
 )
 _NAT64: Final = ipaddress.IPv6Network(
     "64:ff9b::/96"

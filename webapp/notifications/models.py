@@ -64,7 +64,7 @@ class LimitWarning(Created, InWorkspace, Base):
 
     __tablename__ = "limit_warnings"
     __table_args__ = (
-        CheckConstraint(f"limit_name IN ({', '.join(repr(one) for one in WARNED)})", name="limit_name"),
+        CheckConstraint(f"limit_name IN ({', '.join(repr(item) for item in WARNED)})", name="limit_name"),
         Index("ix_limit_warnings_workspace_id_created_at", "workspace_id", "created_at"),
     )
 
@@ -80,7 +80,7 @@ class Delivery(Created, Base):
 
     __tablename__ = "deliveries"
     __table_args__ = (
-        CheckConstraint(f"status IN ({', '.join(repr(one) for one in DELIVERY_STATES)})", name="status"),
+        CheckConstraint(f"status IN ({', '.join(repr(state) for state in DELIVERY_STATES)})", name="status"),
         Index("ix_deliveries_status_next_at", "status", "next_at"),
         Index("ix_deliveries_webhook_id_id", "webhook_id", "id"),
     )

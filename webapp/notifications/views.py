@@ -112,7 +112,7 @@ def _event_choices() -> list[SelectChoice]:
     choices = [SelectChoice("*", "Everything")]
     for event in webhooks.ENDS:
         kind, _, end = event.partition(".")
-        if all(one.value != f"{kind}.*" for one in choices):
+        if all(choice.value != f"{kind}.*" for choice in choices):
             choices.append(SelectChoice(f"{kind}.*", f"{_WORK[kind]}: all", optgroup=_WORK[kind]))
         choices.append(SelectChoice(event, end.replace("_", " ").capitalize(), optgroup=_WORK[kind]))
     return [*choices, SelectChoice("limit.warning", "80 % of a limit is used", optgroup="Limits")]

@@ -123,11 +123,11 @@ def of_project(project_id: str) -> dict[str, set[str]]:
     by_name = {row.name: row.id for row in db.session.execute(files)}
     for template_id, file_names in read_files.items():
         found[template_id] |= {by_name[name] for name in file_names & by_name.keys()}
-    found |= {one: set() for one in by_name.values()}
+    found |= {item: set() for item in by_name.values()}
     connections = select(Connection.id).where(
         Connection.project_id == project_id, Connection.deleted_at.is_(None)
     )
-    return found | {one: set() for one in db.session.scalars(connections)}
+    return found | {item: set() for item in db.session.scalars(connections)}
 
 
 def mentioning(model: Any, workspace_id: str, text: str) -> Select[Any]:
@@ -215,7 +215,9 @@ def _dependents_of_template(_actor: Actor, template: Template) -> Iterator[Depen
     workspace_id, template_id = template.workspace_id, template.id
     yield from _mentions(Dataset, workspace_id, template_id, "has it as a table")
     yield from (
-        one for one in _mentions(Template, workspace_id, template_id, "refers to it") if one.id != template_id
+        mention
+        for mention in _mentions(Template, workspace_id, template_id, "refers to it")
+        if mention.id != template_id
     )
     yield from _mentions(Scenario, workspace_id, template_id, "its program names it")
     yield from _unfinished(Push.template_id, template_id, blocks=False)

@@ -164,7 +164,7 @@ def used_by(actor: Actor, object_id: str) -> Response:
     """List what uses a template, dataset, scenario, connection, endpoint, file, secret, project or team."""
     found, uses = services.of(actor, object_id)
     items = told_uses(actor, uses)
-    data = {"items": items, "total": len(items), "blocked": any(one["blocks"] for one in items)}
+    data = {"items": items, "total": len(items), "blocked": any(item["blocks"] for item in items)}
     context: dict[str, Any] = {}
     if g.face == "person":
         kind = services.word_of(type(found))

@@ -59,7 +59,7 @@ def remove(restore_limit: datetime, now: datetime, budget: TimeBudget) -> int:
     remaining = [exists().where(model.workspace_id == Workspace.id) for model in _EMPTIED_FIRST]
     with reading() as session:
         ids = session.scalars(
-            select(Workspace.id).where(Workspace.deleted_at < restore_limit, *(~one for one in remaining))
+            select(Workspace.id).where(Workspace.deleted_at < restore_limit, *(~item for item in remaining))
         ).all()
     tables = [
         table
@@ -154,7 +154,7 @@ def _drain(restore_limit: datetime, budget: TimeBudget) -> int:
         ).all()
         scenario_ids = select(Scenario.id).where(_is_removed(Scenario, restore_limit))
         run_ids = session.scalars(select(Run.id).where(Run.scenario_id.in_(scenario_ids))).all()
-    done = pushes([(one.workspace_id, one.id) for one in push_rows], budget)
+    done = pushes([(row.workspace_id, row.id) for row in push_rows], budget)
     runs(run_ids, budget)
     projects = select(Project.id).where(
         or_(
@@ -215,6 +215,6 @@ def pinned(session: Any) -> set[str]:
     pushes = select(Push.pins).where(Push.pins["snapshot"].as_string().is_not(None))
     source_keys: set[str] = set()
     for pins in (*session.scalars(exports), *session.scalars(pushes)):
-        for one in (pins, *pins.get("tables", ())):
-            source_keys.update(one.get("outside", {}).values())
+        for table in (pins, *pins.get("tables", ())):
+            source_keys.update(table.get("outside", {}).values())
     return {sources.stored_at(source_key) or f"{FOLDER}/{source_key}.arrow" for source_key in source_keys}

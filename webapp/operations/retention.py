@@ -214,7 +214,7 @@ def _pushes(plan: str, retention: Retention, now: datetime, budget: TimeBudget, 
     while not budget.over and (found := _read_batch(statement)):
         for push_id, workspace_id in found:
             follow_ups = _read_batch(select(Push.workspace_id, Push.id).where(Push.of_id == push_id))
-            all_pushes = [*((one.workspace_id, one.id) for one in follow_ups), (workspace_id, push_id)]
+            all_pushes = [*((item.workspace_id, item.id) for item in follow_ups), (workspace_id, push_id)]
             done[workspace_id, "pushes"] += pushes(all_pushes, budget)
             if budget.over:
                 return

@@ -148,8 +148,12 @@ def waiting() -> dict[str, Any]:
     """Return `queues` by name and `oldest_lease_seconds`; nothing if the database becomes unavailable."""
     try:
         queues = {
-            one.name: {"waiting": one.waiting, "running": one.running, "oldest_seconds": one.oldest_seconds}
-            for one in health.queues()
+            queue.name: {
+                "waiting": queue.waiting,
+                "running": queue.running,
+                "oldest_seconds": queue.oldest_seconds,
+            }
+            for queue in health.queues()
         }
         return {"queues": queues, "oldest_lease_seconds": health.oldest_lease_seconds()}
     except SQLAlchemyError as error:

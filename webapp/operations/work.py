@@ -61,8 +61,8 @@ def processes(actor: Actor) -> list[Process]:
     """Return the active workers, runners and sweepers. Their work is named if it is of the actor's workspace, else only
     its kind. Error: RedisError."""
     require(actor, "admin")
-    found = [one for part in _PARTS for one in health.processes(redis_client(), part, health.since())]
-    return [_visible(actor, one) for one in found]
+    found = [process for part in _PARTS for process in health.processes(redis_client(), part, health.since())]
+    return [_visible(actor, process) for process in found]
 
 
 def _visible(actor: Actor, process: Process) -> Process:
@@ -131,7 +131,7 @@ def unfinished_work(actor: Actor) -> list[Piece]:
             unfinished.order_by(model.status.desc(), model.created_at).limit(limits.STATUS_WORK)
         )
         found += [_piece(kind, row, now) for row in rows]
-    found.sort(key=lambda one: (one.status != "running", -(one.silent or 0), one.created_at))
+    found.sort(key=lambda item: (item.status != "running", -(item.silent or 0), item.created_at))
     return found[: limits.STATUS_WORK]
 
 
@@ -147,7 +147,7 @@ def failed(actor: Actor) -> list[Piece]:
         )
         rows = db.session.execute(statement.order_by(model.finished_at.desc()).limit(limits.STATUS_FAILED))
         found += [_piece(kind, row, now) for row in rows]
-    found.sort(key=lambda one: one.finished_at or now, reverse=True)
+    found.sort(key=lambda item: item.finished_at or now, reverse=True)
     return found[: limits.STATUS_FAILED]
 
 

@@ -58,7 +58,7 @@ class ClassifyIn(Input):
 
     @model_validator(mode="after")
     def _one_sample(self) -> ClassifyIn:
-        if sum(one is not None for one in (self.rows, self.file, self.connection_id)) != 1:
+        if sum(item is not None for item in (self.rows, self.file, self.connection_id)) != 1:
             raise ValueError("Send one of rows, file and connection_id with table.")
         if self.connection_id is not None and self.table is None:
             raise ValueError("Name the table of the connection.")

@@ -83,33 +83,33 @@ EXAMPLES: Final = (
 
 def example(key: str) -> Example:
     """Return the example for a key, or the blank program for an unknown key."""
-    return next((one for one in EXAMPLES if one.key == key), BLANK)
+    return next((item for item in EXAMPLES if item.key == key), BLANK)
 
 
 def ensure(actor: Actor) -> None:
     """Create missing examples in the project, complete any that were interrupted, and commit."""
     scenario_names = select(Scenario.name).where(Scenario.project_id == actor.project_id)
     existing = set(db.session.scalars(scenario_names))
-    for one in EXAMPLES:
-        if one.name not in existing:
-            code = one.file(one.before) if one.before else one.code
-            scenarios.create(actor, name=one.name, description=one.description, code=code, **one.settings)
-        if not one.before:
+    for item in EXAMPLES:
+        if item.name not in existing:
+            code = item.file(item.before) if item.before else item.code
+            scenarios.create(actor, name=item.name, description=item.description, code=code, **item.settings)
+        if not item.before:
             continue
         # Its second version has the required packages.
         statement = select(Scenario).where(
-            Scenario.project_id == actor.project_id, Scenario.name == one.name, Scenario.deleted_at.is_(None)
+            Scenario.project_id == actor.project_id, Scenario.name == item.name, Scenario.deleted_at.is_(None)
         )
         found = db.session.scalar(statement.order_by(Scenario.id).limit(1))
         if found is None or found.version > 1:
             continue
-        declared = requirements.read(one.code).requirements
-        lock = requirements.common_lock() + one.locked.lstrip("\n")
+        declared = requirements.read(item.code).requirements
+        lock = requirements.common_lock() + item.locked.lstrip("\n")
         resolved = Resolved(declared, lock, requirements.digest(lock))
         locked = scenarios.get(actor, found.id, "write", lock=True)
-        scenarios.change(actor, locked, {"code": one.code}, (resolved, scenarios.code_warnings(one.code)))
+        scenarios.change(actor, locked, {"code": item.code}, (resolved, scenarios.code_warnings(item.code)))
 
 
 def names() -> Sequence[str]:
     """Return the names of the examples."""
-    return [one.name for one in EXAMPLES]
+    return [item.name for item in EXAMPLES]

@@ -32,9 +32,11 @@ def program(values: Mapping[str, Any]) -> dict[str, str]:
 def rows(values: Mapping[str, Any], key: str) -> Rows:
     """Return the rows of variables as entered: `[{name, value}]`."""
     found = values.get(key)
-    entries = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    variables = [{"name": text(one.get("name")).strip(), "value": text(one.get("value"))} for one in entries]
-    return [one for one in variables if one["name"] or one["value"]]
+    entries = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    variables = [
+        {"name": text(entry.get("name")).strip(), "value": text(entry.get("value"))} for entry in entries
+    ]
+    return [variable for variable in variables if variable["name"] or variable["value"]]
 
 
 def rows_of(variables: Mapping[str, Any]) -> Rows:
@@ -51,17 +53,19 @@ def controls(entries: Rows, key: str, what: str, errors: Mapping[str, str], path
     """Return rows of variables as form controls, `name` and `value` for each, with errors at the name. `errors` are
     messages by path, of `variables` and of the service."""
     rows = []
-    for at, one in enumerate(entries):
+    for at, entry in enumerate(entries):
         common = {"spellcheck": "false", "class": "mono"}
         name = {**common, "placeholder": "NAME", "maxlength": 100, "autocapitalize": "off"}
-        value = {**common, "rows": 1, **({} if one["name"] else {"placeholder": "value"})}
+        value = {**common, "rows": 1, **({} if entry["name"] else {"placeholder": "value"})}
         fields: dict[str, Any] = {
             "name": Line(f"Name of {what} {at + 1}", render_kw=name),
             "value": Text(f"Value of {what} {at + 1}", render_kw=value),
         }
         row = BaseForm(fields, prefix=f"{key}[{at}].")
-        row.process(data=one)
-        found = errors.get(f"{path}[{at}]") or (errors.get(f"{path}.{one['name']}") if one["name"] else None)
+        row.process(data=entry)
+        found = errors.get(f"{path}[{at}]") or (
+            errors.get(f"{path}.{entry['name']}") if entry["name"] else None
+        )
         row["name"].errors = [found] if found else []
         rows.append(row)
     return rows
@@ -71,15 +75,17 @@ def variables(entries: Rows, path: str) -> tuple[dict[str, str], list[Fault]]:
     """Convert rows to variables, and return the faults of the rows: a value without a name, or a duplicate name."""
     values: dict[str, str] = {}
     faults = []
-    for at, one in enumerate(entries):
-        if not one["name"]:
-            faults.append(Fault(f"{path}[{at}]", "missing", f'The value "{one["value"][:40]}" has no name.'))
-        elif one["name"] in values:
+    for at, entry in enumerate(entries):
+        if not entry["name"]:
             faults.append(
-                Fault(f"{path}.{one['name'][:60]}", "duplicate", f"{one['name'][:60]} is set twice.")
+                Fault(f"{path}[{at}]", "missing", f'The value "{entry["value"][:40]}" has no name.')
+            )
+        elif entry["name"] in values:
+            faults.append(
+                Fault(f"{path}.{entry['name'][:60]}", "duplicate", f"{entry['name'][:60]} is set twice.")
             )
         else:
-            values[one["name"]] = one["value"]
+            values[entry["name"]] = entry["value"]
     return values, faults
 
 
@@ -110,4 +116,4 @@ def settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
 def _as_list(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value] if value else []
-    return [one for one in value if isinstance(one, str) and one] if isinstance(value, Sequence) else []
+    return [item for item in value if isinstance(item, str) and item] if isinstance(value, Sequence) else []

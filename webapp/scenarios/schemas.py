@@ -29,7 +29,7 @@ Timeout = Annotated[
         ge=limits.MIN_RUN_SECONDS, le=limits.MAX_RUN_SECONDS, description=("Time limit of a run in seconds.")
     ),
 ]
-_TAKEN: Final = "|".join([*(f"{one}.*" for one in RESERVED_FRONTS), *sorted(RESERVED)])
+_TAKEN: Final = "|".join([*(f"{front}.*" for front in RESERVED_FRONTS), *sorted(RESERVED)])
 NAME_PATTERN: Final = f"^(?!(?:{_TAKEN})$)[A-Za-z_][A-Za-z0-9_]*$"
 # `run_variables` validates names and values and reports all errors; this schema only documents them.
 VARIABLES_SCHEMA: Final = {

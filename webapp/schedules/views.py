@@ -271,9 +271,9 @@ def index(actor: Actor, query: ListQuery) -> Response:
     if g.face == "program":
         page = services.page(actor, cursor=query.cursor, limit=query.limit, q=query.q)
         return reply(page.as_dict(services.as_json))
-    found = [*(_entry(one) for one in services.listing(actor)), *_scenario_entries(actor)]
+    found = [*(_entry(schedule) for schedule in services.listing(actor)), *_scenario_entries(actor)]
     return reply(
-        {"items": sorted(found, key=lambda one: one.name.casefold())},
+        {"items": sorted(found, key=lambda entry: entry.name.casefold())},
         template="schedules/list.html",
         in_words=services.in_words,
     )
@@ -588,24 +588,24 @@ def _entry(schedule: Schedule) -> Entry:
 
 def _scenario_entries(actor: Actor) -> list[Entry]:
     statement = tenancy.listing(actor, Scenario).where(Scenario.schedule.isnot(None))
-    found = [one for one in db.session.scalars(statement) if one.schedule]
+    found = [scenario for scenario in db.session.scalars(statement) if scenario.schedule]
     entries = []
-    for one in found:
-        schedule = one.schedule or {}
-        latest = tenancy.listing(actor, Run).where(Run.scenario_id == one.id, Run.trigger == "schedule")
+    for scenario in found:
+        schedule = scenario.schedule or {}
+        latest = tenancy.listing(actor, Run).where(Run.scenario_id == scenario.id, Run.trigger == "schedule")
         last = db.session.scalar(latest.order_by(Run.id.desc()).limit(1))
         entries.append(
             Entry(
-                one.id,
+                scenario.id,
                 "run",
-                one.name,
+                scenario.name,
                 "Run",
                 schedule["cron"],
                 schedule["timezone"],
                 schedule["enabled"],
-                one.next_run_at,
+                scenario.next_run_at,
                 _result(last),
-                one.schedule_problem,
+                scenario.schedule_problem,
             )
         )
     return entries
@@ -642,11 +642,11 @@ def _repeatable(actor: Actor) -> list[dict[str, Any]]:
             found.setdefault(
                 key, {"id": job.id, "icon": icon, "name": _description(job), "at": job.created_at}
             )
-    recent = sorted(found.values(), key=lambda one: one["at"], reverse=True)[:_CHOICES]
+    recent = sorted(found.values(), key=lambda item: item["at"], reverse=True)[:_CHOICES]
     free = db.session.scalars(tenancy.listing(actor, Scenario).order_by(Scenario.name)).all()
     runs = [
-        {"id": one.id, "icon": "scenario", "name": f"Run {one.name}", "at": one.created_at}
-        for one in free
-        if not one.schedule
+        {"id": scenario.id, "icon": "scenario", "name": f"Run {scenario.name}", "at": scenario.created_at}
+        for scenario in free
+        if not scenario.schedule
     ]
     return [*recent, *runs[:_CHOICES]]

@@ -125,10 +125,10 @@ class Storage:
         import obstore
 
         with _errors():
-            found = [one for batch in obstore.list(self._store, prefix=check_key(folder)) for one in batch]
+            found = [meta for batch in obstore.list(self._store, prefix=check_key(folder)) for meta in batch]
         return sorted(
-            (Stored(one["path"], int(one["size"]), one.get("e_tag")) for one in found),
-            key=lambda one: one.key,
+            (Stored(meta["path"], int(meta["size"]), meta.get("e_tag")) for meta in found),
+            key=lambda item: item.key,
         )
 
     def walk(self) -> Iterator[Stored]:

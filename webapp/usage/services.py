@@ -141,7 +141,7 @@ def _step_start(at: datetime, step: Step) -> datetime:
 def _counts_by_part(actor: Actor, found: History) -> dict[Part, Sum]:
     """Return all counts in a range, by hour and dimension."""
     parts: dict[Part, Sum] = defaultdict(Sum)
-    visible = None if actor.workspace_role else {one.id for one in tenancy.projects_of(actor)}
+    visible = None if actor.workspace_role else {item.id for item in tenancy.projects_of(actor)}
     with Session(db.engine, autoflush=False) as session:
         # One snapshot: entries that are sealed in the meantime are counted once.
         options: dict[str, Any] = {READS: True}

@@ -202,8 +202,8 @@ def _gauge_data(gauge: Gauge) -> dict[str, Any]:
 
 def _step_list(steps: dict[datetime, Sum]) -> list[dict[str, Any]]:
     return [
-        {"start": clock.to_text(at), "rows": one.rows, "requests": one.requests}
-        for at, one in sorted(steps.items())
+        {"start": clock.to_text(at), "rows": item.rows, "requests": item.requests}
+        for at, item in sorted(steps.items())
     ]
 
 
@@ -212,13 +212,13 @@ def _step_list(steps: dict[datetime, Sum]) -> list[dict[str, Any]]:
 
 def _chart(found: History, unit: str) -> dict[str, Any]:
     """Return a bar chart with one bar per step, in which the largest shares are stacked."""
-    maximum = max((getattr(one, unit) for one in found.steps.values()), default=0)
+    maximum = max((getattr(step, unit) for step in found.steps.values()), default=0)
     bar_width = _WIDTH / max(1, len(found.steps))
     bars = []
     is_split = found.shares and not (unit == "requests" and found.by == "template")  # they belong to none
     for index, (at, sums) in enumerate(found.steps.items()):
         total = getattr(sums, unit)
-        shown_values = [getattr(one.steps.get(at, Sum()), unit) for one in found.shares[:_SHADES]]
+        shown_values = [getattr(share.steps.get(at, Sum()), unit) for share in found.shares[:_SHADES]]
         values = [*shown_values, total - sum(shown_values)] if is_split else [total]
         parts, base = [], float(_HEIGHT)
         for shade, value in enumerate(values):  # bottom up

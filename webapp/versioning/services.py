@@ -62,11 +62,11 @@ def usages_as_json(actor: Actor, uses: Iterable[Dependent]) -> list[dict[str, An
 
 def refuse(actor: Actor, uses: Iterable[Dependent], what: str) -> None:
     """Raise `in_use` if some of the dependents block a deletion; those that the actor may not see are only counted."""
-    blocking = usages_as_json(actor, (one for one in uses if one.blocks))
+    blocking = usages_as_json(actor, (use for use in uses if use.blocks))
     if not blocking:
         return
-    users = [{key: one[key] for key in ("type", "id", "name")} for one in blocking]
-    names = [f'{one["type"]} "{one["name"]}"' for one in users if one["name"] is not None][:3]
+    users = [{key: item[key] for key in ("type", "id", "name")} for item in blocking]
+    names = [f'{user["type"]} "{user["name"]}"' for user in users if user["name"] is not None][:3]
     more = len(users) - len(names)
     names_text = ", ".join(names) + (f" and {more} more" if names and more else "")
     names_text = names_text or f"{more} {'object' if more == 1 else 'objects'} in other teams"
@@ -173,16 +173,19 @@ class Kind(Generic[H, V]):
             order=order,
             descending=sort is None or sort.startswith("-"),
             context=actor.project_id or "",
-            sizes=[select(one).where(is_newest).correlate(head).scalar_subquery() for one in columns],
+            sizes=[select(column).where(is_newest).correlate(head).scalar_subquery() for column in columns],
         )
         statement = (
             select(self._owner, version)
             .join(head, is_newest)
-            .where(head.id.in_([one.id for one in page.items]))
+            .where(head.id.in_([item.id for item in page.items]))
         )
         newest = {row[0]: row[1] for row in db.session.execute(statement)}
         return pagination.Page(
-            [self.as_json(one, newest[one.id]) for one in page.items], page.next_cursor, page.total, page.size
+            [self.as_json(item, newest[item.id]) for item in page.items],
+            page.next_cursor,
+            page.total,
+            page.size,
         )
 
     def get(
@@ -223,7 +226,9 @@ class Kind(Generic[H, V]):
             context=head.id,
             sizes=(self.version.spec, self.version.pins),
         )
-        return pagination.Page([self.as_json(head, one) for one in page.items], page.next_cursor, page.total)
+        return pagination.Page(
+            [self.as_json(head, item) for item in page.items], page.next_cursor, page.total
+        )
 
     def history(self, head: H) -> Iterator[tuple[V, str]]:
         """Yield the newest versions, as many as fit on the longest page, each with the name of the user who saved it

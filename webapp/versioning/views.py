@@ -70,7 +70,7 @@ def declare_list(
     )  # fmt: skip
     def index(actor: Actor, query: SortedQuery) -> Response:
         page = kind.listing(actor, cursor=query.cursor, limit=query.limit, q=query.q, sort=query.sort)
-        ids = [one["id"] for one in page.items]
+        ids = [item["id"] for item in page.items]
         context: dict[str, Any] = {"runs": last_runs(actor, ids)} if g.face == "person" else {}
         return reply(page.as_dict(dict), template=f"{plural}/list.html", block="list", query=query, **context)
 

@@ -216,7 +216,7 @@ class Shell:
     def project(self) -> Any:
         """The current project of the user."""
         project_id = self.actor.project_id if self.actor else None
-        return next((one for one in self.projects if one.id == project_id), None)
+        return next((item for item in self.projects if item.id == project_id), None)
 
     @cached_property
     def running(self) -> int:

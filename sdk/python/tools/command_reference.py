@@ -26,9 +26,9 @@ def page() -> str:
     root = parser.build()
     out = [HEAD, "## Global options\n", "You can put these options before or after a command's name.\n"]
     out += [*_table("option", parser.options(parser.common())), ""]
-    for path, one in parser.walk(root):
+    for path, item in parser.walk(root):
         if path:
-            out += _command(path, one)
+            out += _command(path, item)
     out += ["## Exit status\n", "| status | meaning |", "|---|---|"]
     out += [f"| {status} | {meaning} |" for status, meaning in problems.EXITS]
     out += ["", "## Environment\n", "| variable | meaning |", "|---|---|"]
@@ -69,7 +69,7 @@ def _named(action: argparse.Action) -> str:
 def _metavar(action: argparse.Action) -> str:
     if action.metavar:
         return str(action.metavar)
-    return "|".join(str(one) for one in action.choices) if action.choices else action.dest.upper()
+    return "|".join(str(choice) for choice in action.choices) if action.choices else action.dest.upper()
 
 
 def _operand(action: argparse.Action) -> str:

@@ -42,7 +42,7 @@ _TAKEN = frozenset({"self", "name", "common", "type", "options", "id"})
 def modules(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return the text of every module of the package by name."""
     by_category: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in sorted(entries, key=lambda one: one["name"]):
+    for entry in sorted(entries, key=lambda item: item["name"]):
         by_category.setdefault(entry["category"], []).append(entry)
     out = {f"{category}.py": _module(category, found) for category, found in by_category.items()}
     out["__init__.py"] = _package(by_category)

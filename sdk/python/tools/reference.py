@@ -86,9 +86,9 @@ def _groups() -> dict[str, list[str]]:
     from rowsmith.resources.base import Resource
 
     return {
-        name: [f"## `api.{name}`\n", *_methods(type(one), prefix=f"api.{name}.")]
-        for name, one in vars(rowsmith.Api("key", "http://127.0.0.1:1")).items()
-        if isinstance(one, Resource)
+        name: [f"## `api.{name}`\n", *_methods(type(variable), prefix=f"api.{name}.")]
+        for name, variable in vars(rowsmith.Api("key", "http://127.0.0.1:1")).items()
+        if isinstance(variable, Resource)
     }
 
 
@@ -143,7 +143,7 @@ def _common(kind: Any) -> list[str]:
 
 
 def _errors(module: Any) -> Iterable[str]:
-    kinds = [one for one in vars(module).values() if inspect.isclass(one) and issubclass(one, Exception)]
+    kinds = [item for item in vars(module).values() if inspect.isclass(item) and issubclass(item, Exception)]
     yield "| class | |"
     yield "|---|---|"
     for kind in kinds:

@@ -18,14 +18,14 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
-    given = [None if one is None else one.encode() for one in (source, target, kind)]
+    given = [None if item is None else item.encode() for item in (source, target, kind)]
     if libc.mount(*given, ctypes.c_ulong(flags), None if options is None else options.encode()) != 0:
         raise OSError(ctypes.get_errno(), f"mount {target}")
 
 
 def open_way_to(folder: Path) -> None:
     """Allow all users to enter the parents of a folder."""
-    closed = [one for one in reversed(folder.parents) if not one.stat().st_mode & 0o001]
+    closed = [parent for parent in reversed(folder.parents) if not parent.stat().st_mode & 0o001]
     if not closed:
         return
     if libc.unshare(NEW_MOUNTS) != 0:

@@ -143,11 +143,11 @@ def main() -> None:
         "touched": canary.touched,
         "neighbour_works": neighbour.handle.poll() is None and neighbour.size > before,
         "files": [
-            str(one.relative_to(top / "hostile" / "outputs"))
-            for one in outputs.files(top / "hostile" / "outputs")
+            str(file.relative_to(top / "hostile" / "outputs"))
+            for file in outputs.files(top / "hostile" / "outputs")
         ],
         "secret": secret.read_text(),
-        "left_on_host": sorted(one.name for one in (*top.glob("x*"), *(top / "hostile").glob("x*"))),
+        "left_on_host": sorted(path.name for path in (*top.glob("x*"), *(top / "hostile").glob("x*"))),
     }
     neighbour.close()
     outputs.remove(top)

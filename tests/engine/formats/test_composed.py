@@ -175,8 +175,10 @@ def test_blocks_with_and_without_parts_follow_each_other():
         kind = FORMATS[name]
         schema = pa.schema([("c", pa.string()), ("n", pa.int64())])
         number = pa.array(range(60))
-        mixed = [[one, number] for one in (texts[2], texts[1].array(), texts[1], texts[0], texts[2].array())]
-        plain = [[one.array() if isinstance(one, Composed) else one, number] for one, _ in mixed]
+        mixed = [
+            [item, number] for item in (texts[2], texts[1].array(), texts[1], texts[0], texts[2].array())
+        ]
+        plain = [[item.array() if isinstance(item, Composed) else item, number] for item, _ in mixed]
         written = [
             b"".join(write(kind(schema, kind.Options(), title="t"), blocks)) for blocks in (mixed, plain)
         ]

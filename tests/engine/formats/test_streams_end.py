@@ -20,7 +20,7 @@ def stream(name):
 
 def buffers():
     """What holds the pieces of blocks, of all objects since the start of the test."""
-    return [one for one in gc.get_objects() if isinstance(one, Layout | Pieces)]
+    return [item for item in gc.get_objects() if isinstance(item, Layout | Pieces)]
 
 
 @pytest.mark.parametrize("name", [name for name in samples.FORMATS if name != "parquet"])

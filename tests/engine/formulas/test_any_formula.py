@@ -129,5 +129,5 @@ def test_a_formula_returns_its_announced_type_or_an_error(seed):
         else:
             kept += keeps_its_word(made, given, n, pick)
             continue
-        assert all(one.message and 1 <= one.position <= len(text) for one in told), text
+        assert all(error.message and 1 <= error.position <= len(text) for error in told), text
     assert kept > 80

@@ -181,7 +181,7 @@ def test_errors_that_only_rows_show_have_the_formulas_path():
     fields = [{"name": "n", "type": "sequence", "options": {"start": 2**52, "step": 1}}, formula("n * n * n")]
     with pytest.raises(SpecError) as caught:
         made(fields, "r")
-    assert [(one.path, one.code) for one in caught.value.faults] == [
+    assert [(item.path, item.code) for item in caught.value.faults] == [
         ("fields[1].options.expression", "too_large")
     ]
 

@@ -109,11 +109,11 @@ HOSTILE = {
 def test_forbidden_parts_of_a_formula_are_rejected_with_their_position(source):
     found = faults(source, NAME, PRICE)
     assert found
-    for one in found:
-        assert one.path.startswith("fields[2].options.expression")
-        if not one.code.startswith("string_"):  # too long, or no text at all: it is not read
-            assert 1 <= one.position <= len(source) + 1
-            assert f"(character {one.position})" in one.message
+    for item in found:
+        assert item.path.startswith("fields[2].options.expression")
+        if not item.code.startswith("string_"):  # too long, or no text at all: it is not read
+            assert 1 <= item.position <= len(source) + 1
+            assert f"(character {item.position})" in item.message
 
 
 def test_there_are_many_of_them():
@@ -152,7 +152,7 @@ def test_a_mistake_is_named_with_its_place_and_a_way_out(source, code, position,
 
 def test_all_unknown_names_are_reported_together():
     found = faults("pric + nam + uper(name)", NAME, PRICE)
-    assert sorted((one.code, one.position) for one in found) == [
+    assert sorted((item.code, item.position) for item in found) == [
         ("unknown_field", 1), ("unknown_field", 8), ("unknown_function", 14),
     ]  # fmt: skip
 

@@ -54,7 +54,7 @@ ORDER = [
 ]
 
 
-@pytest.mark.parametrize("one", FUNCTIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", FUNCTIONS, ids=lambda item: item.name)
 def test_the_example_of_every_function_gives_its_result(one):
     (value,) = made([formula(one.example)], "r", 1)
     if isinstance(value, date):
@@ -65,7 +65,7 @@ def test_the_example_of_every_function_gives_its_result(one):
     assert type(value) is type(one.result) or isinstance(value, Decimal)
 
 
-@pytest.mark.parametrize("one", FUNCTIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", FUNCTIONS, ids=lambda item: item.name)
 def test_every_function_is_declared_whole(one):
     assert one.signature.startswith(f"{one.name}(")
     assert one.description.endswith(".")
@@ -74,7 +74,7 @@ def test_every_function_is_declared_whole(one):
     assert BY_NAME[one.name] is one
 
 
-@pytest.mark.parametrize("one", FUNCTIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", FUNCTIONS, ids=lambda item: item.name)
 def test_every_function_reports_too_many_and_too_few_arguments(one):
     if one.least:
         assert fault(f"{one.name}()").code == "wrong_arguments"
@@ -221,7 +221,7 @@ def test_two_chances_in_one_formula_are_two():
 
 def test_chances_are_even():
     drawn = made([formula('choose("a", "b", "c")')], "r", 6000)
-    assert all(1850 < drawn.count(one) < 2150 for one in "abc")
+    assert all(1850 < drawn.count(item) < 2150 for item in "abc")
     assert 0.48 < sum(made([formula("random()")], "r", 6000)) / 6000 < 0.52
 
 
@@ -241,9 +241,9 @@ def test_fields_of_the_row_are_read_with_any_names():
 
 def test_a_circle_of_formulas_is_named():
     found = faults("b + 1", formula("r + 1", "b"))
-    assert "cycle" in {one.code for one in found}
+    assert "cycle" in {item.code for item in found}
     nested = {"name": "o", "type": "nested", "options": {"fields": [formula("r", "x")]}}
-    assert "cycle" in {one.code for one in faults("o.x", nested)}
+    assert "cycle" in {item.code for item in faults("o.x", nested)}
 
 
 def test_objects_are_read_by_their_fields_only():
@@ -264,7 +264,7 @@ def test_an_override_is_used_by_formulas_and_rejected_if_it_has_another_type():
     assert made(fields, "r", 2, overrides={"price": 0.126}) == [Decimal("0.26")] * 2
     with pytest.raises(SpecError) as caught:
         made(fields, "r", 2, overrides={"price": "dear"})
-    assert [(one.path, one.code) for one in caught.value.faults] == [("overrides.price", "wrong_type")]
+    assert [(item.path, item.code) for item in caught.value.faults] == [("overrides.price", "wrong_type")]
     assert made(fields, "price", 2, overrides={"price": "dear", "r": 1}) == ["dear", "dear"]
 
 
@@ -279,7 +279,7 @@ def test_a_text_never_grows_beyond_what_a_formula_may_make():
     ):
         with pytest.raises(SpecError) as caught:
             made([*fields, formula(source)], "r", 3)
-        assert {one.code for one in caught.value.faults} == {"too_long"}, source
+        assert {item.code for item in caught.value.faults} == {"too_long"}, source
     most = max(len(text) for text in made([*fields, formula("repeat(t, 2)")], "r", 3))
     assert most <= limits.MAX_FORMULA_TEXT
 
@@ -323,7 +323,7 @@ def test_every_type_of_the_catalogue_is_supported_or_rejected_by_name():
         try:
             source = bound([*fields, formula("coalesce(text(it), '-')")])
         except SpecError as error:
-            refused[kind.name] = {one.code for one in error.faults}
+            refused[kind.name] = {item.code for item in error.faults}
             continue
         assert None not in table(source, 0, 20)["r"], kind.name
         read += 1

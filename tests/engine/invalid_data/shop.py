@@ -82,9 +82,9 @@ def world(rate: float = RATE) -> World:
         {"name": name, "type": kind, "options": options, "invalid": {"rate": rate, "kinds": [bad]}}
         for name, (kind, options, bad) in FIELDS.items()
     ]
-    for one in orders:
-        if one["name"] == "token":
-            one["unique"] = True
+    for order in orders:
+        if order["name"] == "token":
+            order["unique"] = True
     customers = [{"name": "id", "type": "sequence", "options": {"start": 100, "step": 7}}]
     return World(customers=(CUSTOMERS, customers), orders=(ORDERS, orders))
 

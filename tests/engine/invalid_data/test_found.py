@@ -19,9 +19,9 @@ def _bound() -> BoundPlan:
 @cache
 def _told() -> dict[str, set[int]]:
     found: dict[str, set[int]] = {name: set() for name in shop.FIELDS}
-    for one in shop.answers(_bound(), shop.ORDERS):
-        assert one["kind"] == shop.FIELDS[one["field"]][2]
-        found[one["field"]].add(one["row"])
+    for answer in shop.answers(_bound(), shop.ORDERS):
+        assert answer["kind"] == shop.FIELDS[answer["field"]][2]
+        found[answer["field"]].add(answer["row"])
     return found
 
 

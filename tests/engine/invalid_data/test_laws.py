@@ -63,11 +63,11 @@ def test_the_key_of_a_window_is_that_part_of_the_whole_key():
     source = shop.world().bound("orders")
     whole = shop.answers(source, shop.ORDERS)
     part = shop.answers(source, 300, 500)
-    assert [{**one, "row": one["row"] + 500} for one in part] == [
-        one for one in whole if 500 < one["row"] <= 800
+    assert [{**item, "row": item["row"] + 500} for item in part] == [
+        item for item in whole if 500 < item["row"] <= 800
     ]
-    assert [(one["row"], list(shop.FIELDS).index(one["field"])) for one in whole] == sorted(
-        (one["row"], list(shop.FIELDS).index(one["field"])) for one in whole
+    assert [(item["row"], list(shop.FIELDS).index(item["field"])) for item in whole] == sorted(
+        (item["row"], list(shop.FIELDS).index(item["field"])) for item in whole
     )
 
 
@@ -78,8 +78,8 @@ def test_the_key_has_the_good_values_and_all_other_cells_are_those_of_the_templa
         del field["invalid"]
     clean = rows(clean_world.bound("orders"), shop.ORDERS)
     told = {
-        (one["row"], one["field"]): one["good"]
-        for one in shop.answers(shop.world().bound("orders"), shop.ORDERS)
+        (answer["row"], answer["field"]): answer["good"]
+        for answer in shop.answers(shop.world().bound("orders"), shop.ORDERS)
     }
     for number, (bad_row, clean_row) in enumerate(zip(good, clean, strict=True), 1):
         for name, value in clean_row.items():
@@ -99,22 +99,22 @@ def test_the_share_of_bad_cells_is_exact_over_full_hundreds(rate):
 def test_kinds_come_as_often_and_a_template_spoils_one_cell_of_a_row():
     source = bound([ID, EMAIL, AGE], {"rate": 0.2})
     told = shop.answers(source, 50_000)
-    assert len({one["row"] for one in told}) == len(told) == 10_000
-    counts = Counter(one["kind"] for one in told)
+    assert len({item["row"] for item in told}) == len(told) == 10_000
+    counts = Counter(item["kind"] for item in told)
     assert max(counts.values()) < 1.2 * min(counts.values())
-    assert {one["field"] for one in told} == {"id", "email", "age"}
+    assert {item["field"] for item in told} == {"id", "email", "age"}
 
 
 def test_a_field_with_its_own_share_ignores_the_templates_share():
     source = bound([with_bad(AGE, 0.1, ["missing"]), EMAIL], {"rate": 0.5, "kinds": ["missing"]})
-    counts = Counter(one["field"] for one in shop.answers(source, 1_000))
+    counts = Counter(answer["field"] for answer in shop.answers(source, 1_000))
     assert counts == {"age": 100, "email": 500}
 
 
 def test_another_seed_spoils_other_cells():
     fields = [with_bad(AGE, 0.1)]
     first, second = (shop.answers(bound(fields, seed=seed), 1_000) for seed in ("a", "b"))
-    assert {one["row"] for one in first} != {one["row"] for one in second}
+    assert {item["row"] for item in first} != {item["row"] for item in second}
 
 
 def test_the_order_of_kinds_changes_nothing():
@@ -132,7 +132,7 @@ def test_formulas_and_derived_fields_read_the_good_value():
         {"name": "text", "type": "derived", "options": {"value": "{{age}} years"}},
     ]
     source = bound(fields)
-    told = {one["row"]: one["good"] for one in shop.answers(source, 1_000)}
+    told = {answer["row"]: answer["good"] for answer in shop.answers(source, 1_000)}
     assert len(told) == 500
     for number, row in enumerate(rows(source, 1_000), 1):
         age = told.get(number, row["age"])
@@ -155,7 +155,7 @@ def test_an_overridden_field_has_no_bad_values():
 def test_blank_cells_stay_blank_and_are_not_in_the_key():
     source = bound([with_bad({**EMAIL, "percent_blank": 30}, 0.5, ["bad_format"])])
     blank = [number for number, row in enumerate(rows(source, 1_000), 1) if row["email"] is None]
-    told = {one["row"] for one in shop.answers(source, 1_000)}
+    told = {answer["row"] for answer in shop.answers(source, 1_000)}
     assert len(blank) == 300
     assert told.isdisjoint(blank)
     assert 300 < len(told) < 400
@@ -172,7 +172,7 @@ def test_a_template_without_bad_values_has_an_empty_key():
 
 def test_the_first_row_is_no_duplicate_and_every_duplicate_is_like_a_good_row_before_it():
     source = bound([with_bad({**ID, "name": "n"}, 0.9, ["duplicate"])])
-    told = {one["row"] for one in shop.answers(source, 2_000)}
+    told = {answer["row"] for answer in shop.answers(source, 2_000)}
     assert 1 not in told
     seen: dict[int, int] = {}
     for number, row in enumerate(rows(source, 2_000), 1):
@@ -218,7 +218,7 @@ def _all_refused(code, module):
         for bits, number in enumerate(numbers)
     ]
     pairs = list(zip(numbers, changed, strict=True))
-    assert all(sum(a != b for a, b in zip(one, other, strict=True)) == 1 for one, other in pairs)
+    assert all(sum(a != b for a, b in zip(item, other, strict=True)) == 1 for item, other in pairs)
     assert [other for _, other in pairs if states.valid(module, other)] == []
 
 
@@ -260,14 +260,14 @@ def test_nested_fields_are_rejected():
     assert (path, code) == ("fields[0].options.fields[0].invalid", "not_here")
     assert hint == "Remove it, or set it for the enclosing field, which can be missing as a whole."
     around = {**inside, "options": {"fields": [AGE]}}
-    assert [one["o"] is None for one in rows(bound([with_bad(around, 0.5, ["missing"])]), 100)].count(
+    assert [row["o"] is None for row in rows(bound([with_bad(around, 0.5, ["missing"])]), 100)].count(
         True
     ) == 50
 
 
 def test_without_valid_rows_no_row_is_a_duplicate():
     assert refusals([with_bad(ID, 1, ["duplicate"])])[0][:2] == ("fields[0].invalid.rate", "out_of_range")
-    assert "duplicate" not in {one["kind"] for one in shop.answers(bound([with_bad(ID, 1)]), 100)}
+    assert "duplicate" not in {answer["kind"] for answer in shop.answers(bound([with_bad(ID, 1)]), 100)}
 
 
 @pytest.mark.parametrize(

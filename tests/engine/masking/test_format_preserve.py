@@ -54,8 +54,8 @@ def test_every_short_text_of_a_shape_comes_out_once():
     made = masked("words", "format_preserve", texts)
     assert sorted(made) == sorted(texts)
     assert all(
-        one[:2].lower() != other[:2].lower() and one[3] != other[3]
-        for one, other in zip(texts, made, strict=True)
+        text[:2].lower() != other[:2].lower() and text[3] != other[3]
+        for text, other in zip(texts, made, strict=True)
     )
 
 
@@ -69,9 +69,9 @@ def test_texts_keep_their_shape_and_none_meets_another(texts):
     made = masked("words", "format_preserve", texts)
     assert len(set(made)) == len(texts)
     for real, other, tells in zip(texts, made, has_content(pa.array(texts)), strict=True):
-        assert [sort_of(one) for one in real] == [sort_of(one) for one in other]
-        assert [one.isupper() for one in real if one.isascii()] == [
-            one.isupper() for one in other if one.isascii()
+        assert [sort_of(item) for item in real] == [sort_of(item) for item in other]
+        assert [item.isupper() for item in real if item.isascii()] == [
+            item.isupper() for item in other if item.isascii()
         ]
         assert (real.casefold() != other.casefold()) or not tells
 
@@ -81,7 +81,7 @@ def test_texts_keep_their_shape_and_none_meets_another(texts):
 def test_any_text_at_all_can_be_masked(texts):
     made = masked("words", "format_preserve", texts)
     assert len(set(made)) == len(texts)
-    assert [len(one) for one in made] == [len(one) for one in texts]
+    assert [len(item) for item in made] == [len(text) for text in texts]
 
 
 @FEW
@@ -135,9 +135,10 @@ PHONES = [
 def test_a_telephone_number_keeps_its_country():
     made = masked("phone_number", "format_preserve", PHONES)
     kept = ["+49 ", "+1 ", "+353 ", "0049 ", "03", "4"]
-    assert all(one.startswith(front) for one, front in zip(made, kept, strict=True))
+    assert all(item.startswith(front) for item, front in zip(made, kept, strict=True))
     assert all(
-        re.sub(r"\d", "0", one) == re.sub(r"\d", "0", other) for one, other in zip(made, PHONES, strict=True)
+        re.sub(r"\d", "0", item) == re.sub(r"\d", "0", other)
+        for item, other in zip(made, PHONES, strict=True)
     )
     assert not set(made) & set(PHONES)
     (short,) = masked("phone_number", "format_preserve", ["112"])
@@ -150,22 +151,22 @@ def test_a_telephone_number_keeps_its_country():
 def test_no_two_telephone_numbers_meet(numbers):
     made = masked("mobile", "format_preserve", numbers)
     assert len(set(made)) == len(numbers)
-    assert not any(one == other for one, other in zip(made, numbers, strict=True))
+    assert not any(item == other for item, other in zip(made, numbers, strict=True))
 
 
 def test_an_iban_stays_valid_and_a_wrong_one_stays_wrong():
     right = ["DE89370400440532013000", "GB29 NWBK 6016 1331 9268 19"]
     wrong = ["DE88370400440532013000", "DE90370400440532013000"]
     made = masked("iban", "format_preserve", [*right, *wrong, "no iban"])
-    assert [iban.is_valid(one, check_country=False) for one in made[:4]] == [True, True, False, False]
-    assert [one[:2] for one in made[:4]] == ["DE", "GB", "DE", "DE"]
+    assert [iban.is_valid(item, check_country=False) for item in made[:4]] == [True, True, False, False]
+    assert [item[:2] for item in made[:4]] == ["DE", "GB", "DE", "DE"]
     assert len(set(made)) == 5
 
 
 @pytest.mark.parametrize("values", [[], [""], ["no iban"]])
 def test_a_column_without_ibans_is_masked_too(values):
     made = masked("iban", "format_preserve", pa.array(values, pa.string()))
-    assert [len(one) for one in made] == [len(one) for one in values]
+    assert [len(item) for item in made] == [len(value) for value in values]
 
 
 @FEW

@@ -39,7 +39,7 @@ def test_blanks_stay_and_blocks_dictionaries_and_chunks_change_nothing(kind, str
     assert made.mask(pa.nulls(3)).to_pylist() == [None] * 3
 
 
-@pytest.mark.parametrize("strategy", [one for one in STRATEGIES if one not in ("shift", "redact", "null")])
+@pytest.mark.parametrize("strategy", [item for item in STRATEGIES if item not in ("shift", "redact", "null")])
 def test_the_key_its_version_the_domain_and_the_run_decide(strategy):
     real = [f"person{at}@mail.org" for at in range(50)]
 
@@ -109,8 +109,8 @@ def test_names_are_of_the_fields_locale_and_never_the_real_ones():
 
 def test_replaced_addresses_are_in_reserved_domains_and_unique():
     made = masked("email", "replace", [f"p{at}@mail.org" for at in range(100)])
-    assert {one.rpartition("@")[2] for one in made} == {"example.com", "example.org", "example.net"}
-    assert len({one.rpartition("@")[0][-13:] for one in made}) == 100
+    assert {item.rpartition("@")[2] for item in made} == {"example.com", "example.org", "example.net"}
+    assert len({item.rpartition("@")[0][-13:] for item in made}) == 100
 
 
 def test_a_type_of_one_value_cannot_hide_it():
@@ -122,8 +122,8 @@ def test_a_type_of_one_value_cannot_hide_it():
 
 def test_values_of_the_fields_own_type_replace_texts_and_numbers():
     options = {"min": 100, "max": 999}
-    assert all(100 <= one <= 999 for one in masked("number", "replace", [1, 2, 3], options=options))
-    assert all(isinstance(one, str) for one in masked("number", "replace", ["1", "2"], options=options))
+    assert all(100 <= item <= 999 for item in masked("number", "replace", [1, 2, 3], options=options))
+    assert all(isinstance(item, str) for item in masked("number", "replace", ["1", "2"], options=options))
     days = masker("date", "replace").mask(pa.array([date(1980, 1, 1)]))
     assert days.type == pa.date32()
 
@@ -157,7 +157,7 @@ def test_every_person_is_moved():
     real = [date(2020, 1, 1)] * 5000
     made = shifted(real, [f"p{at}" for at in range(5000)])
     assert real[0] not in made
-    assert len({one - real[0] for one in made}) > 700
+    assert len({item - real[0] for item in made}) > 700
 
 
 def test_moments_and_texts_move_as_days_do():
@@ -174,7 +174,7 @@ def test_moments_and_texts_move_as_days_do():
 def test_the_ends_of_the_calendar_hold():
     ends = [date(1, 1, 1), date(9999, 12, 31)] * 50
     made = shifted(ends, [f"p{at}" for at in range(100)])
-    assert all(isinstance(one, date) for one in made)
+    assert all(isinstance(item, date) for item in made)
     assert not set(made) & set(ends)
 
 

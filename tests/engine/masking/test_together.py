@@ -33,14 +33,14 @@ def words() -> Vocabulary:
 @pytest.fixture(scope="module")
 def real(words) -> pa.Table:
     """Real places, a fifth of them twice, one city blank now and then."""
-    bare = [{**one, "sensitive": False, "masking": None} for one in PLACE]
+    bare = [{**item, "sensitive": False, "masking": None} for item in PLACE]
     made = BoundPlan(
         compile_plan(spec.parse(bare, locale="en_US"), words), GenerationContext("real", plans_now())
     )
     rows = np.arange(ROWS, dtype=np.uint64) % np.uint64(ROWS * 4 // 5)
     block = made.at(rows)
     columns = {name: block.column(name).cast(pa.string()).to_pylist() for name in ("city", "zip", "state")}
-    columns["city"] = [None if row % 50 == 7 else one for row, one in enumerate(columns["city"])]
+    columns["city"] = [None if row % 50 == 7 else item for row, item in enumerate(columns["city"])]
     return pa.table(columns)
 
 
@@ -58,7 +58,7 @@ def masked(words, real, fields=PLACE, order=None, seed="s") -> dict[str, list[st
     bound = BoundPlan(plan.answered({question: answer}), GenerationContext(seed, plans_now()))
     rows = np.arange(real.num_rows, dtype=np.uint64) if order is None else order
     block = bound.at(rows)
-    return {one["name"]: block.column(one["name"]).cast(pa.string()).to_pylist() for one in fields}
+    return {field["name"]: block.column(field["name"]).cast(pa.string()).to_pylist() for field in fields}
 
 
 def test_city_state_and_postal_code_of_a_masked_row_agree(words, real):
@@ -81,12 +81,16 @@ def test_no_part_of_the_real_place_stays_in_its_row(words, real):
     found = masked(words, real)
     for name in ("city", "zip", "state"):
         old = real.column(name).to_pylist()
-        assert not [one for one, new in zip(old, found[name], strict=True) if one is not None and one == new]
+        assert not [
+            item for item, new in zip(old, found[name], strict=True) if item is not None and item == new
+        ]
 
 
 def test_blanks_stay_blank_and_the_others_do_not(words, real):
     found = masked(words, real)
-    assert [one is None for one in found["city"]] == [one is None for one in real.column("city").to_pylist()]
+    assert [item is None for item in found["city"]] == [
+        item is None for item in real.column("city").to_pylist()
+    ]
     assert None not in found["zip"]
 
 
@@ -119,15 +123,15 @@ PERSON = [
 @pytest.fixture(scope="module")
 def people(words) -> pa.Table:
     """Real people, a fifth of them twice; some have no address, and some not even a name."""
-    bare = [{**one, "masking": None} for one in PERSON]
+    bare = [{**item, "masking": None} for item in PERSON]
     plan = compile_plan(spec.parse(bare, locale="en_US"), words)
     rows = np.arange(ROWS, dtype=np.uint64) % np.uint64(ROWS * 4 // 5)
     block = BoundPlan(plan, GenerationContext("people", plans_now())).at(rows)
-    columns = {one["name"]: block.column(one["name"]).cast(pa.string()).to_pylist() for one in PERSON}
+    columns = {item["name"]: block.column(item["name"]).cast(pa.string()).to_pylist() for item in PERSON}
     columns["email"] = [
-        None if row % 50 == 7 else "" if row % 50 == 8 else one for row, one in enumerate(columns["email"])
+        None if row % 50 == 7 else "" if row % 50 == 8 else item for row, item in enumerate(columns["email"])
     ]
-    columns["last"] = [None if row % 100 == 7 else one for row, one in enumerate(columns["last"])]
+    columns["last"] = [None if row % 100 == 7 else item for row, item in enumerate(columns["last"])]
     return pa.table(columns)
 
 
@@ -139,7 +143,7 @@ def fit(handle: str, first: str, last: str) -> bool:
 
 def test_names_and_addresses_of_a_masked_row_belong_to_one_person(words, people):
     found = masked(words, people, PERSON)
-    rows = list(zip(*(found[one["name"]] for one in PERSON), strict=True))
+    rows = list(zip(*(found[item["name"]] for item in PERSON), strict=True))
     whole = [row for row in rows if None not in row]
     assert len(whole) > ROWS * 9 // 10
     assert all(full == f"{first} {last}" for _, first, last, full, _ in whole)
@@ -153,8 +157,8 @@ def test_no_real_name_stays_in_its_row(words, people):
     found = masked(words, people, PERSON)
     for name in found:
         old = people.column(name).to_pylist()
-        assert not [one for one, new in zip(old, found[name], strict=True) if one and one == new]
-        assert [one is None for one in old] == [one is None for one in found[name]]
+        assert not [item for item, new in zip(old, found[name], strict=True) if item and item == new]
+        assert [item is None for item in old] == [item is None for item in found[name]]
 
 
 def test_people_without_an_address_differ(words, people):

@@ -223,7 +223,7 @@ def test_two_places_of_a_permutation_are_independent(n):
     places = [
         random.permutation_by(keys, np.full(keys.size, i, np.uint64), n).astype(np.int64) for i in range(4)
     ]
-    for one, other in itertools.combinations(places, 2):
-        counts = np.bincount((one - other) % n, minlength=n)
+    for item, other in itertools.combinations(places, 2):
+        counts = np.bincount((item - other) % n, minlength=n)
         assert counts[0] == 0
         assert abs(chi_square(counts[1:], keys.size / (n - 1))) < 4.5

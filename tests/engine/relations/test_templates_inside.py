@@ -53,8 +53,8 @@ def test_nested_rows_are_those_of_the_flat_tables(least, layout):
         assert row["total"] == sum(line["amount"] for line in row["lines"])
         orders[row["customer_id"]].append(without(row, "customer_id"))
     for row in world.all_rows("customers"):
-        assert sorted(row["orders"], key=lambda one: one["id"]) == sorted(
-            orders[row["id"]], key=lambda one: one["id"]
+        assert sorted(row["orders"], key=lambda order: order["id"]) == sorted(
+            orders[row["id"]], key=lambda item: item["id"]
         )
 
 
@@ -77,7 +77,7 @@ def test_a_template_without_a_parent_has_the_requested_number_of_rows():
     assert {len(row["three"]) for row in rows} == {3}
     assert {len(row["some"]) for row in rows} == {0, 1, 2}
     assert all(set(row["one"]) == {"id", "name"} for row in rows)
-    assert [one["id"] for row in rows for one in row["three"]] == list(range(1, 901))
+    assert [item["id"] for row in rows for item in row["three"]] == list(range(1, 901))
 
 
 def test_its_windows_and_scattered_rows_are_those_of_the_whole_too():
@@ -176,7 +176,7 @@ def only(world, own="c"):
 
 def test_rows_beyond_the_distinct_values_of_a_nested_template_are_rejected_before_the_first():
     world = World(p=(1000, [CODE]), c=(10, [template("x", "p", quantity=3)]))
-    codes = [one["code"] for row in world.rows("c", 16) for one in row["x"]]
+    codes = [item["code"] for row in world.rows("c", 16) for item in row["x"]]
     assert len(set(codes)) == 48
     assert [(fault.path, fault.code) for fault in world.refused("c", 17)] == [
         ("fields[0]", "not_enough_values")

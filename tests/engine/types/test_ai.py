@@ -70,7 +70,7 @@ def test_equal_prompts_are_one_request_if_the_field_says_so():
 def test_a_request_differs_only_by_what_its_response_depends_on():
     def hashed(**options: Any) -> Any:
         question = planned(CODES, ai(options=options)).external_requests[0].question
-        return [one for one in question.settings if one[0] != "of"]
+        return [setting for setting in question.settings if setting[0] != "of"]
 
     assert hashed() == hashed(on_error="blank") == hashed(allow_sensitive=True)
     others = [
@@ -80,7 +80,7 @@ def test_a_request_differs_only_by_what_its_response_depends_on():
         {"temperature": 1},
         {"kind": "integer"},
     ]
-    assert all(hashed(**one) != hashed() for one in others)
+    assert all(hashed(**other) != hashed() for other in others)
 
 
 @pytest.mark.parametrize(

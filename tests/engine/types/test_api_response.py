@@ -37,7 +37,7 @@ def call(name: str = "v", path: str = "/codes/{{code}}", **common: Any) -> dict[
 def calling(*fields: dict[str, Any], **answers: Any) -> Plan:
     """A plan whose questions are answered: by the last part of the path, JSON, or a text that tells trouble."""
     plan = planned(CODES, *fields)
-    return plan.answered({one.question.key: answer(**answers) for one in plan.external_requests})
+    return plan.answered({request.question.key: answer(**answers) for request in plan.external_requests})
 
 
 def answer(**answers: Any) -> Answer:
@@ -223,7 +223,7 @@ def test_a_sensitive_value_is_in_no_message(what):
 
 def test_field_limits_are_part_of_the_request():
     plan = planned(CODES, call("x"), call("y", options={"on_error": "blank"}))
-    assert [dict(one.question["of"])["bears"] for one in plan.external_requests] == [False, True]
+    assert [dict(request.question["of"])["bears"] for request in plan.external_requests] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ STEPS = st.sampled_from(
 @given(DOCUMENTS, st.lists(STEPS, max_size=3), st.booleans(), STEPS)
 def test_the_first_match_is_that_of_the_library(document, steps, deep, last):
     text = "$" + "".join(steps) + (f"..{last.lstrip('.')}" if deep else last)
-    found = [one.value for one in parse(text).find(document)]
+    found = [context.value for context in parse(text).find(document)]
     assert json_paths.first(json_paths.read(text), document) == ((True, found[0]) if found else (False, None))
 
 

@@ -23,28 +23,28 @@ def test_elements_have_the_requested_number_and_type():
     source = bound([array({"type": "number", "options": {"min": 1, "max": 6}}, count={"min": 0, "max": 4})])
     assert pa.types.is_integer(source.schema.field("x").type.value_type)
     made = table(source, 0, 2_000)["x"]
-    assert {len(one) for one in made} == {0, 1, 2, 3, 4}
-    assert {value for one in made for value in one} == set(range(1, 7))
-    assert {len(one) for one in table(bound([array({"type": "city"}, count=3)]), 0, 50)["x"]} == {3}
+    assert {len(item) for item in made} == {0, 1, 2, 3, 4}
+    assert {value for item in made for value in item} == set(range(1, 7))
+    assert {len(item) for item in table(bound([array({"type": "city"}, count=3)]), 0, 50)["x"]} == {3}
 
 
 def test_an_element_depends_only_on_its_row_and_position():
     source = bound([array({"type": "uuid"}, count={"min": 0, "max": 5})])
     whole = table(source, 0, 500)["x"]
     assert table(source, 250, 10)["x"] == whole[250:260]
-    every = [value for one in whole for value in one]
+    every = [value for item in whole for value in item]
     assert len(set(every)) == len(every)
 
 
 def test_elements_may_be_blank_dressed_nested_and_arrays_again():
     blank = table(bound([array({"type": "city", "percent_blank": 50}, count=2)]), 0, 500)["x"]
-    assert {value is None for one in blank for value in one} == {True, False}
+    assert {value is None for item in blank for value in item} == {True, False}
     dressed = table(bound([array({"type": "number", "prefix": "#"}, count=1)]), 0, 50)["x"]
-    assert all(one[0].startswith("#") for one in dressed)
+    assert all(item[0].startswith("#") for item in dressed)
     inner = {"type": "nested", "options": {"fields": [{"name": "n", "type": "number"}]}}
-    assert all(set(value) == {"n"} for one in table(bound([array(inner)]), 0, 50)["x"] for value in one)
+    assert all(set(value) == {"n"} for item in table(bound([array(inner)]), 0, 50)["x"] for value in item)
     twice = array({"type": "array", "options": {"of": {"type": "boolean"}, "count": 2}}, count=3)
-    assert [[len(value) for value in one] for one in table(bound([twice]), 0, 20)["x"]] == [[2, 2, 2]] * 20
+    assert [[len(value) for value in item] for item in table(bound([twice]), 0, 20)["x"]] == [[2, 2, 2]] * 20
 
 
 def test_elements_read_the_fields_around_them():
@@ -111,8 +111,8 @@ FIELDS = [{"name": "n", "type": "number"}, {"name": "s", "type": "city", "percen
 def test_documents_are_the_objects_that_nested_makes():
     for options in ({"fields": FIELDS}, {"fields": FIELDS, "array": True, "count": {"min": 0, "max": 3}}):
         made = values("json", 200, options=options)
-        assert all(isinstance(one, str) for one in made)
-        assert [json.loads(one) for one in made] == values("nested", 200, options=options)
+        assert all(isinstance(item, str) for item in made)
+        assert [json.loads(item) for item in made] == values("nested", 200, options=options)
 
 
 def test_documents_are_texts_to_columns_and_objects_to_json():

@@ -105,22 +105,22 @@ def test_a_percentage_may_have_its_sign():
     made = values("percentage", 1000)
     assert (min(made), max(made)) == (0, 100)
     signed = values("percentage", 50, options={"decimals": 1, "symbol": True})
-    assert all(re.fullmatch(r"\d{1,3}\.\d%", one) for one in signed)
+    assert all(re.fullmatch(r"\d{1,3}\.\d%", item) for item in signed)
     assert_laws("percentage", {"min": -5, "decimals": 1, "symbol": True})
 
 
 def test_money_has_its_symbol_behind_the_minus():
     made = values("money", 500, options={"min": -20, "max": 20, "symbol": "€"})
-    assert all(re.fullmatch(r"-?€\d+\.\d\d", one) for one in made)
-    assert any(one.startswith("-€") for one in made)
+    assert all(re.fullmatch(r"-?€\d+\.\d\d", item) for item in made)
+    assert any(item.startswith("-€") for item in made)
     plain = values("money", 500, options={"min": -20, "max": 20, "symbol": ""})
-    assert [Decimal(one.replace("€", "")) for one in made] == plain
+    assert [Decimal(item.replace("€", "")) for item in made] == plain
     assert_laws("money", {"min": -1, "max": 1})
 
 
 def test_digits_are_placed_as_in_the_mask():
     made = values("digit_sequence", 100, options={"format": r"(###) \#@-##"})
-    assert all(re.fullmatch(r"\(\d{3}\) #@-\d\d", one) for one in made)
+    assert all(re.fullmatch(r"\(\d{3}\) #@-\d\d", item) for item in made)
     assert len(set(values("digit_sequence", 1000, options={"format": "###"}, unique=True))) == 1000
 
 

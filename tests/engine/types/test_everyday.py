@@ -13,10 +13,10 @@ from webapp.engine.types.registry import BY_NAME, find
 
 
 def test_slugs_are_words_of_plain_letters():
-    assert all(re.fullmatch("[a-z]+(-[a-z]+){2}", one) for one in values("slug", 1_000))
+    assert all(re.fullmatch("[a-z]+(-[a-z]+){2}", value) for value in values("slug", 1_000))
     assert all(
-        re.fullmatch("[a-z]+(_[a-z]+){4}", one)
-        for one in values("slug", 50, options={"count": 5, "separator": "_"})
+        re.fullmatch("[a-z]+(_[a-z]+){4}", value)
+        for value in values("slug", 50, options={"count": 5, "separator": "_"})
     )
     assert_laws("slug")
 
@@ -51,8 +51,8 @@ NATO += "Sierra Tango Uniform Victor Whiskey X-ray Yankee Zulu"
 @pytest.mark.parametrize("count", [1, 2, 3, 12])
 def test_letters_use_the_spelling_alphabet(count):
     made = values("nato_phonetic", 2_000, options={"count": count})
-    assert {word for one in made for word in one.split(" ")} == set(NATO.split())
-    assert {len(one.split(" ")) for one in made} == {count}
+    assert {word for item in made for word in item.split(" ")} == set(NATO.split())
+    assert {len(item.split(" ")) for item in made} == {count}
     assert_laws("nato_phonetic", {"count": count})
 
 
@@ -134,7 +134,7 @@ def test_weight_and_shirt_agree_with_the_height():
     assert abs(mean(masses) - 25.2) < 0.3
     order = ["XS", "S", "M", "L", "XL", "2XL", "3XL"]
     assert set(made["shirt"]) == set(order)
-    heavy = sorted(zip(made["kg"], (order.index(one) for one in made["shirt"]), strict=True))
+    heavy = sorted(zip(made["kg"], (order.index(item) for item in made["shirt"]), strict=True))
     assert [size for _, size in heavy] == sorted(size for _, size in heavy)
 
 
@@ -220,10 +220,10 @@ def test_house_numbers_are_those_of_the_street_address(locale):
 
 def test_second_lines_are_in_the_words_of_the_locale():
     assert all(
-        re.fullmatch(r"(Apt\.|Suite|Unit|Floor) \d{1,3}", one) for one in values("address_line_2", 500)
+        re.fullmatch(r"(Apt\.|Suite|Unit|Floor) \d{1,3}", value) for value in values("address_line_2", 500)
     )
     german = values("address_line_2", 500, locale="de_AT")
-    assert {one.split(" ")[0] for one in german} == {"Wohnung", "Etage", "App."}
+    assert {item.split(" ")[0] for item in german} == {"Wohnung", "Etage", "App."}
     japanese = values("address_line_2", 500, locale="ja_JP")
     assert all(re.fullmatch(r"\d{1,3}(号室|階)", line) for line in japanese)
     assert faults("address_line_2", locale="yo_NG") == {"locale": "not_for_this_type"}
@@ -237,11 +237,11 @@ def test_second_lines_are_in_the_words_of_the_locale():
 
 def test_prices_have_the_requested_ending_and_reach_both_bounds():
     made = values("price", 20_000)
-    assert {int(one * 100) % 100 for one in made} == {99, 95, 49, 0}
+    assert {int(item * 100) % 100 for item in made} == {99, 95, 49, 0}
     assert (min(made), max(made)) == (Decimal("1.00"), Decimal("500.00"))
     few = {"min": 1.49, "max": 3.99, "endings": [99, 49]}
     every = sorted(values("price", 6, options=few, unique=True))
-    assert every == [Decimal(one) for one in ("1.49", "1.99", "2.49", "2.99", "3.49", "3.99")]
+    assert every == [Decimal(item) for item in ("1.49", "1.99", "2.49", "2.99", "3.49", "3.99")]
     assert faults("price", few, unique=True) == {}
     assert min(values("price", 500, options={"min": 1.495, "max": 2})) == Decimal("1.95")
     assert values("price", 3, options={"min": 5, "max": 5, "endings": [0]}) == [Decimal(5)] * 3
@@ -282,14 +282,14 @@ def test_invoices_count_up_without_a_gap():
 
 
 def test_orders_are_of_their_mask():
-    assert all(re.fullmatch(r"ORD-\d{8}", one) for one in values("order_number", 500))
+    assert all(re.fullmatch(r"ORD-\d{8}", value) for value in values("order_number", 500))
     assert all(
-        re.fullmatch(r"[A-Z]{2}-\d{6}", one)
-        for one in values("order_number", 500, options={"format": "^^-######"})
+        re.fullmatch(r"[A-Z]{2}-\d{6}", value)
+        for value in values("order_number", 500, options={"format": "^^-######"})
     )
-    assert all(re.fullmatch(r"\d\d-\d{3}-\d{4}", one) for one in values("duns", 100))
-    assert all(re.fullmatch(r"\d{9}", one) for one in values("duns", 100, options={"formatted": False}))
-    assert {len(one) for one in values("stock_symbol", 2_000)} == {3, 4}
+    assert all(re.fullmatch(r"\d\d-\d{3}-\d{4}", value) for value in values("duns", 100))
+    assert all(re.fullmatch(r"\d{9}", value) for value in values("duns", 100, options={"formatted": False}))
+    assert {len(value) for value in values("stock_symbol", 2_000)} == {3, 4}
 
 
 # --- Machines -----------------------------------------------------------------------------------------------
@@ -297,11 +297,11 @@ def test_orders_are_of_their_mask():
 
 def test_hosts_are_in_a_reserved_domain_or_the_requested_one():
     assert all(
-        re.fullmatch(r"[a-z]+-\d\d\.[a-z]+\.example(\.(com|net|org))?", one)
-        for one in values("hostname", 1_000)
+        re.fullmatch(r"[a-z]+-\d\d\.[a-z]+\.example(\.(com|net|org))?", value)
+        for value in values("hostname", 1_000)
     )
     own = values("hostname", 500, options={"domain": "Corp.Internal"})
-    assert all(re.fullmatch(r"[a-z]+-\d\d\.corp\.internal", one) for one in own)
+    assert all(re.fullmatch(r"[a-z]+-\d\d\.corp\.internal", item) for item in own)
     assert faults("hostname", {"domain": "no domain!"}) == {"options.domain": "wrong_format"}
     assert faults("hostname", {"domain": "corp.internal"}, unique=True) == {}
 
@@ -319,20 +319,20 @@ def test_ports_are_of_their_range(name, low, high):
 
 
 def test_paths_and_pictures():
-    assert all(re.fullmatch(r"(/[\w]+)+/[\w]+-\d{4}\.\w+", one) for one in values("file_path", 500))
+    assert all(re.fullmatch(r"(/[\w]+)+/[\w]+-\d{4}\.\w+", value) for value in values("file_path", 500))
     windows = values("file_path", 500, options={"system": "windows", "extension": "csv"})
-    assert all(re.fullmatch(r"([A-Z]:|\\\\\w+)(\\\w+)+\\\w+-\d{4}\.csv", one) for one in windows)
+    assert all(re.fullmatch(r"([A-Z]:|\\\\\w+)(\\\w+)+\\\w+-\d{4}\.csv", window) for window in windows)
     made = values("image_url", 500, options={"width": 32, "height": 16, "format": "png"})
-    assert all(re.fullmatch(r"https://images\.example/32x16/\d{6}\.png", one) for one in made)
+    assert all(re.fullmatch(r"https://images\.example/32x16/\d{6}\.png", item) for item in made)
 
 
 def test_versions_and_bundles():
     semver = r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(alpha|beta|rc)\.[1-9])?"
-    assert all(re.fullmatch(semver, one) and "-" not in one for one in values("semver", 1_000))
+    assert all(re.fullmatch(semver, value) and "-" not in value for value in values("semver", 1_000))
     early = values("semver", 1_000, options={"max_major": 0, "prerelease": True})
-    assert all(re.fullmatch(semver, one) and one.startswith("0.") for one in early)
-    assert any("-rc." in one for one in early)
-    assert all(re.fullmatch(r"(com|io|org|net)\.[a-z]+\.[a-z]+", one) for one in values("bundle_id", 500))
+    assert all(re.fullmatch(semver, item) and item.startswith("0.") for item in early)
+    assert any("-rc." in item for item in early)
+    assert all(re.fullmatch(r"(com|io|org|net)\.[a-z]+\.[a-z]+", value) for value in values("bundle_id", 500))
 
 
 ELSEWHERE = {

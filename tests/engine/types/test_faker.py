@@ -64,16 +64,17 @@ def test_higher_weights_are_drawn_more_often():
 
 def test_values_keep_their_kind():
     assert all(
-        isinstance(one, int) and 3 <= one <= 7
-        for one in made("pyint", arguments={"min_value": 3, "max_value": 7})
+        isinstance(item, int) and 3 <= item <= 7
+        for item in made("pyint", arguments={"min_value": 3, "max_value": 7})
     )
     assert all(
-        isinstance(one, Decimal) for one in made("pydecimal", arguments={"left_digits": 3, "right_digits": 2})
+        isinstance(item, Decimal)
+        for item in made("pydecimal", arguments={"left_digits": 3, "right_digits": 2})
     )
-    assert all(isinstance(one, float) for one in made("pyfloat"))
-    assert all(isinstance(one, date) for one in made("date_of_birth"))
-    assert all(isinstance(one, datetime) for one in made("date_time_this_decade"))
-    assert all(one.startswith("[") for one in made("words", arguments={"nb": 2}))
+    assert all(isinstance(item, float) for item in made("pyfloat"))
+    assert all(isinstance(item, date) for item in made("date_of_birth"))
+    assert all(isinstance(item, datetime) for item in made("date_time_this_decade"))
+    assert all(item.startswith("[") for item in made("words", arguments={"nb": 2}))
     assert set(made("null_boolean")) == {None, True, False}
 
 
@@ -191,7 +192,7 @@ def test_pools_are_remembered_and_forgotten(monkeypatch):
     drawn = faker.pool_for(faker.PoolKey("en_US", "word", "{}"))
     monkeypatch.setattr(faker, "_draw", lambda asked: calls.append(asked) or drawn)
     asked = [faker.PoolKey("en_US", f"m{number}", "{}") for number in range(limits.FAKER_POOLS + 1)]
-    for one in (asked[0], asked[0], *asked[1:], asked[0]):
-        kept.get(one)
+    for key in (asked[0], asked[0], *asked[1:], asked[0]):
+        kept.get(key)
     assert calls == [*asked, asked[0]]
     assert len(kept._pools) == limits.FAKER_POOLS

@@ -22,10 +22,10 @@ def url64(text: str) -> bytes:
 @pytest.mark.parametrize(("kind", "digits"), [("md5", 32), ("sha1", 40), ("sha256", 64)])
 def test_digests_are_hexadecimal_and_unique(kind, digits):
     made = values(kind, 20_000)
-    assert all(re.fullmatch(f"[0-9a-f]{{{digits}}}", one) for one in made)
+    assert all(re.fullmatch(f"[0-9a-f]{{{digits}}}", item) for item in made)
     assert len(set(made)) == 20_000
-    assert {sign for one in made[:500] for sign in one} == set("0123456789abcdef")
-    assert values(kind, 5, options={"case": "upper"}) == [one.upper() for one in made[:5]]
+    assert {sign for item in made[:500] for sign in item} == set("0123456789abcdef")
+    assert values(kind, 5, options={"case": "upper"}) == [item.upper() for item in made[:5]]
     assert_laws(kind)
 
 
@@ -45,11 +45,11 @@ def test_digests_are_hexadecimal_and_unique(kind, digits):
 def test_hashed_passwords_hold_whole_bytes(options, form, salt, digest):
     usual = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     for unique in (False, True):
-        for one in values("password_hash", 300, options=options, unique=unique):
-            found = re.fullmatch(form, one)
-            assert found, one
+        for value in values("password_hash", 300, options=options, unique=unique):
+            found = re.fullmatch(form, value)
+            assert found, value
             for part, size in zip(found.groups(), (salt, digest), strict=True):
-                if one.startswith("$2b"):
+                if value.startswith("$2b"):
                     table = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
                     part = part.translate(str.maketrans(table, usual))
                 raw = base64.b64decode(part + "=" * (-len(part) % 4))
@@ -62,33 +62,35 @@ def test_hashed_passwords_hold_whole_bytes(options, form, salt, digest):
 def test_other_schemes_and_their_costs():
     django = values("password_hash", 50, options={"algorithm": "pbkdf2_sha256"})
     assert all(
-        re.fullmatch(r"pbkdf2_sha256\$600000\$[A-Za-z0-9]{22}\$[A-Za-z0-9+/]{43}=", one) for one in django
+        re.fullmatch(r"pbkdf2_sha256\$600000\$[A-Za-z0-9]{22}\$[A-Za-z0-9+/]{43}=", item) for item in django
     )
-    assert all(len(base64.b64decode(one.rpartition("$")[2])) == 32 for one in django)
+    assert all(len(base64.b64decode(item.rpartition("$")[2])) == 32 for item in django)
     crypt = values("password_hash", 50, options={"algorithm": "sha512_crypt", "cost": 9000})
-    assert all(re.fullmatch(r"\$6\$rounds=9000\$[./A-Za-z0-9]{16}\$[./A-Za-z0-9]{86}", one) for one in crypt)
+    assert all(
+        re.fullmatch(r"\$6\$rounds=9000\$[./A-Za-z0-9]{16}\$[./A-Za-z0-9]{86}", item) for item in crypt
+    )
     assert faults("password_hash", {"cost": 99}) == {"options.cost": "out_of_range"}
 
 
 def test_tokens_use_their_alphabet_and_differ_ignoring_case():
-    assert all(re.fullmatch("[A-Za-z0-9]{32}", one) for one in values("token", 500))
+    assert all(re.fullmatch("[A-Za-z0-9]{32}", value) for value in values("token", 500))
     assert all(
-        re.fullmatch("[0-9a-f]{64}", one)
-        for one in values("token", 500, options={"alphabet": "hex", "length": 64})
+        re.fullmatch("[0-9a-f]{64}", value)
+        for value in values("token", 500, options={"alphabet": "hex", "length": 64})
     )
     assert all(
-        re.fullmatch("[A-Z2-7]{16}", one)
-        for one in values("token", 500, options={"alphabet": "base32", "length": 16})
+        re.fullmatch("[A-Z2-7]{16}", value)
+        for value in values("token", 500, options={"alphabet": "base32", "length": 16})
     )
     assert all(
-        re.fullmatch("[A-Za-z0-9_-]{32}", one)
-        for one in values("token", 500, options={"alphabet": "urlsafe"})
+        re.fullmatch("[A-Za-z0-9_-]{32}", value)
+        for value in values("token", 500, options={"alphabet": "urlsafe"})
     )
     made = values("token", 36**2, options={"length": 2}, unique=True)
-    assert len({one.lower() for one in made}) == 36**2
+    assert len({item.lower() for item in made}) == 36**2
     keys = values("api_key", 500, options={"lead": "sk_sandbox_", "length": 20})
-    assert all(re.fullmatch("sk_sandbox_[A-Za-z0-9]{20}", one) for one in keys)
-    assert all(one.startswith("key_test_") for one in values("api_key", 5, unique=True))
+    assert all(re.fullmatch("sk_sandbox_[A-Za-z0-9]{20}", key) for key in keys)
+    assert all(value.startswith("key_test_") for value in values("api_key", 5, unique=True))
 
 
 def test_signed_tokens_are_signed_and_in_time():
@@ -97,8 +99,8 @@ def test_signed_tokens_are_signed_and_in_time():
     for unique in (False, True):
         made = values("jwt", 500, options=options, unique=unique)
         assert len(set(made)) == 500
-        for one in made:
-            head, claims, signature = one.split(".")
+        for item in made:
+            head, claims, signature = item.split(".")
             assert json.loads(url64(head)) == {"alg": "HS256", "typ": "JWT"}
             said = json.loads(url64(claims))
             assert set(said) == {"iat", "exp", "iss", "sub"}
@@ -113,8 +115,8 @@ def test_signed_tokens_are_signed_and_in_time():
 
 @pytest.mark.parametrize("issuer", [None, "a", "ab", "abc"])
 def test_claims_are_read_with_any_length(issuer):
-    for one in values("jwt", 20, options={} if issuer is None else {"issuer": issuer}):
-        said = json.loads(url64(one.split(".")[1]))
+    for value in values("jwt", 20, options={} if issuer is None else {"issuer": issuer}):
+        said = json.loads(url64(value.split(".")[1]))
         assert said.get("iss") == issuer
         assert said["exp"] - said["iat"] == 3600
 
@@ -178,10 +180,10 @@ def test_the_checks_here_know_published_addresses():
 )
 def test_bech32_addresses_have_a_right_checksum(options, wanted):
     made = values("bitcoin_address", 2_000, options=options)
-    assert {segwit(one) for one in made} == {wanted}
+    assert {segwit(item) for item in made} == {wanted}
     assert len(set(made)) == 2_000
     if options == {}:
-        assert all(bitcoin.is_valid(one) for one in made)
+        assert all(bitcoin.is_valid(item) for item in made)
     assert_laws("bitcoin_address", options)
 
 
@@ -196,13 +198,13 @@ def test_bech32_addresses_have_a_right_checksum(options, wanted):
 )
 def test_base58_addresses_have_a_right_checksum(options, first, signs):
     made = values("bitcoin_address", 5_000, options=options)
-    assert {base58check(one)[0] for one in made} == {first}
-    assert {one[0] for one in made} == set(signs)
+    assert {base58check(item)[0] for item in made} == {first}
+    assert {item[0] for item in made} == set(signs)
     if "network" not in options:
-        assert all(bitcoin.is_valid(one) for one in made)
+        assert all(bitcoin.is_valid(item) for item in made)
     if first == 0:
         assert any(
-            one.startswith("11") for one in made
+            item.startswith("11") for item in made
         )  # a second byte that is zero is encoded as a separate letter
     assert faults("bitcoin_address", options, unique=True) == {"unique": "not_unique"}
 

@@ -114,13 +114,13 @@ def test_licences_are_of_the_state_of_the_row():
 
 def test_licences_are_of_the_state_asked_for_or_of_all():
     assert all(
-        re.fullmatch(r"[A-Z]\d{7}", one) for one in values("driver_license", 300, options={"state": "ca"})
+        re.fullmatch(r"[A-Z]\d{7}", value) for value in values("driver_license", 300, options={"state": "ca"})
     )
     assert all(
-        re.fullmatch(r"\d{3} \d{3} \d{3}", one)
-        for one in values("driver_license", 300, options={"state": "NY"})
+        re.fullmatch(r"\d{3} \d{3} \d{3}", value)
+        for value in values("driver_license", 300, options={"state": "NY"})
     )
-    forms = {re.sub(r"\d", "9", re.sub("[A-Z]", "A", one)) for one in values("driver_license", 5_000)}
+    forms = {re.sub(r"\d", "9", re.sub("[A-Z]", "A", value)) for value in values("driver_license", 5_000)}
     masks = {re.sub("#", "9", re.sub("[A-Z@]", "A", mask)) for mask in documents._LICENSES.values()}
     assert forms == masks
     assert len(documents._LICENSES) == 51
@@ -306,7 +306,7 @@ def test_a_day_of_birth_that_a_caller_sets_does_not_change_unique_numbers():
 def test_every_region_of_a_country_whose_plates_name_one_has_texts_of_its_own():
     """Otherwise the plates of a row would name another region than its address."""
     states = vocabulary.default().table("states").to_pylist()
-    found = {(one["country"], one["code"]) for one in states if plates.PLATES.get(one["country"])}
+    found = {(state["country"], state["code"]) for state in states if plates.PLATES.get(state["country"])}
     named = {country for country in plates.PLATES if plates.PLATES[country].heads}
     missing = {
         (land, code) for land, code in found if land in named and code not in plates.PLATES[land].heads
@@ -337,10 +337,10 @@ def test_well_known_plates_are_written_as_printed():
 
 
 def test_flights_are_an_airline_and_a_number():
-    assert all(re.fullmatch(r"[A-Z0-9]{2}[1-9]\d{0,3}", one) for one in values("flight_number", 2_000))
+    assert all(re.fullmatch(r"[A-Z0-9]{2}[1-9]\d{0,3}", value) for value in values("flight_number", 2_000))
     assert all(
-        re.fullmatch(r"[A-Z0-9]{2} \d+", one)
-        for one in values("flight_number", 50, options={"separator": " "})
+        re.fullmatch(r"[A-Z0-9]{2} \d+", value)
+        for value in values("flight_number", 50, options={"separator": " "})
     )
     fields = [
         {"name": "airline", "type": "airline", "options": {"format": "iata"}},

@@ -47,8 +47,8 @@ def planned(*fields: dict[str, Any]) -> Plan:
 def answered(plan: Plan, *tables: pa.Table) -> Plan:
     return plan.answered(
         {
-            one.question.key: Answer(table, "s")
-            for one, table in zip(plan.external_requests, tables, strict=True)
+            request.question.key: Answer(table, "s")
+            for request, table in zip(plan.external_requests, tables, strict=True)
         }
     )
 
@@ -136,7 +136,7 @@ def test_unique_in_one_column_of_several_holds_in_that_column():
 def test_fields_of_a_composite_key_are_blank_together():
     plan = answered(planned(key("a", "no", percent_blank=30), key("b", "region")), PAIRS)
     made = rows(plan)
-    assert [one is None for one in made["a"]] == [one is None for one in made["b"]]
+    assert [item is None for item in made["a"]] == [item is None for item in made["b"]]
     assert made["a"].count(None) == 300
 
 
@@ -186,7 +186,10 @@ def test_values_are_distinguished_whatever_they_contain():
 
 def test_a_query_can_depend_on_the_response_of_another():
     plan = planned(CODES, ask("first", "one {{code}}"), ask("second", "two {{first}}"))
-    assert [(one.path, one.level) for one in plan.external_requests] == [("fields[1]", 0), ("fields[2]", 1)]
+    assert [(request.path, request.level) for request in plan.external_requests] == [
+        ("fields[1]", 0),
+        ("fields[2]", 1),
+    ]
     half = keyed(plan, a=["x"], b=["y"])
     recorder = Recorder(10)
     BoundPlan(half, GenerationContext("s", NOW, recorder=recorder)).block(0, 10)
@@ -271,7 +274,9 @@ def test_a_value_of_the_wrong_type_is_rejected():
     plan = planned(ask(options={"kind": "integer"}))
     with pytest.raises(SpecError) as error:
         answered(plan, pa.table({"name": ["4", "x"]}))
-    assert [(one.path, one.code) for one in error.value.faults] == [("fields[0].options.kind", "wrong_type")]
+    assert [(fault.path, fault.code) for fault in error.value.faults] == [
+        ("fields[0].options.kind", "wrong_type")
+    ]
 
 
 def test_a_column_missing_in_the_response_is_reported_with_the_existing_ones():

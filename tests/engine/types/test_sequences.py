@@ -99,9 +99,9 @@ def test_inside_an_object_the_row_before_is_that_of_the_object():
     last = {"name": "last", "type": "previous", "options": {"field": "copy"}}
     fields = [AMOUNT, {"name": "inside", "type": "nested", "options": {"fields": [*inner, last, TOTAL]}}]
     rows = table(bound(fields), 0, 300)
-    assert [one["it"] for one in rows["inside"]] == [None, *rows["amount"][:-1]]
-    assert [one["last"] for one in rows["inside"]] == [None, *(str(value) for value in rows["amount"][:-1])]
-    assert [one["total"] for one in rows["inside"]] == list(accumulate(rows["amount"]))
+    assert [item["it"] for item in rows["inside"]] == [None, *rows["amount"][:-1]]
+    assert [item["last"] for item in rows["inside"]] == [None, *(str(value) for value in rows["amount"][:-1])]
+    assert [item["total"] for item in rows["inside"]] == list(accumulate(rows["amount"]))
 
 
 def test_many_ways_to_the_same_earlier_row_make_it_once():

@@ -66,8 +66,8 @@ def folder(tmp_path: Path, samples: list[Shown]) -> Path:
     run(sdk, "tools/build.mjs")
     (tmp_path / "package.json").write_text('{ "type": "module" }')
     (tmp_path / "node.d.ts").write_text(NODE)
-    for number, one in enumerate(samples):
-        (tmp_path / f"s{number}.ts").write_text(one.samples["typescript"] + "\n")
+    for number, sample in enumerate(samples):
+        (tmp_path / f"s{number}.ts").write_text(sample.samples["typescript"] + "\n")
     settings = {
         "target": "ES2022",
         "module": "Node16",
@@ -96,10 +96,10 @@ def test_every_sample_is_typed_and_asks_for_its_operation(folder: Path, samples:
     run(folder, "asked.mjs", *(f"s{number}" for number in range(len(samples))))
     lines = (folder / "asked.jsonl").read_text().splitlines()
     assert len(lines) == len(samples)
-    for one, line in zip(samples, lines, strict=True):
-        method, path = one.key.split(" ")
+    for sample, line in zip(samples, lines, strict=True):
+        method, path = sample.key.split(" ")
         fits = re.compile(re.sub(r"\\\{\w+\\\}", "[^/@]+", re.escape(path)))
         asked = json.loads(line)
-        assert len(asked) == 1, (one.key, asked)
-        assert asked[0]["method"] == method, one.key
-        assert fits.fullmatch(asked[0]["path"]), (one.key, asked)
+        assert len(asked) == 1, (sample.key, asked)
+        assert asked[0]["method"] == method, sample.key
+        assert fits.fullmatch(asked[0]["path"]), (sample.key, asked)

@@ -36,7 +36,7 @@ def test_migrations_run_up_from_the_previous_release_with_data(place, file, caps
     place.bring(BEFORE)
     with place.connect() as connection:
         filled = filling.fill(connection)
-        names = {one.name: list(one.columns) for one in database.tables(connection)}
+        names = {table.name: list(table.columns) for table in database.tables(connection)}
         before = filling.contents(connection, names)
     assert len(filled) > 20
     assert min(filled.values()) > 0

@@ -183,7 +183,7 @@ def test_backup_under_load_restored_on_an_empty_machine_counts_one_seeded_genera
         manifest = reader.manifest
     with empty_machine(other, backed_up["key"]) as product:
         product.command("restore", str(file))
-        expected = {name: one.rows for name, one in manifest.tables.items()}
+        expected = {name: table.rows for name, table in manifest.tables.items()}
         found = rows_of(product)
         # The trail has an entry more, and an end for each push that was open; logs of those have their last line.
         told = {name for name in found if found[name] != expected[name]}
@@ -198,8 +198,8 @@ def test_backup_under_load_restored_on_an_empty_machine_counts_one_seeded_genera
         log = api.get(f"{runs}/runs/{run['id']}/logs").text
         assert hashlib.sha256(SECRET.encode()).hexdigest() in log
         assert api.get("/workspace/files/kept.bin").content == bytes(range(256)) * 4_000
-        for one in ("sleeping", "waiting"):
-            ended = api.ended(f"/scenarios/{backed_up['sleeps']}/runs/{backed_up[one]}")
+        for item in ("sleeping", "waiting"):
+            ended = api.ended(f"/scenarios/{backed_up['sleeps']}/runs/{backed_up[item]}")
             assert (ended["status"], ended["error"]["code"]) == ("failed", "worker_lost")
         exports_are_whole(api)
         with closing(sqlite3.connect(next((product.data / "targets").glob("*/*/kept.db")))) as target:
@@ -207,15 +207,15 @@ def test_backup_under_load_restored_on_an_empty_machine_counts_one_seeded_genera
         state = json.loads(
             rowsmith("doctor", "--json", "--data-dir", str(product.data), **product.settings).stdout
         )
-        assert [one for one in state["findings"] if one["state"] == "fail"] == []
+        assert [finding for finding in state["findings"] if finding["state"] == "fail"] == []
 
 
 def exports_are_whole(api: Api) -> None:
     """Every export has a file, or gets one."""
     listed = api.read("/exports?limit=100")["items"]
     assert listed
-    for one in listed:
-        ended = api.ended(f"/exports/{one['id']}")
+    for item in listed:
+        ended = api.ended(f"/exports/{item['id']}")
         assert ended["status"] == "completed", ended["error"]
-        content = api.get(f"/exports/{one['id']}/download").content
+        content = api.get(f"/exports/{item['id']}/download").content
         assert hashlib.sha256(content).hexdigest() == ended["sha256"]

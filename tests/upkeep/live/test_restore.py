@@ -95,21 +95,24 @@ def test_unfinished_work_is_not_repeated_after_a_restore(restored):
         exports, runs, pushes = (
             db.session.query(model).order_by(model.status).all() for model in (Export, Run, Push)
         )
-        assert [(one.status, one.lease_owner, one.epoch) for one in exports] == [
+        assert [(export.status, export.lease_owner, export.epoch) for export in exports] == [
             ("queued", None, 0),
             ("running", None, 4),
         ]
-        assert {(one.status, one.error["code"], one.lease_owner) for one in runs} == {
+        assert {(run.status, run.error["code"], run.lease_owner) for run in runs} == {
             ("failed", "worker_lost", None)
         }
-        assert {(one.status, one.error["code"], one.lease_owner) for one in pushes} == {
+        assert {(push.status, push.error["code"], push.lease_owner) for push in pushes} == {
             ("failed", "worker_lost", None)
         }
-        assert sorted((one.delivered, one.unknown, one.total) for one in pushes) == [(0, 0, 30), (10, 10, 30)]
+        assert sorted((push.delivered, push.unknown, push.total) for push in pushes) == [
+            (0, 0, 30),
+            (10, 10, 30),
+        ]
         assert {row.row: row.state for row in db.session.query(PushRow)} == dict.fromkeys(
             range(11, 21), "unknown"
         )
-        assert all("quota" not in one.request and one.intent is None for one in pushes)
+        assert all("quota" not in push.request and push.intent is None for push in pushes)
         db.session.remove()
 
 
@@ -135,7 +138,7 @@ def test_secrets_files_and_targets_are_there(restored):
         (secret,) = db.session.query(Secret)
         assert secrets.opened(secret) == "kept"
         db.session.remove()
-    (one,) = [one.key for one in restored.store.walk()]
+    (one,) = [node.key for node in restored.store.walk()]
     assert b"".join(restored.store.get(one)) == b"bytes"
     (path,) = (restored.data / "targets").glob("*/con_1/x.db")
     with closing(sqlite3.connect(path)) as target:
@@ -150,7 +153,7 @@ def test_an_existing_installation_is_only_replaced_on_request(busy, file, capsys
         busy.run("restore", str(file))
     assert len(list(busy.store.walk())) == 2
     assert busy.run("restore", str(file), "--force-empty") == 0
-    assert [b"".join(busy.store.get(one.key)) for one in busy.store.walk()] == [b"bytes"]
+    assert [b"".join(busy.store.get(node.key)) for node in busy.store.walk()] == [b"bytes"]
 
 
 def test_a_backup_without_keys_asks_for_those_of_then(busy, new_place, file):
@@ -218,7 +221,7 @@ def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(bu
             return held.key
 
         def there() -> set[str]:
-            return {one.key for one in busy.store.walk()}
+            return {node.key for node in busy.store.walk()}
 
         first = put(b"first")
         second = put(b"second")
@@ -300,8 +303,8 @@ def test_a_vocabulary_that_a_version_pins_comes_back_by_a_restoration(
         template = Template(name="T", **where)
         session.add(template)
         session.flush()
-        for number, one in enumerate((pinned, missing), 1):
-            pins = {"vocabulary": one}
+        for number, string in enumerate((pinned, missing), 1):
+            pins = {"vocabulary": string}
             session.add(TemplateVersion(template_id=template.id, number=number, spec={}, pins=pins))
     monkeypatch.setattr(vocabularies, "home", lambda: tmp_path)
     (tmp_path / f"{pinned}.arrow").write_bytes(b"words")  # only on the disk of this machine
@@ -340,7 +343,7 @@ def test_every_column_that_the_vault_seals_is_called_so_that_it_is_found():
     binary = {f"{column}" for table in Base.metadata.tables.values() for column in table.columns
               if isinstance(column.type, sa.LargeBinary)}  # fmt: skip
     others = {"audit_seals.links", "idempotency_records.body"}  # hashes; sealed by the caller's own key
-    assert {one for one in binary if ".sealed" not in one} == others
+    assert {item for item in binary if ".sealed" not in item} == others
 
 
 def test_every_column_that_refers_to_stored_bytes_is_covered():

@@ -14,7 +14,7 @@ BODIES = {
 
 
 def stored(place: Place) -> dict[str, bytes]:
-    return {one.key: b"".join(place.store.get(one.key)) for one in place.store.walk()}
+    return {node.key: b"".join(place.store.get(node.key)) for node in place.store.walk()}
 
 
 def test_files_go_from_a_folder_to_s3_and_back(place, new_place, server, tmp_path):
@@ -23,8 +23,8 @@ def test_files_go_from_a_folder_to_s3_and_back(place, new_place, server, tmp_pat
     env = {name.upper(): value for name, value in KEYS.items()}
     there = new_place("sqlite", STORAGE_URL=f"s3://{BUCKET}/deep/prefix", AWS_ENDPOINT_URL=server.url, **env)
     back = new_place("sqlite")
-    for at, (one, other) in enumerate(((place, there), (there, back))):
-        assert one.run("backup", str(tmp_path / f"{at}.zip"), "--include-keys") == 0
+    for at, (item, other) in enumerate(((place, there), (there, back))):
+        assert item.run("backup", str(tmp_path / f"{at}.zip"), "--include-keys") == 0
         assert other.run("restore", str(tmp_path / f"{at}.zip")) == 0
         assert stored(other) == BODIES
     assert there.run("restore", str(tmp_path / "1.zip"), "--force-empty") == 0

@@ -46,4 +46,4 @@ def invite(app, cast, email="ada@example.org", **columns):
 def entries(app, *actions):
     with app.app_context():
         found = sa.select(AuditEntry).where(AuditEntry.action.in_(actions)).order_by(AuditEntry.id)
-        return [(one.action, one.details) for one in db.session.scalars(found)]
+        return [(entry.action, entry.details) for entry in db.session.scalars(found)]

@@ -61,7 +61,7 @@ class TokenRefused(Exception):
 def algorithms(supported: object) -> Sequence[str]:
     """Return the algorithms that a provider uses and we accept; RS256 if it does not list any (Discovery 1.0, 3)."""
     supported_names = supported if isinstance(supported, list) else ["RS256"]
-    return [one for one in ALGORITHMS if one in supported_names]
+    return [algorithm for algorithm in ALGORITHMS if algorithm in supported_names]
 
 
 def keys_of(document: Mapping[str, Any]) -> KeySet:

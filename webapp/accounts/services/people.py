@@ -418,7 +418,7 @@ def people_of(
         descending=(sort or "").startswith("-"),
         context=f"{actor.workspace_id} {actor.user_id} {q} {team_id}",
     )
-    ids = [one.id for one in page.items]
+    ids = [item.id for item in page.items]
     rows = db.session.execute(
         listing(actor)
         .add_columns(Team.name)

@@ -267,7 +267,7 @@ def _fresh_codes(user_id: str) -> list[str]:
     db.session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
     codes = [new_recovery_code(os.urandom) for _ in range(limits.RECOVERY_CODES)]
     hashes = [recovery_hash(user_id, code) for code in codes]
-    db.session.add_all(RecoveryCode(user_id=user_id, code_hash=one) for one in hashes)
+    db.session.add_all(RecoveryCode(user_id=user_id, code_hash=digest) for digest in hashes)
     return codes
 
 

@@ -139,7 +139,7 @@ def delete_team(actor: Actor, team: Team) -> None:
         if users := [
             {"type": "project", "id": row.id, "name": row.name} for row in db.session.execute(projects)
         ]:
-            message = ", ".join(one["name"] for one in users[:3])
+            message = ", ".join(user["name"] for user in users[:3])
             text = (
                 f"This team still has projects: {message}. Move them to another team, or delete them first."
             )

@@ -150,10 +150,10 @@ def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = Non
         error=error,
         choices={
             "expires_at": expiries,
-            "project_id": [(one.id, one.name) for one in projects],
+            "project_id": [(project.id, project.name) for project in projects],
         },
     )
-    makers = {one.id: one for one in api_keys.makers(actor)}
+    makers = {maker.id: maker for maker in api_keys.makers(actor)}
     return reply(
         data, template="api_keys.html", query=query, form=form, projects=projects, makers=makers, **more
     )

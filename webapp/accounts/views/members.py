@@ -161,7 +161,9 @@ def index(actor: Actor, query: MemberQuery) -> Response:
         cursor=query.cursor,
         limit=query.limit,
         order=order,
-        of=None if order is None else lambda one: getattr(db.session.get_one(User, one.user_id), key),
+        of=None
+        if order is None
+        else lambda membership: getattr(db.session.get_one(User, membership.user_id), key),
         descending=query.sort is None or query.sort.startswith("-"),
         context=f"{actor.workspace_id} {actor.user_id} {narrowed}",
     )
@@ -176,7 +178,7 @@ def _page(actor: Actor, query: MemberQuery, **more: Any) -> Response:
     data = {"items": found.items, "next_cursor": found.next_cursor, "total": found.total}
     # Who has a second factor is for admins to see.
     with_two_factor = (
-        accounts_two_factor.who_has([one.user.id for one in found.items]) if actor.can("admin") else set()
+        accounts_two_factor.who_has([item.user.id for item in found.items]) if actor.can("admin") else set()
     )
     context = {
         "teams": _teams(actor),
@@ -215,7 +217,7 @@ def _page_with_error(actor: Actor, error: ApiError, member_id: str = "") -> Resp
         title, action = "Change role", url_for(".change", member_id=member_id) + "?_method=PATCH"
     else:
         user = request.form.get("user_id", "")
-        places = [("", "Workspace"), *((one.id, f"Team {one.name}") for one in _teams(actor))]
+        places = [("", "Workspace"), *((team.id, f"Team {team.name}") for team in _teams(actor))]
         title, action, form = "Add role", url_for(".add"), _add_form(user, places, error)
     statement = people.listing(actor).where(Membership.user_id == user).limit(1)
     member_row = None if "\0" in user else db.session.scalar(statement)
@@ -302,9 +304,9 @@ def _invitations_page(
         {"role": "editor"},
         sent=request.form if about_form else None,
         error=error if about_form else None,
-        choices={"team_id": [("", "Workspace"), *((one.id, f"Team {one.name}") for one in teams)]},
+        choices={"team_id": [("", "Workspace"), *((team.id, f"Team {team.name}") for team in teams)]},
     )
-    mails = {one["id"]: mail.latest(one["id"]) for one in data["items"]}
+    mails = {item["id"]: mail.latest(item["id"]) for item in data["items"]}
     context = {"teams": teams, "mails": mails, "mail_is_set_up": mail.configured(), **more}
     return reply(data, template="invitations.html", form=form, error=None if about_form else error, **context)
 

@@ -190,7 +190,7 @@ def _page_context(
     """Return additional data for the page of teams or projects. `error` belongs to the form of `row`, or to the form
     for a new one."""
     teams = list(db.session.scalars(tenancy.listing(actor, Team).order_by(Team.name)))
-    choices = {"team_id": [(one.id, one.name) for one in teams]} if model is Project else {}
+    choices = {"team_id": [(team.id, team.name) for team in teams]} if model is Project else {}
     hidden_fields = ("team_id",) if len(teams) < 2 else ()
     current_project = db.session.get(Project, actor.project_id) if actor.project_id else None
 
@@ -211,7 +211,9 @@ def _page_context(
         "changed_form": row and form(CHANGED[model], row, wrong=True, id="changed-"),
     }
     return context | (
-        {"teams": teams} if model is Project else {"inside": tenancy.inside(actor, [one.id for one in teams])}
+        {"teams": teams}
+        if model is Project
+        else {"inside": tenancy.inside(actor, [team.id for team in teams])}
     )
 
 

@@ -285,7 +285,7 @@ def _difference(key: str, old: Any, new: Any, requested: Any) -> Any:
     if _is_list_of_objects(old) and _is_list_of_objects(new) and (old or new):
         return _compare_parts(old or [], new or [])
     if isinstance(old, Mapping) or isinstance(new, Mapping):
-        old, new = (one if isinstance(one, Mapping) else {} for one in (old, new))
+        old, new = (item if isinstance(item, Mapping) else {} for item in (old, new))
         changed = {name for name in {*old, *new} if old.get(name) != new.get(name)} | set(
             _new_secrets(new, requested)
         )
@@ -316,7 +316,7 @@ def _is_list_of_objects(value: Any) -> bool:
     return value is None or (
         isinstance(value, Sequence)
         and not isinstance(value, str)
-        and all(isinstance(one, Mapping) for one in value)
+        and all(isinstance(item, Mapping) for item in value)
     )
 
 
@@ -324,10 +324,10 @@ def _compare_parts(
     old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[str]]:
     """Return the names of the fields (or tables) that were added, removed, changed, or only moved."""
-    identity = next((key for key in _IDENTITY if all(key in one for one in [*old, *new])), None)
+    identity = next((key for key in _IDENTITY if all(key in item for item in [*old, *new])), None)
     if identity is None:
         return {"changed": []}
-    before, after = {one[identity]: one for one in old}, {one[identity]: one for one in new}
+    before, after = {item[identity]: item for item in old}, {item[identity]: item for item in new}
     result = {
         "added": [_part_name(after[key]) for key in after if key not in before],
         "removed": [_part_name(before[key]) for key in before if key not in after],
@@ -351,7 +351,7 @@ def _shortened(value: Any) -> Any:
     if isinstance(value, str):
         return _truncated(value)
     if isinstance(value, list | tuple):
-        return [_shortened(one) for one in value[: limits.AUDIT_CHANGES]]
+        return [_shortened(item) for item in value[: limits.AUDIT_CHANGES]]
     return value
 
 

@@ -142,13 +142,13 @@ def seal(workspace_id: str, now: datetime, maximum: int = limits.AUDIT_SEALS_PER
             sealed: set[str] = set()
             latest = None
             if head is not None:
-                sealed = _sealed_before(session, head, [one["id"] for one in entries])
+                sealed = _sealed_before(session, head, [entry["id"] for entry in entries])
                 conditions = (AuditSeal.workspace_id == workspace_id, AuditSeal.number == head.number)
                 latest = session.scalar(select(AuditSeal.last_at).where(*conditions))
         if not pending:
             break
         after = pending[-1]
-        fresh = [one for one in entries if one["id"] not in sealed]
+        fresh = [entry for entry in entries if entry["id"] not in sealed]
         if not _write_seal(workspace_id, head, fresh, sealed, now, latest):
             break
         count += bool(fresh)
@@ -159,8 +159,8 @@ def seal(workspace_id: str, now: datetime, maximum: int = limits.AUDIT_SEALS_PER
 
 def _read_entries(session: Session, workspace_id: str, entry_ids: Sequence[str]) -> list[Mapping[str, Any]]:
     """Return the existing entries by id. A missing one was deleted: it stays pending, and `verify` reports it."""
-    found = read(session, workspace_id, [one for one in entry_ids if is_linkable(one)])
-    return [found[one] for one in sorted(found)]
+    found = read(session, workspace_id, [entry_id for entry_id in entry_ids if is_linkable(entry_id)])
+    return [found[item] for item in sorted(found)]
 
 
 def read(session: Session, workspace_id: str, entry_ids: Sequence[str]) -> dict[str, Mapping[Any, Any]]:
@@ -177,7 +177,7 @@ def named(workspace_id: str, entry_ids: Sequence[str]) -> ColumnElement[bool]:
 
 def _sealed_before(session: Session, head: AuditHead, entry_ids: list[str]) -> set[str]:
     """Return the ids that already have a seal: if a table was restored row by row, all its entries are pending."""
-    candidates = {one for one in entry_ids if one <= head.last_id}
+    candidates = {entry_id for entry_id in entry_ids if entry_id <= head.last_id}
     if not candidates:
         return set()
     statement = select(AuditSeal.links).where(
@@ -233,7 +233,7 @@ def _write_seal(
                 locked_head.number, locked_head.hash = new_seal.number, new_seal.hash
                 locked_head.last_id = max(locked_head.last_id or "", new_seal.last_id)
                 hourly.add_rows(session, entries)
-            entry_ids = [one["id"] for one in entries] + sorted(sealed)
+            entry_ids = [item["id"] for item in entries] + sorted(sealed)
             session.execute(
                 delete(AuditPending).where(
                     AuditPending.workspace_id == workspace_id, AuditPending.entry_id.in_(entry_ids)

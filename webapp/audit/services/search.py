@@ -138,7 +138,7 @@ def _conditions(
         # Details are JSON text, in which non-ASCII characters may be escaped.
         details: Any = cast(AuditEntry.details, Text)
         forms = dict.fromkeys((json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]))
-        unindexed.append(or_(*(pagination.contains(details, one) for one in forms)))
+        unindexed.append(or_(*(pagination.contains(details, form) for form in forms)))
     return base, unindexed
 
 
@@ -189,16 +189,16 @@ def every(workspace_id: str, filters: EntryFilter) -> Iterator[list[AuditEntry]]
 
 def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return the names of the users, API keys and objects of some entries, by id. Objects that are gone have none."""
-    people = {one["user_id"] for one in entries if one["user_id"]}
-    keys = {one["key_id"] for one in entries if one["key_id"]}
+    people = {item["user_id"] for item in entries if item["user_id"]}
+    keys = {item["key_id"] for item in entries if item["key_id"]}
     found = {}
-    for one in db.session.scalars(select(User).where(User.id.in_(people))):
-        found[one.id] = one.name or one.email
+    for user in db.session.scalars(select(User).where(User.id.in_(people))):
+        found[user.id] = user.name or user.email
     condition = (ApiKey.workspace_id == workspace_id, ApiKey.id.in_(keys))
     found |= {
         row.id: row.name for row in db.session.execute(select(ApiKey.id, ApiKey.name).where(*condition))
     }
-    if any(one["object_id"] == workspace_id for one in entries):
+    if any(item["object_id"] == workspace_id for item in entries):
         found[workspace_id] = db.session.get_one(Workspace, workspace_id).name
     # The objects of those kinds whose table has a name or a file name.
     tables = {mapper.class_.__name__.lower(): mapper.local_table for mapper in Base.registry.mappers}
@@ -228,9 +228,9 @@ def choices(actor: Actor) -> dict[str, list[tuple[str, str]]]:
     keys = db.session.scalars(statement.order_by(ApiKey.id.desc()).limit(limit))
     return {
         "kinds": [(kind, kind.replace("_", " ")) for kind in KINDS],
-        "people": [(one.id, one.name or one.email) for one in people],
-        "keys": [(one.id, one.name) for one in keys],
-        "projects": [(one.id, one.name) for one in tenancy.projects_of(actor)[:limit]],
+        "people": [(person.id, person.name or person.email) for person in people],
+        "keys": [(key.id, key.name) for key in keys],
+        "projects": [(project.id, project.name) for project in tenancy.projects_of(actor)[:limit]],
     }
 
 

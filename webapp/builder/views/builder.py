@@ -229,8 +229,8 @@ def _error_response(draft: OpenDraft, state: ViewState, error: ApiError) -> Resp
     db.session.rollback()
     draft = draft_page.opened(draft.actor, draft.template, draft.row, draft.spec)
     found = place_faults(places(draft.spec["fields"]), faults_of(error))
-    first = next((one for one, _ in found if one is not None), None)
-    faulty_ids = {one.top.id for one, _ in found if one is not None}
+    first = next((place for place, _ in found if place is not None), None)
+    faulty_ids = {place.top.id for place, _ in found if place is not None}
     state.field = first.key if first is not None else state.field
     state.first = None
     text = (
@@ -238,7 +238,7 @@ def _error_response(draft: OpenDraft, state: ViewState, error: ApiError) -> Resp
         if faulty_ids
         else ""
     )
-    head = [fault for one, fault in found if one is None]
+    head = [fault for place, fault in found if place is None]
     if head:
         text = "Enter a name for the template." if head[0].path == "name" else sentence(head[0])
     if "HX-Request" not in request.headers:
@@ -261,7 +261,7 @@ def _conflict_response(draft: OpenDraft, state: ViewState, loaded: str) -> Respo
     )
     spec = {"invalid": None, "source": None, **draft.spec}
     merged = field_ids.finished(parsed, base["fields"])
-    own_spec = {**base, **spec, "fields": [one.to_json() for one in merged.fields]}
+    own_spec = {**base, **spec, "fields": [field.to_json() for field in merged.fields]}
     who = db.session.get(User, newest.created_by) if newest.created_by else None
     clash = {
         "theirs": templates.as_json(template, newest),

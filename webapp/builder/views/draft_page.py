@@ -77,8 +77,8 @@ class Tables:
         """List connections that can be queried; ``needs`` is an attribute of `Capabilities`, or empty."""
         fitting = {name for name, kind in KINDS.items() if not needs or getattr(kind.can, needs)}
         return [
-            (one, _connection_text(name, kind))
-            for one, (name, kind) in self._database_connections.items()
+            (key, _connection_text(name, kind))
+            for key, (name, kind) in self._database_connections.items()
             if kind in fitting
         ]
 
@@ -111,7 +111,7 @@ class Tables:
                 found = connections_connections.get(self._actor, connection_id)
                 if found.metadata_key is not None or self.reads_target:
                     entities = inspection.metadata(self._actor, found).entities
-                    columns = {one.name: [part.name for part in one.fields] for one in entities}
+                    columns = {entity.name: [part.name for part in entity.fields] for entity in entities}
         self._columns_cache[connection_id] = columns
         return columns
 
@@ -160,7 +160,7 @@ class PageData:
         kind = row.kind.group_kind if row.kind else None
         if kind is None:
             return []
-        found = {one.name: one.members for one in self._described.groups.values() if one.kind == kind}
+        found = {group.name: group.members for group in self._described.groups.values() if group.kind == kind}
         candidate, number = kind, 1
         while candidate in found:
             number += 1
@@ -173,13 +173,13 @@ class PageData:
     @property
     def unique_labels(self) -> list[str]:
         """Labels of fields that are unique in combination."""
-        found = [one.get("unique") for one in _walk(self._draft["fields"])]
+        found = [item.get("unique") for item in _walk(self._draft["fields"])]
         return list(dict.fromkeys(label for label in found if isinstance(label, str)))
 
     @property
     def names(self) -> list[str]:
         """Names of the draft's fields that formulas can read."""
-        found = [str(one.get("name", "")) for one in self._draft["fields"]]
+        found = [str(item.get("name", "")) for item in self._draft["fields"]]
         return [name for name in found if name.isidentifier()]
 
     @property
@@ -191,7 +191,9 @@ class PageData:
         """Return the names of the other fields on a row's level."""
         level = _level_of(self._draft["fields"], row.id) or []
         found = [
-            str(one.get("name", "")) for one in level if isinstance(one, Mapping) and one.get("id") != row.id
+            str(item.get("name", ""))
+            for item in level
+            if isinstance(item, Mapping) and item.get("id") != row.id
         ]
         return [name for name in found if name]
 
@@ -208,7 +210,7 @@ class PageData:
     @cached_property
     def _related_names(self) -> dict[str, tuple[str, list[str]]]:
         return relations.names_of(
-            self._actor, [one for _, one in related_templates.reached(self._draft["fields"])]
+            self._actor, [item for _, item in related_templates.reached(self._draft["fields"])]
         )
 
     @cached_property
@@ -219,9 +221,9 @@ class PageData:
         """Return the templates to choose from; for `child`, those that are children by cardinality come first."""
         if role != "child":
             return [(SELF, "This template"), *self._templates.items()]
-        fitting = [(one, name) for one, name in self._templates.items() if one in self._children]
-        others = [(one, name) for one, name in self._templates.items() if one not in self._children]
-        return [*fitting, *((one, f"{name} (no cardinality to this)") for one, name in others)]
+        fitting = [(key, name) for key, name in self._templates.items() if key in self._children]
+        others = [(key, name) for key, name in self._templates.items() if key not in self._children]
+        return [*fitting, *((item, f"{name} (no cardinality to this)") for item, name in others)]
 
     def template_name(self, template_id: str) -> str:
         """Return the name of a template in a select."""
@@ -234,7 +236,7 @@ class PageData:
     def field_choices(self, template_id: str) -> list[Choice]:
         """Return the fields of a template to choose from."""
         if template_id in (SELF, self.own):
-            names = [str(one.get("name", "")) for one in self._draft["fields"]]
+            names = [str(item.get("name", "")) for item in self._draft["fields"]]
         else:
             names = self._related_names.get(template_id, ("", []))[1]
         return [(name, name) for name in names if name]
@@ -326,10 +328,10 @@ def _walk(fields: Any) -> Iterator[Mapping[str, Any]]:
 def _level_of(fields: Any, field_id: str) -> list[Any] | None:
     """Return the list of fields that contains the field with this id."""
     level = fields if isinstance(fields, list) else []
-    if any(isinstance(one, Mapping) and one.get("id") == field_id for one in level):
+    if any(isinstance(item, Mapping) and item.get("id") == field_id for item in level):
         return level
-    inner = (one["options"].get("fields") for one in _walk(level))
-    return next((found for one in inner if (found := _level_of(one, field_id)) is not None), None)
+    inner = (item["options"].get("fields") for item in _walk(level))
+    return next((found for item in inner if (found := _level_of(item, field_id)) is not None), None)
 
 
 # Upload a file as the source of rows: stored as a workspace file, without replacing another one.
@@ -345,7 +347,7 @@ def save_upload(actor: Actor, request: flask.Request) -> WorkspaceFile:
 
     Errors: validation_error if there is no file or it has no rows, payload_too_large, those of `upload`.
     """
-    uploaded = next((one for one in request.files.getlist("file") if one.filename), None)
+    uploaded = next((storage for storage in request.files.getlist("file") if storage.filename), None)
     if uploaded is None:
         raise validation_error(
             [Fault("file", "missing", "There is no file in the form.", "Choose one, or drop it.")]
@@ -434,7 +436,7 @@ class SourceCard:
         """The connections that rows can be read from."""
         found = self.tables.connections("tables")
         selected = str(self.value("connection_id"))
-        listed = [one for one, _ in found]
+        listed = [item for item, _ in found]
         return (
             [*found, (selected, self.tables.connection(selected))]
             if selected and selected not in listed
@@ -445,7 +447,7 @@ class SourceCard:
     def files(self) -> list[str]:
         """Files of the workspace with rows, newest first."""
         page = files_services.listing(self.actor, limit=limits.PAGE_LIMIT_MAX)
-        return [one.name for one in page.items if files.kind_of(one.name) is not None]
+        return [item.name for item in page.items if files.kind_of(item.name) is not None]
 
     @property
     def table_names(self) -> list[str]:
@@ -549,7 +551,7 @@ class Line:
     @property
     def numeric(self) -> bool:
         """Whether its values are numbers, which are aligned to the right."""
-        return any(one["kind"] == "n" for one in self.cells)
+        return any(item["kind"] == "n" for item in self.cells)
 
     @property
     def sentences(self) -> list[str]:
@@ -638,7 +640,7 @@ def _cell(
 
 
 def _column_width(place: Place, cells: Sequence[Mapping[str, Any]]) -> int:
-    lengths = sorted(len(one["text"]) for one in cells)
+    lengths = sorted(len(item["text"]) for item in cells)
     longest = lengths[max(0, len(lengths) * 9 // 10 - 1)] if lengths else 0
     head = max(len(place.name), len(place.label) * 0.85) * _CHAR + _HEAD
     return round(min(_WIDEST, max(_NARROWEST, head, longest * _CHAR + 24)))
@@ -785,7 +787,7 @@ def context(at: OpenDraft, state: ViewState, *, rows: bool = True, fetch: bool =
     """Return the context of the page's templates."""
     actor, spec = at.actor, at.spec
     page_data = PageData(actor, spec, at.own)
-    state.field = next((one.key for one in places(spec["fields"]) if state.field == one.name), state.field)
+    state.field = next((item.key for item in places(spec["fields"]) if state.field == item.name), state.field)
     total = len(spec["fields"])
     if not state.view:
         state.view = "list" if total >= limits.BUILDER_LIST_FROM else "grid"
@@ -804,9 +806,9 @@ def context(at: OpenDraft, state: ViewState, *, rows: bool = True, fetch: bool =
     )
     known = at.saved if at.template is not None else None
     all_lines = lines(spec, sample, known, page_data, nested=state.view == "list")
-    place = next((one for one in all_lines if one.place.key == state.field), None)
+    place = next((line for line in all_lines if line.place.key == state.field), None)
     first, last = _visible_range(all_lines, state, place)
-    faulty = [one for one in all_lines if one.faults]
+    faulty = [line for line in all_lines if line.faults]
     return {
         "data": at.saved,
         "draft": spec,
@@ -819,7 +821,7 @@ def context(at: OpenDraft, state: ViewState, *, rows: bool = True, fetch: bool =
         "first": first,
         "last": last,
         "strips": strips(all_lines[first:last]),
-        "most": max((len(one.cells) for one in all_lines), default=0)
+        "most": max((len(line.cells) for line in all_lines), default=0)
         or (limits.BUILDER_ROWS if total else 0),
         "faulty": faulty,
         "head_faults": [fault for fault in sample.faults if not fault.path.startswith("fields[")],
@@ -868,7 +870,7 @@ def inspected(at: OpenDraft, state: ViewState, sample: Sample) -> FieldForm | No
 def settings_context(at: OpenDraft, card: SourceCard | None = None) -> dict[str, Any]:
     """Return the context of the template's settings: invalid data, the source, the locales."""
     invalid, source = (
-        one if isinstance(one, dict) else None for one in (at.spec.get("invalid"), at.spec.get("source"))
+        item if isinstance(item, dict) else None for item in (at.spec.get("invalid"), at.spec.get("source"))
     )
     return {
         "invalid": bound(Invalid, invalid, prefix=forms.INVALID),

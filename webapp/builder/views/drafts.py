@@ -151,7 +151,7 @@ def _apply_edit(
     if verb == "json":
         return _from_json(draft, request.form.get("json", "")), ""
     if verb == "bulk-remove":
-        removed = {forms.field_id(draft, one) for one in request.form.getlist("pick")}
+        removed = {forms.field_id(draft, item) for item in request.form.getlist("pick")}
         return {**draft, "fields": forms.without(fields, removed)}, ""
     if verb == "bulk-set":
         return _set_selected(draft), ""
@@ -210,7 +210,7 @@ def _from_json(draft: dict[str, Any], text: str) -> dict[str, Any]:
         template = {"fields": template}
     if not isinstance(template, dict) or not isinstance(template.get("fields"), list):
         raise _json_error("A template is an object with fields, an array of field definitions.")
-    if not all(isinstance(one, dict) for one in template["fields"]):
+    if not all(isinstance(field, dict) for field in template["fields"]):
         raise _json_error("Every field definition is an object.")
     changes = {key: template[key] for key in templates.CHANGEABLE if key in template}
     forms.check_size(changes)
@@ -261,10 +261,10 @@ def _submitted_draft(actor: Actor) -> OpenDraft:
 def suggestions(actor: Actor) -> Response:
     """Suggest types for the name of a new field: the guessed one, and others that match."""
     name = _added_name()
-    found = {one["name"]: one for one in catalogue.entries()}
+    found = {entry["name"]: entry for entry in catalogue.entries()}
     guessed = forms.blank(forms.new_id, name)["type"]
     listed = (
-        [found[guessed], *(one for one in catalogue.search(name) if one["name"] != guessed)][:3]
+        [found[guessed], *(item for item in catalogue.search(name) if item["name"] != guessed)][:3]
         if name
         else []
     )
@@ -277,7 +277,7 @@ def suggestions(actor: Actor) -> Response:
 def tables(actor: Actor) -> Response:
     """Search tables: those of the field's connection whose names contain the text."""
     draft = _submitted_draft(actor)
-    found = next((one for one in places(draft.spec["fields"]) if one.key == pressed()[1]), None)
+    found = next((place for place in places(draft.spec["fields"]) if place.key == pressed()[1]), None)
     connection_id, text = (
         str(found.options_value(name) or "") if found else "" for name in ("connection_id", "table")
     )
@@ -359,7 +359,7 @@ def _group_kind(field: Mapping[str, Any]) -> str | None:
 def functions(actor: Actor) -> Response:
     """Show the functions of formulas, by family; without htmx as a page."""
     found = {
-        label: [one for one in catalogue.functions() if one["family"] == name]
+        label: [function for function in catalogue.functions() if function["family"] == name]
         for name, label in FAMILIES.items()
     }
     context = {"families": found, "built_in": BUILT_IN}

@@ -131,7 +131,7 @@ def scenarios_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the scenarios of the project."""
     project_actor = actor_in_project(actor, "read", query.projectId)
     used = _used_bytes(project_actor.workspace_id)
-    return reply([_scenario_out(one, used) for one in list_all(scenarios.listing, project_actor)])
+    return reply([_scenario_out(item, used) for item in list_all(scenarios.listing, project_actor)])
 
 
 @call(SCENARIO, scope="read")
@@ -164,11 +164,11 @@ def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
     project_actor = _actor_of_scenario(actor, scenario_id)
     if query.folder is not None:
         _check_folder(query.folder)
-    found = [out(one, scenario_id) for one in list_all(files.listing, project_actor)]
+    found = [out(file, scenario_id) for file in list_all(files.listing, project_actor)]
     used = _used_bytes(actor.workspace_id)
     return reply(
         {
-            "files": [one for one in found if query.folder in (None, one["folder"])],
+            "files": [item for item in found if query.folder in (None, item["folder"])],
             "storageUsed": used,
             "storageLimit": limits.MAX_WORKSPACE_FILES_BYTES,
         }

@@ -395,7 +395,7 @@ class Folders:
         self.kind = kind
         # The longest first: of "HR" and "HR/Germany" the second is the folder of "HR/Germany/Customers".
         names = services.in_project(project_id, kind).items()
-        self.names = dict(sorted(names, key=lambda one: -len(one[1])))
+        self.names = dict(sorted(names, key=lambda name: -len(name[1])))
 
     def client_names(self, name: str) -> dict[str, str | None]:
         """Return the keys `name` and folder id of an object, as the clients know it."""
@@ -506,7 +506,7 @@ def _objects_in_folder(actor: Actor, kind: str, folder: str) -> Iterable[tuple[s
     """Return the ids of the objects in a folder, each with the function that renames it."""
 
     def inside(listing: Any, name_of: Callable[[Any], tuple[str, str]]) -> list[str]:
-        found = [name_of(one) for one in list_all(listing, actor)]
+        found = [name_of(item) for item in list_all(listing, actor)]
         return [object_id for object_id, name in found if name.startswith(f"{folder}/")]
 
     def template(object_id: str, before: str, after: str) -> None:
@@ -528,8 +528,8 @@ def _objects_in_folder(actor: Actor, kind: str, folder: str) -> Iterable[tuple[s
         statement = tenancy.listing(actor, Template).with_only_columns(Template.id, Template.name)
         template_rows = db.session.execute(statement.order_by(Template.id.desc()))
         return [(row.id, template) for row in template_rows if row.name.startswith(f"{folder}/")]
-    endpoint_renames = [(one, endpoint) for one in inside(connections.list_endpoints, of_row)]
-    return [*endpoint_renames, *((one, connection) for one in inside(connections.listing, of_row))]
+    endpoint_renames = [(item, endpoint) for item in inside(connections.list_endpoints, of_row)]
+    return [*endpoint_renames, *((item, connection) for item in inside(connections.listing, of_row))]
 
 
 @call(f"{ROOT}/templateFolders", scope="read")
@@ -627,7 +627,7 @@ def templates_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the templates of the project."""
     project_actor = actor_in_project(actor, "read", query.projectId)
     folders = Folders(TEMPLATES, project_actor.project_id or "")
-    return reply([template_out(one, folders) for one in list_all(templates.listing, project_actor)])
+    return reply([template_out(item, folders) for item in list_all(templates.listing, project_actor)])
 
 
 @call(f"{ROOT}/templates", ["POST"], scope="write", body=Loose, idempotent=True)

@@ -76,7 +76,7 @@ def users_list(actor: Actor) -> Response:
     found = db.session.scalars(
         select(User).where(User.id.in_(members)).order_by(User.id).limit(limits.COMPAT_LIST_ROWS)
     )
-    return reply([user_out(one) for one in found])
+    return reply([user_out(user) for user in found])
 
 
 @call(f"{ROOT}/users/me", scope="self")
@@ -127,7 +127,7 @@ def members_list(actor: Actor) -> Response:
     statement = (
         tenancy.listing(actor, Membership).order_by(Membership.id.desc()).limit(limits.COMPAT_LIST_ROWS)
     )
-    return reply([member_out(actor, one) for one in db.session.scalars(statement)])
+    return reply([member_out(actor, membership) for membership in db.session.scalars(statement)])
 
 
 @call(f"{ROOT}/teamMembers", ["POST"], scope="admin", body=Loose)
@@ -206,7 +206,7 @@ def key_out(key: ApiKey, text: str | None = None) -> dict[str, Any]:
 def keys_list(actor: Actor) -> Response:
     """List the valid keys: the caller's own, or all of the workspace for admins."""
     statement = api_keys.listing(actor).where(ApiKey.revoked_at.is_(None)).order_by(ApiKey.id.desc())
-    return reply([key_out(one) for one in db.session.scalars(statement.limit(limits.COMPAT_LIST_ROWS))])
+    return reply([key_out(key) for key in db.session.scalars(statement.limit(limits.COMPAT_LIST_ROWS))])
 
 
 @call(f"{ROOT}/apiKeys", ["POST"], scope="self", body=Loose, idempotent=True)
@@ -286,7 +286,7 @@ def _newest_rows(statement: Select[Any], column: Any) -> list[Any]:
 def projects_list(actor: Actor) -> Response:
     """List the projects that one reaches."""
     found = _newest_rows(tenancy.listing(actor, Project, project=False), Project.id)
-    return reply([project_out(one) for one in found])
+    return reply([project_out(item) for item in found])
 
 
 @call(f"{ROOT}/projects", ["POST"], scope="admin", body=Loose, idempotent=True)
@@ -331,7 +331,7 @@ def project_delete(actor: Actor, project_id: str) -> Response:
 def teams_list(actor: Actor) -> Response:
     """List the teams that one belongs to."""
     return reply(
-        [team_out(one) for one in _newest_rows(tenancy.listing(actor, Team, project=False), Team.id)]
+        [team_out(row) for row in _newest_rows(tenancy.listing(actor, Team, project=False), Team.id)]
     )
 
 

@@ -168,7 +168,7 @@ def fields_in(actor: Actor, fields: Any) -> Any:
     types: Types = {}
     if _has_unknown_type(fields):
         found = services.listing(actor, "custom_data_type")
-        types = {one.name.casefold(): one.document["field_config"] for one in found}
+        types = {item.name.casefold(): item.document["field_config"] for item in found}
     return _fields_in(fields, types)
 
 
@@ -186,7 +186,7 @@ def _has_unknown_type(fields: Any) -> bool:
 
 
 def _fields_in(fields: Any, types: Types) -> Any:
-    return [_field_in(one, types) for one in fields] if isinstance(fields, list) else fields
+    return [_field_in(field, types) for field in fields] if isinstance(fields, list) else fields
 
 
 def _field_in(field: Any, types: Types) -> Any:
@@ -228,7 +228,7 @@ def _field_in(field: Any, types: Types) -> Any:
 
 def fields_out(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return field definitions in the compatible format: `active` instead of `hidden`, and only explicit values."""
-    return [_field_out(one) for one in fields]
+    return [_field_out(field) for field in fields]
 
 
 def _field_out(field: Mapping[str, Any]) -> dict[str, Any]:
@@ -337,11 +337,11 @@ def _no_such_call(path: str) -> ApiError:
             calls.setdefault(pattern, []).extend(sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}))
     route_path = f"/{path}".rstrip("/")
     same = [
-        one for one in calls if re.fullmatch(re.sub(r"\\\{[^}]*\\\}", "[^/]+", re.escape(one)), route_path)
+        item for item in calls if re.fullmatch(re.sub(r"\\\{[^}]*\\\}", "[^/]+", re.escape(item)), route_path)
     ]
     similar = get_close_matches(route_path[:100], calls, n=3, cutoff=0.6)
     found = dict.fromkeys([*same, *similar])
-    suggestions = [f"{method} {one}" for one in found for method in dict.fromkeys(calls[one])][:5]
+    suggestions = [f"{method} {item}" for item in found for method in dict.fromkeys(calls[item])][:5]
     instead = INSTEAD.get(path) or INSTEAD.get(path.partition("/")[0])
     hint = instead or (
         f"Did you mean `{suggestions[0]}`?" if suggestions else "The guide lists the calls that are there."

@@ -80,8 +80,8 @@ def insert(statement: str, *, escapes: bool) -> Insert | None:
     head = _HEAD.match(statement, at)
     if head is None:
         return None
-    columns = [_unquoted(one[0]) for one in _NAMES.finditer(head["columns"])]
-    table = ".".join(_unquoted(one[0]) for one in _NAMES.finditer(head["table"]))
+    columns = [_unquoted(match[0]) for match in _NAMES.finditer(head["columns"])]
+    table = ".".join(_unquoted(match[0]) for match in _NAMES.finditer(head["table"]))
     rows: list[dict[str, Any]] = []
     at = head.end()
     while True:
@@ -208,7 +208,7 @@ def export_rest(actor: Actor, body: Loose) -> Response:
     )  # fmt: skip
 
 
-_STATUS_CODES = {one.value for one in HTTPStatus}
+_STATUS_CODES = {status.value for status in HTTPStatus}
 
 
 def _push_values(body: Loose) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def _run_push(actor: Actor, push_input: ExportInput) -> dict[str, Any]:
             *read.rows(push_id, state="failed", limit=10),
             *read.rows(push_id, state="unknown", limit=10),
         ]
-        rows = [one.as_json(push["tables"]) for one in failed]
+        rows = [item.as_json(push["tables"]) for item in failed]
         reason = rows[0]["message"] if rows else (push["error"] or {}).get("message", "The push failed.")
         details = {"push_id": push_id, "status": push["status"], "counts": push["counts"], "rows": rows}
         raise ApiError("target_failed", f"{bad or 'The'} rows did not arrive: {reason}", details)

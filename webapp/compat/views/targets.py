@@ -60,7 +60,9 @@ def connections_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the connections of the project."""
     project_actor = actor_in_project(actor, "read", query.projectId)
     folders = Folders(ENDPOINTS, project_actor.project_id or "")
-    return reply([connection_out(one, folders) for one in list_all(connections.listing, project_actor)])
+    return reply(
+        [connection_out(connection, folders) for connection in list_all(connections.listing, project_actor)]
+    )
 
 
 @call(f"{ROOT}/connections", ["POST"], scope="write", body=Loose, status=201, idempotent=True)
@@ -145,11 +147,11 @@ def connection_test(actor: Actor, body: Loose) -> Response:
         connector, redact = access.connector_and_redactor(connection)
         connector.folder = folder or connector.folder
         stages = [
-            {"name": one["name"], "ok": one["ok"], "code": one["code"], "message": redact(one["message"]),
-             "hint": one["hint"], "ms": one["ms"]}
-            for one in driver_process.stages(connector, limits.VERIFY_SECONDS)
+            {"name": stage["name"], "ok": stage["ok"], "code": stage["code"], "message": redact(stage["message"]),
+             "hint": stage["hint"], "ms": stage["ms"]}
+            for stage in driver_process.stages(connector, limits.VERIFY_SECONDS)
         ]  # fmt: skip
-    bad = next((one for one in stages if not one["ok"]), None)
+    bad = next((stage for stage in stages if not stage["ok"]), None)
     if bad is not None or not stages:
         text = bad["message"] if bad else "The target did not answer."
         raise ApiError("target_failed", text, {"stages": stages, "hint": bad["hint"] if bad else ""})
@@ -163,10 +165,14 @@ def tables(actor: Actor, query: TablesQuery) -> Response:
         return reply(_tables_json(actor, connections.get(actor, query.connectionId)))
     project_actor = actor_in_project(actor, "read", query.projectId)
     found: list[dict[str, Any]] = []
-    candidates = [one for one in list_all(connections.listing, project_actor) if KINDS[one.type].can.sql]
-    for one in candidates[: limits.COMPAT_TABLE_CONNECTIONS]:
+    candidates = [
+        connection
+        for connection in list_all(connections.listing, project_actor)
+        if KINDS[connection.type].can.sql
+    ]
+    for candidate in candidates[: limits.COMPAT_TABLE_CONNECTIONS]:
         try:
-            found += _tables_json(project_actor, one)
+            found += _tables_json(project_actor, candidate)
         except ApiError:  # one that is down says nothing of the others
             db.session.rollback()
     return reply(found)
@@ -175,25 +181,25 @@ def tables(actor: Actor, query: TablesQuery) -> Response:
 def _tables_json(actor: Actor, connection: Connection) -> list[dict[str, Any]]:
     entities = inspection.metadata_json(actor, connection)["entities"]
     inbound: dict[str, list[dict[str, str]]] = {}
-    for one in entities:
-        for relation in one.get("relations", []):
+    for entity in entities:
+        for relation in entity.get("relations", []):
             for column, referenced in zip(relation["columns"], relation["entity_columns"], strict=False):
                 dependency = {
-                    "dependent_table": one["name"], "dependent_column": column, "referenced_column": referenced
+                    "dependent_table": entity["name"], "dependent_column": column, "referenced_column": referenced
                 }  # fmt: skip
                 inbound.setdefault(relation["entity"], []).append(dependency)
     return [
         {
-            "table_name": one["name"],
+            "table_name": entity["name"],
             "columns": [
                 {"column_name": column["name"], "data_type": column.get("declared") or column["type"]}
-                for column in one["fields"]
+                for column in entity["fields"]
             ],
             "rows": [],
-            "dependencies": inbound.get(one["name"], []),
+            "dependencies": inbound.get(entity["name"], []),
             "connectionId": connection.id,
         }
-        for one in entities
+        for entity in entities
     ]
 
 
@@ -206,7 +212,7 @@ def endpoints_list(actor: Actor, query: ProjectQuery) -> Response:
     project_actor = actor_in_project(actor, "read", query.projectId)
     folders = Folders(ENDPOINTS, project_actor.project_id or "")
     found = list_all(connections.list_endpoints, project_actor)
-    return reply([endpoint_out(endpoints.as_json(one), folders) for one in found])
+    return reply([endpoint_out(endpoints.as_json(endpoint), folders) for endpoint in found])
 
 
 def endpoint_out(data: dict[str, Any], folders: Folders | None = None) -> dict[str, Any]:

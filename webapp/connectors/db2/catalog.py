@@ -93,7 +93,7 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
     keys: dict[Place, tuple[str, ...]] = {}
     uniques: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
     for (table_id, _, rule), names in indexes.items():
-        if not set(names) <= {one.name for one in columns.get(table_id, ())}:
+        if not set(names) <= {item.name for item in columns.get(table_id, ())}:
             continue  # an index on expressions
         if rule == "P":
             keys[table_id] = tuple(names)
@@ -115,7 +115,7 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
     result = []
     for table_id, (table_type, comment) in tables.items():
         key, others = keys.get(table_id, ()), tuple(dict.fromkeys(uniques[table_id]))
-        single = {one[0] for one in (key, *others) if len(one) == 1}
+        single = {other[0] for other in (key, *others) if len(other) == 1}
         fields = (
             replace(column, key=column.name in key, unique=column.name in single)
             for column in columns[table_id]
@@ -133,7 +133,7 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
                 comment,
             )
         )
-    return sorted(result, key=lambda one: (one.parts[0] != home, one.parts))
+    return sorted(result, key=lambda entity: (entity.parts[0] != home, entity.parts))
 
 
 def name_of(schema: str, table: str, home: str) -> str:

@@ -46,7 +46,7 @@ class Db2Link:
             before = set(_sockets(address, port))
             options = {ibm_db.SQL_ATTR_AUTOCOMMIT: ibm_db.SQL_AUTOCOMMIT_ON}
             self._connection = ibm_db.connect(dsn, "", "", options)
-            opened = [number for one, number in _sockets(address, port).items() if one not in before]
+            opened = [number for key, number in _sockets(address, port).items() if key not in before]
             if not opened:
                 ibm_db.close(self._connection)
                 raise ConnectorError(

@@ -171,7 +171,7 @@ def spelled(columns: Sequence[Column], batch: pa.RecordBatch) -> tuple[list[list
             cells[index] = [_PARTS_OF_SECOND.sub("'", cell) for cell in cells[index]]
         elif column.type == "binary":
             cells[index] = [_binary_literal(cell, column) for cell in cells[index]]
-    return cells, sorted(errors.values(), key=lambda one: one.index)
+    return cells, sorted(errors.values(), key=lambda item: item.index)
 
 
 def _binary_literal(cell: str, column: Column) -> str:

@@ -211,7 +211,7 @@ class _Run:
 
     def ended(self) -> list[RowOutcome]:
         """Return the outcomes of started rows, without trailing rows for which nothing was sent."""
-        outcomes = [one for one in self._outcomes if one is not None]
+        outcomes = [outcome for outcome in self._outcomes if outcome is not None]
         while outcomes and outcomes[-1].attempts == 0:
             outcomes.pop()
         if not outcomes and self._error is not None:

@@ -295,7 +295,9 @@ class _Values:
     def rows_json(self) -> pa.Array:
         """Return each row as JSON."""
         columns = [_decoded(values) for values in self._batch.columns]
-        fields = [field.with_type(one.type) for field, one in zip(self._batch.schema, columns, strict=True)]
+        fields = [
+            field.with_type(column.type) for field, column in zip(self._batch.schema, columns, strict=True)
+        ]
         return json_texts(pa.StructArray.from_arrays(columns, fields=fields))
 
 

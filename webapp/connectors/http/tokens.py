@@ -296,7 +296,7 @@ class TokenAuth(RenewableAuth):
 
     def fetched(self) -> list[str]:
         """See `RenewableAuth.fetched`."""
-        return [one for one in {self._entry.token, getattr(self._thread_local, "token", "")} if one]
+        return [item for item in {self._entry.token, getattr(self._thread_local, "token", "")} if item]
 
 
 def _failure(error: ConnectorError) -> StoredToken:

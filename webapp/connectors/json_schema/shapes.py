@@ -174,14 +174,14 @@ class Shaper:
                 merged.locked = merged.locked or schema.get("readOnly") is True
                 return merged
         merged = _intersection(merged, _keywords_of(schema, references)) if merged is not None else None
-        for one in listed(schema.get("allOf")):
-            merged = self._merge_part((one, references), merged, depth + 1) if merged is not None else None
+        for item in listed(schema.get("allOf")):
+            merged = self._merge_part((item, references), merged, depth + 1) if merged is not None else None
         if merged is None:
             return None
         for key in ("oneOf", "anyOf"):
             branches = listed(schema.get(key))
             if branches:
-                merged.choices += (tuple((one, references) for one in branches),)
+                merged.choices += (tuple((branch, references) for branch in branches),)
         if isinstance(schema.get("if"), dict):
             then = {"allOf": [schema["if"], schema.get("then", True)]}
             merged.choices += (
@@ -218,7 +218,7 @@ class Shaper:
     # --- Solving ----------------------------------------------------------------------------------------------
 
     def _solve(self, parts: tuple[Part, ...], depth: int) -> Shape | None:
-        raw = parts[0][0] if len(parts) == 1 else {"allOf": [one for one, _ in parts]}
+        raw = parts[0][0] if len(parts) == 1 else {"allOf": [item for item, _ in parts]}
         reference = raw.get("$ref") if isinstance(raw, dict) and len(raw) == 1 else None
         is_reference = isinstance(reference, str) and reference not in parts[0][1]
         key = (str(reference), depth, self._required_only, self.document.lenient)
@@ -254,7 +254,7 @@ class Shaper:
                 values = [
                     value for k in range(_MORE_SAMPLES) if self.document.valid(value := sample(shape, k), raw)
                 ]
-                usable = [one for one in unique([sent(value) for value in values]) if one is not None]
+                usable = [item for item in unique([sent(value) for value in values]) if item is not None]
                 if usable:
                     fallback = {
                         **{key: shape[key] for key in _KEPT_KEYWORDS if key in shape},
@@ -275,11 +275,11 @@ class Shaper:
             value = sample(shape, k)
             if self.document.valid(value, raw):
                 fixed = {
-                    name: {**one, "enum": [value[name]]}
-                    if ("enum" in one or one.get("type") == "boolean")
+                    name: {**item, "enum": [value[name]]}
+                    if ("enum" in item or item.get("type") == "boolean")
                     and value.get(name, LOCKED) is not LOCKED
-                    else one
-                    for name, one in properties.items()
+                    else item
+                    for name, item in properties.items()
                 }
                 result = {**shape, "properties": fixed}
                 if self._is_valid(result, raw):
@@ -292,16 +292,20 @@ class Shaper:
             return {**base, LEFT_OUT: flat.lost, LOST: flat.lost}
         if flat.enum is not None:
             fitting = [
-                one
-                for one in unique(flat.enum[:_CHOICES])
-                if flat.kinds is None or any(is_of(one, kind) for kind in flat.kinds) or one is None
+                item
+                for item in unique(flat.enum[:_CHOICES])
+                if flat.kinds is None or any(is_of(item, kind) for kind in flat.kinds) or item is None
             ]
-            valid = [one for one in fitting if flat.choices or self.document.valid(one, raw)]
-            values = [one for one in valid if one is not None]
+            valid = [item for item in fitting if flat.choices or self.document.valid(item, raw)]
+            values = [item for item in valid if item is not None]
             if not values:
                 return {**base, "type": "null"} if valid else None
             common = Counter(map(_type_name, values)).most_common(1)[0][0]
-            return {**base, "type": common, "enum": [one for one in values if _type_name(one) == common]}
+            return {
+                **base,
+                "type": common,
+                "enum": [value for value in values if _type_name(value) == common],
+            }
         kind = _kind_of(flat)
         match kind:
             case "object":
@@ -405,7 +409,7 @@ class Shaper:
         parts = flat.properties.get(name, ())
         parts += tuple(part for pattern, part in flat.named if validation.matches(pattern, name))
         for known, named, part in flat.others:
-            if name not in known and not any(validation.matches(one, name) for one in named):
+            if name not in known and not any(validation.matches(item, name) for item in named):
                 if part[0] is False:
                     return None
                 parts += (part,)
@@ -424,13 +428,15 @@ class Shaper:
             return [*required, *candidates]
         accepted = required
         if not fits(accepted):  # such as anyOf of required, and minProperties
-            accepted = next(([*required, one] for one in candidates if fits([*required, one])), [])
+            accepted = next(
+                ([*required, candidate] for candidate in candidates if fits([*required, candidate])), []
+            )
             if not accepted:
                 prefixes = (candidates[: len(candidates) // n] for n in (2, 3, 4))
                 accepted = next(([*required, *group] for group in prefixes if fits([*required, *group])), [])
             if not accepted:
                 return required
-        rest = [one for one in candidates if one not in accepted]
+        rest = [candidate for candidate in candidates if candidate not in accepted]
         stack = [rest]
         while stack:
             group = stack.pop()
@@ -464,16 +470,16 @@ class Shaper:
             return []
         if flat.names:
             shape = self._solve(
-                tuple(({"allOf": [one, {"type": "string"}]}, at) for one, at in flat.names), depth + 1
+                tuple(({"allOf": [item, {"type": "string"}]}, at) for item, at in flat.names), depth + 1
             )
             samples = [sample(shape, k) for k in range(count * 4)] if shape else []
-            names_schema = {"allOf": [one for one, _ in flat.names]}
+            names_schema = {"allOf": [item for item, _ in flat.names]}
             candidates = [
-                one
-                for one in (*candidates, *samples)
-                if isinstance(one, str) and self.document.valid(one, names_schema)
+                candidate
+                for candidate in (*candidates, *samples)
+                if isinstance(candidate, str) and self.document.valid(candidate, names_schema)
             ]
-        names = list(dict.fromkeys(one for one in candidates if one))[:count]
+        names = list(dict.fromkeys(candidate for candidate in candidates if candidate))[:count]
         if not names and not flat.names:
             words = ("first", "second", "third", "fourth", "fifth")
             names = [words[k] if k < len(words) else f"key{k + 1}" for k in range(count)]
@@ -498,15 +504,17 @@ class Shaper:
             return None
         if flat.first:
             shapes = [self._solve((part,), depth + 1) for part in flat.first]
-            usable = [one for one in shapes if one is not None and LEFT_OUT not in one]
+            usable = [shape for shape in shapes if shape is not None and LEFT_OUT not in shape]
             if len(usable) < len(shapes):
-                usable = usable[: next(k for k, one in enumerate(shapes) if one is None or LEFT_OUT in one)]
+                usable = usable[
+                    : next(k for k, shape in enumerate(shapes) if shape is None or LEFT_OUT in shape)
+                ]
             if len(usable) < minimum:
                 more = self._solve(flat.items, depth + 1) if flat.items else {"type": "string"}
                 if more is None or len(usable) < len(shapes):
                     return None
                 usable += [more or {"type": "string"}] * (min(minimum, limits.MAX_FIELDS) - len(usable))
-            tuples = [[sent(sample(one, k)) for one in usable] for k in range(_MORE_SAMPLES)]
+            tuples = [[sent(sample(shape, k)) for shape in usable] for k in range(_MORE_SAMPLES)]
             return {**base, "type": "array", "enum": list(unique(tuples))}
         items = self._solve(flat.items, depth + 1) if flat.items else {}
         accepts_any = items is not None and not items
@@ -556,7 +564,7 @@ def _keywords_of(schema: Mapping[str, Any], references: frozenset[str]) -> FlatS
     if isinstance(kinds, str):
         kinds = [kinds]
     if isinstance(kinds, list) and kinds:
-        known = {"string" if one == "file" else one for one in strings(kinds)}
+        known = {"string" if text == "file" else text for text in strings(kinds)}
         if schema.get("nullable") is True:
             known.add("null")
         result.kinds = frozenset(known & set(_KINDS)) or None
@@ -582,10 +590,10 @@ def _keywords_of(schema: Mapping[str, Any], references: frozenset[str]) -> FlatS
     if isinstance(schema.get("pattern"), str):
         result.patterns = (schema["pattern"],)
     properties = mapping(schema.get("properties"))
-    result.properties = {str(name): ((one, references),) for name, one in properties.items()}
+    result.properties = {str(name): ((item, references),) for name, item in properties.items()}
     result.required = tuple(strings(schema.get("required")))
     named = mapping(schema.get("patternProperties"))
-    result.named = tuple((pattern, (one, references)) for pattern, one in named.items())
+    result.named = tuple((pattern, (item, references)) for pattern, item in named.items())
     others = schema.get("additionalProperties")
     if others is not None and others is not True:
         result.others = ((frozenset(properties), tuple(named), (others, references)),)
@@ -595,7 +603,7 @@ def _keywords_of(schema: Mapping[str, Any], references: frozenset[str]) -> FlatS
     if isinstance(items, list):
         first, items = items, schema.get("additionalItems")
     if isinstance(first, list):
-        result.first = tuple((one, references) for one in first)
+        result.first = tuple((item, references) for item in first)
     if items is not None:
         result.items = ((items, references),)
     return result
@@ -725,16 +733,16 @@ def _text(flat: FlatSchema, base: Shape) -> Shape | None:
         source, values = validation.generated(flat.patterns, minimum, maximum)
         format_name = words.get("format", "")
         if values:
-            values = tuple(one for one in values if has_format(one, format_name))
+            values = tuple(value for value in values if has_format(value, format_name))
         if (
             source
             and format_name
-            and not all(has_format(one, format_name) for one in validation.texts(source, 20))
+            and not all(has_format(text, format_name) for text in validation.texts(source, 20))
         ):
             values = tuple(
-                one
-                for one in _EXAMPLES.get(format_name, ())
-                if all(validation.matches(pattern, one) for pattern in flat.patterns)
+                item
+                for item in _EXAMPLES.get(format_name, ())
+                if all(validation.matches(pattern, item) for pattern in flat.patterns)
             )
             source = ""
         if source:
@@ -759,7 +767,7 @@ def _number(flat: FlatSchema, kind: str, base: Shape) -> Shape | None:
         inclusive = Decimal(str(words[key])) if key in words else None
         exclusive = Decimal(str(words[over])) if over in words else None
         adjusted = None if exclusive is None else exclusive + sign * (step or unit)
-        candidates = [one for one in (inclusive, adjusted) if one is not None]
+        candidates = [decimal for decimal in (inclusive, adjusted) if decimal is not None]
         bounds[key] = (max(candidates) if sign == 1 else min(candidates)) if candidates else None
     low, high = bounds["minimum"], bounds["maximum"]
     if low is not None and high is not None and low > high:
@@ -815,9 +823,9 @@ def sample(shape: Mapping[str, Any], k: int) -> Any:
     match shape.get("type"):
         case "object":
             return {
-                name: sample(one, _mix(k, index))
-                for index, (name, one) in enumerate(mapping(shape.get("properties")).items())
-                if LEFT_OUT not in one
+                name: sample(item, _mix(k, index))
+                for index, (name, item) in enumerate(mapping(shape.get("properties")).items())
+                if LEFT_OUT not in item
             }
         case "array":
             low = shape.get("minItems", 1)
@@ -835,7 +843,9 @@ def sample(shape: Mapping[str, Any], k: int) -> Any:
     minimum, maximum = shape.get("minLength", 0), shape.get("maxLength")
     if examples:
         fitting = [
-            one for one in examples if len(one) >= minimum and (maximum is None or len(one) <= maximum)
+            example
+            for example in examples
+            if len(example) >= minimum and (maximum is None or len(example) <= maximum)
         ]
         if fitting:
             return fitting[k % len(fitting)]
@@ -867,7 +877,7 @@ def _sample_number(shape: Mapping[str, Any], k: int) -> int | float:
 def sent(value: Any) -> Any:
     """Return a value without what is not sent."""
     if isinstance(value, dict):
-        return {name: sent(one) for name, one in value.items() if one is not LOCKED}
+        return {name: sent(item) for name, item in value.items() if item is not LOCKED}
     if isinstance(value, list):
-        return [sent(one) for one in value if one is not LOCKED]
+        return [sent(item) for item in value if item is not LOCKED]
     return None if value is LOCKED else value

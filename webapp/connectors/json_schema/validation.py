@@ -134,7 +134,9 @@ def _generator_source(pattern: str) -> str:
     """Return an expression of which the engine generates whole texts."""
     source = _without_lookarounds(pattern)
     source = re.sub(r"\(\?<[A-Za-z_]\w*>", "(?:", source)
-    source = re.sub(r"\\p\{(?:\w+=)?(\w+)\}", lambda one: f"[{_PLAIN_CLASSES.get(one[1], 'A-Za-z')}]", source)
+    source = re.sub(
+        r"\\p\{(?:\w+=)?(\w+)\}", lambda match: f"[{_PLAIN_CLASSES.get(match[1], 'A-Za-z')}]", source
+    )
     source = re.sub(r"\[((?:\[\w|[^\[\]])*?)\[([A-Za-z0-9-]+)\]", r"[\1\2", source)  # a class within a class
     source = source.replace(r"\/", "/").replace(r"\-", "-" if "[" not in source else r"\-")
     source = re.sub(r"\\[bB]", "", source)
@@ -164,7 +166,7 @@ def generated(all_of: tuple[str, ...], minimum: int, maximum: int | None) -> tup
 
     def fits(text: str) -> bool:
         has_length = len(text) >= minimum and (maximum is None or len(text) <= maximum)
-        return has_length and all(matches(one, text) for one in all_of)
+        return has_length and all(matches(item, text) for item in all_of)
 
     known = all(map(readable, all_of))
     matching: list[str] = []
@@ -179,20 +181,25 @@ def generated(all_of: tuple[str, ...], minimum: int, maximum: int | None) -> tup
                 continue
             if not known:
                 if all(
-                    minimum <= len(one) <= (maximum if maximum is not None else len(one)) for one in samples
+                    minimum <= len(sample) <= (maximum if maximum is not None else len(sample))
+                    for sample in samples
                 ):
                     return source, ()
                 continue
             if all(map(fits, samples)):
                 return source, ()
             more = compiled.draw(_KEY, np.arange(_DRAWS, _TRIES, dtype=np.uint64)).to_pylist()
-            matching += [one for one in (*samples, *more) if fits(one)]
+            matching += [sample for sample in (*samples, *more) if fits(sample)]
             if not matching:  # texts may fit after their last character is repeated, or their end is left out
                 adjusted = [
-                    one + one[-1] * (minimum - len(one)) for one in samples if one and len(one) < minimum
+                    sample + sample[-1] * (minimum - len(sample))
+                    for sample in samples
+                    if sample and len(sample) < minimum
                 ]
-                adjusted += [one[:maximum] for one in samples if maximum is not None and len(one) > maximum]
-                matching += [one for one in adjusted if fits(one)]
+                adjusted += [
+                    sample[:maximum] for sample in samples if maximum is not None and len(sample) > maximum
+                ]
+                matching += [item for item in adjusted if fits(item)]
             if len(set(matching)) >= _MAX_TEXTS:
                 break
     return "", tuple(list(dict.fromkeys(matching))[:_MAX_TEXTS])
@@ -259,9 +266,9 @@ class Document:
         address, fragment = urldefrag(reference) if not reference.startswith("#") else ("", reference[1:])
         if address:
             by_id = self._names()
-            candidates = [one for one in (address, address.rstrip("#")) if one in by_id]
+            candidates = [item for item in (address, address.rstrip("#")) if item in by_id]
             if not candidates:
-                candidates = [one for one in by_id if one.rpartition("/")[2] == address and address]
+                candidates = [item for item in by_id if item.rpartition("/")[2] == address and address]
             if not candidates:
                 raise UnresolvedReference(f'"{reference[:200]}" {OUTSIDE}')
             schema = by_id[candidates[0]]
@@ -288,7 +295,7 @@ class Document:
             while stack:
                 value, base = stack.pop()
                 if isinstance(value, list):
-                    stack.extend((one, base) for one in value)
+                    stack.extend((item, base) for item in value)
                 elif isinstance(value, dict):
                     for key in ("$id", "id"):
                         one = value.get(key)
@@ -302,7 +309,7 @@ class Document:
                     for key in ("$anchor", "$dynamicAnchor"):
                         if isinstance(value.get(key), str):
                             self._by_id.setdefault("#" + value[key], value)
-                    stack.extend((one, base) for key, one in value.items() if key not in _LITERAL)
+                    stack.extend((item, base) for key, item in value.items() if key not in _LITERAL)
         return self._by_id
 
     def visit(self) -> None:
@@ -334,13 +341,13 @@ class Document:
             return True
         kinds = schema.get("type")
         if isinstance(kinds, str | list) and not any(
-            is_of(value, one) for one in ([kinds] if isinstance(kinds, str) else kinds)
+            is_of(value, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)
         ):
             return False
         if "const" in schema and not same(value, schema["const"]):
             return False
         choices = schema.get("enum")
-        if isinstance(choices, list) and not any(same(value, one) for one in choices):
+        if isinstance(choices, list) and not any(same(value, choice) for choice in choices):
             return False
         if isinstance(value, str) and not _text(value, schema):
             return False
@@ -353,16 +360,16 @@ class Document:
         )
 
     def _check_combinations(self, value: Any, schema: Mapping[str, Any], depth: int) -> bool:
-        if not all(self.valid(value, one, depth + 1) for one in listed(schema.get("allOf"))):
+        if not all(self.valid(value, item, depth + 1) for item in listed(schema.get("allOf"))):
             return False
         choices = schema.get("anyOf")
-        if isinstance(choices, list) and not any(self.valid(value, one, depth + 1) for one in choices):
+        if isinstance(choices, list) and not any(self.valid(value, choice, depth + 1) for choice in choices):
             return False
         choices = schema.get("oneOf")
         if isinstance(choices, list):
             count = 0
-            for one in choices:
-                count += self.valid(value, one, depth + 1)
+            for choice in choices:
+                count += self.valid(value, choice, depth + 1)
                 if count > 1 and not self.lenient:
                     return False
             if not count:
@@ -375,7 +382,7 @@ class Document:
         return True
 
     def _object(self, value: dict[str, Any], schema: Mapping[str, Any], depth: int) -> bool:
-        present = {name for name, one in value.items() if one is not LOCKED}
+        present = {name for name, item in value.items() if item is not LOCKED}
         if not set(strings(schema.get("required"))) <= value.keys():
             return False
         minimum, maximum = schema.get("minProperties"), schema.get("maxProperties")
@@ -383,16 +390,16 @@ class Document:
             return False
         properties, patterns = mapping(schema.get("properties")), mapping(schema.get("patternProperties"))
         others, names = schema.get("additionalProperties"), schema.get("propertyNames")
-        for name, one in value.items():
+        for name, item in value.items():
             known = name in properties
-            if known and not self.valid(one, properties[name], depth + 1):
+            if known and not self.valid(item, properties[name], depth + 1):
                 return False
             for pattern, subschema in patterns.items():
                 if matches(pattern, name):
                     known = True
-                    if not self.valid(one, subschema, depth + 1):
+                    if not self.valid(item, subschema, depth + 1):
                         return False
-            if not known and others is not None and not self.valid(one, others, depth + 1):
+            if not known and others is not None and not self.valid(item, others, depth + 1):
                 return False
             if names is not None and name in present and not self.valid(name, names, depth + 1):
                 return False
@@ -418,7 +425,7 @@ class Document:
             return set()
         properties, patterns = mapping(schema.get("properties")), mapping(schema.get("patternProperties"))
         names = {name for name in value if name in properties}
-        names |= {name for name in value if any(matches(one, name) for one in patterns)}
+        names |= {name for name in value if any(matches(pattern, name) for pattern in patterns)}
         if "additionalProperties" in schema:
             return set(value)
         parts = listed(schema.get("allOf"))
@@ -428,7 +435,10 @@ class Document:
             except UnresolvedReference:
                 return set(value)
         for key in ("anyOf", "oneOf"):
-            parts = [*parts, *(one for one in listed(schema.get(key)) if self.valid(value, one, depth + 1))]
+            parts = [
+                *parts,
+                *(item for item in listed(schema.get(key)) if self.valid(value, item, depth + 1)),
+            ]
         if "if" in schema:
             condition_holds = self.valid(value, schema["if"], depth + 1)
             parts = [
@@ -436,27 +446,27 @@ class Document:
                 *([schema["if"]] if condition_holds else []),
                 schema.get("then" if condition_holds else "else"),
             ]
-        parts += [one for name, one in mapping(schema.get("dependentSchemas")).items() if name in value]
-        return names.union(*(self._evaluated(value, one, depth + 1) for one in parts))
+        parts += [item for name, item in mapping(schema.get("dependentSchemas")).items() if name in value]
+        return names.union(*(self._evaluated(value, part, depth + 1) for part in parts))
 
     def _array(self, value: list[Any], schema: Mapping[str, Any], depth: int) -> bool:
         minimum, maximum = schema.get("minItems"), schema.get("maxItems")
         if (is_number(minimum) and len(value) < minimum) or (is_number(maximum) and len(value) > maximum):
             return False
-        if schema.get("uniqueItems") is True and len({canonical(one) for one in value}) < len(value):
+        if schema.get("uniqueItems") is True and len({canonical(item) for item in value}) < len(value):
             return False
         first, items = schema.get("prefixItems"), schema.get("items")
         if isinstance(items, list):
             first, items = items, schema.get("additionalItems")
         first = first if isinstance(first, list) else []
         if not all(
-            self.valid(one, subschema, depth + 1) for one, subschema in zip(value, first, strict=False)
+            self.valid(item, subschema, depth + 1) for item, subschema in zip(value, first, strict=False)
         ):
             return False
-        if items is not None and not all(self.valid(one, items, depth + 1) for one in value[len(first) :]):
+        if items is not None and not all(self.valid(item, items, depth + 1) for item in value[len(first) :]):
             return False
         if "contains" in schema:
-            count = sum(self.valid(one, schema["contains"], depth + 1) for one in value)
+            count = sum(self.valid(item, schema["contains"], depth + 1) for item in value)
             low, high = schema.get("minContains", 1), schema.get("maxContains")
             return not ((is_number(low) and count < low) or (is_number(high) and count > high))
         return True
@@ -484,7 +494,7 @@ def listed(value: Any) -> list[Any]:
 
 def strings(value: Any) -> list[str]:
     """Return the texts of a list."""
-    return [one for one in listed(value) if isinstance(one, str)]
+    return [item for item in listed(value) if isinstance(item, str)]
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
@@ -523,8 +533,8 @@ def _normalized(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     if isinstance(value, dict):
-        return {key: _normalized(one) for key, one in value.items()}
-    return [_normalized(one) for one in value] if isinstance(value, list) else value
+        return {key: _normalized(item) for key, item in value.items()}
+    return [_normalized(item) for item in value] if isinstance(value, list) else value
 
 
 def same(value: Any, other: Any) -> bool:

@@ -75,7 +75,7 @@ class MongodbSettings(ServerSettings):
     def _check_options(self) -> Self:
         for name, value in self.options.items():
             if name.lower() not in _OPTIONS:
-                known = ", ".join(one for one, _ in _OPTIONS.values())
+                known = ", ".join(item for item, _ in _OPTIONS.values())
                 raise ValueError(f"options: {name} is not supported; supported are {known}")
             try:
                 _OPTIONS[name.lower()][1](value)
@@ -279,7 +279,7 @@ def _parse_options(query: str, srv: bool) -> tuple[dict[str, Any], str | None]:
                 option, read = _OPTIONS[lowered]
                 parsed[option] = read(value)
             elif lowered not in _IGNORED:
-                raise unknown_option(name, ("tls", *(one for one, _ in _OPTIONS.values())))
+                raise unknown_option(name, ("tls", *(item for item, _ in _OPTIONS.values())))
         except ValueError as error:
             raise bad_settings(
                 f"The option {name} does not accept {value!r}.", f"Supported: {error}."

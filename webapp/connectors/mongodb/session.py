@@ -65,7 +65,7 @@ def listed(database: Any, name: str | None = None) -> list[Mapping[str, Any]]:
     query: dict[str, Any] = {"name": {"$not": re.compile("^system\\.")}}
     if name is not None:
         query = {"name": re.compile(f"^{re.escape(name)}$", re.I)}
-    return sorted(database.list_collections(filter=query), key=lambda one: str(one["name"]))
+    return sorted(database.list_collections(filter=query), key=lambda collection: str(collection["name"]))
 
 
 def entity(database: Any, description: Mapping[str, Any]) -> Entity:
@@ -228,7 +228,8 @@ def _type_converter(kind: pa.DataType) -> Callable[[Any], Any] | None:
         return _type_converter(kind.value_type)
     if pa.types.is_struct(kind):
         fields = [
-            (one.name, _json if is_json_text(one) else _type_converter(one.type) or _to_bson) for one in kind
+            (entry.name, _json if is_json_text(entry) else _type_converter(entry.type) or _to_bson)
+            for entry in kind
         ]
         return lambda value: {
             name: None if value[name] is None else convert(value[name]) for name, convert in fields
@@ -236,7 +237,7 @@ def _type_converter(kind: pa.DataType) -> Callable[[Any], Any] | None:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         item = kind.value_field
         convert_item = _json if is_json_text(item) else _type_converter(item.type) or _to_bson
-        return lambda value: [None if one is None else convert_item(one) for one in value]
+        return lambda value: [None if entry is None else convert_item(entry) for entry in value]
     return _to_integer if pa.types.is_int64(kind) or pa.types.is_uint64(kind) else None
 
 
@@ -255,9 +256,9 @@ def _to_bson(value: Any) -> Any:
     if isinstance(value, dt.date | dt.time):
         return value.isoformat() if isinstance(value, dt.time) else _moment(value)
     if isinstance(value, Mapping):
-        return {_check_key(name): _to_bson(one) for name, one in value.items()}
+        return {_check_key(name): _to_bson(item) for name, item in value.items()}
     if isinstance(value, Sequence):
-        return [_to_bson(one) for one in value]
+        return [_to_bson(item) for item in value]
     return value
 
 
@@ -407,11 +408,12 @@ def batch_of(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> pa
 def column_of(values: list[Any]) -> pa.Array:
     """Convert the values of a field to Arrow; they become text if their types differ."""
     converted = [to_python(value) for value in values]
-    if any(isinstance(one, dict | list) for one in converted):
+    if any(isinstance(item, dict | list) for item in converted):
         converted = [
-            None if one is None else json.dumps(one, ensure_ascii=False, default=_text) for one in converted
+            None if item is None else json.dumps(item, ensure_ascii=False, default=_text)
+            for item in converted
         ]
-    kinds = {type(one) for one in converted if one is not None}
+    kinds = {type(item) for item in converted if item is not None}
     try:
         if kinds == {dt.datetime}:
             return pa.array(converted, pa.timestamp("us", "UTC"))
@@ -419,7 +421,7 @@ def column_of(values: list[Any]) -> pa.Array:
             return plain(pa.array(converted))
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         pass  # Arrow's type cannot represent one of them
-    return pa.array([None if one is None else _text(one) for one in converted], pa.string())
+    return pa.array([None if item is None else _text(item) for item in converted], pa.string())
 
 
 def to_python(value: Any) -> Any:
@@ -434,9 +436,9 @@ def to_python(value: Any) -> Any:
         number = value.to_decimal()
         return number if number.is_finite() else str(value)
     if isinstance(value, Mapping):
-        return {name: to_python(one) for name, one in value.items()}
+        return {name: to_python(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [to_python(one) for one in value]
+        return [to_python(item) for item in value]
     return str(value)
 
 
@@ -446,7 +448,7 @@ def same(value: Any) -> Any:
         value = value.to_decimal()
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         if isinstance(value, Mapping):
-            return tuple((name, same(one)) for name, one in value.items())
+            return tuple((name, same(item)) for name, item in value.items())
         if isinstance(value, list):
             return ("array", *map(same, value))
         return (type(value).__name__, value)
@@ -534,9 +536,10 @@ class MongodbSession(Session):
             auth_info = self.database.command("connectionStatus", showPrivileges=True)["authInfo"]
         privileges = auth_info.get("authenticatedUserPrivileges") or ()
         grants = [
-            one
-            for one in privileges
-            if one["resource"].get("anyResource") or one["resource"].get("db") in ("", self.database.name)
+            privilege
+            for privilege in privileges
+            if privilege["resource"].get("anyResource")
+            or privilege["resource"].get("db") in ("", self.database.name)
         ]
         if (
             auth_info.get("authenticatedUsers")
@@ -566,7 +569,7 @@ class MongodbSession(Session):
         """See `Session.metadata`. Uses two requests for each collection: its indexes, and some of its
         documents."""
         with converting_errors():
-            entities = tuple(entity(self.database, one) for one in listed(self.database))
+            entities = tuple(entity(self.database, item) for item in listed(self.database))
         return Metadata("mongodb", self.title, entities)
 
     def entity(self, name: str) -> Entity | None:
@@ -575,8 +578,8 @@ class MongodbSession(Session):
             return None
         with converting_errors():
             collections = listed(self.database, name)
-            exact = [one for one in collections if one["name"] == name]
-            entities = [entity(self.database, one) for one in (exact or collections)[:2]]
+            exact = [collection for collection in collections if collection["name"] == name]
+            entities = [entity(self.database, collection) for collection in (exact or collections)[:2]]
         return sql.matched(entities, name)
 
     # --- reading ---
@@ -810,13 +813,15 @@ class MongodbTarget(Target):
             failures += self._insert(documents)
         else:
             failures += self._update(indexes, rows)
-        failures = sorted(failures, key=lambda one: one.index)
+        failures = sorted(failures, key=lambda item: item.index)
         if not self.writing.capture:
             return WriteResult(failures)
         rejected, arrays = {error.index for error in failures}, []
         for name in self.writing.capture:
             values = ids if name == ID else [row[self._names.index(name)] for row in rows]
-            arrays.append(column_of([None if index in rejected else one for index, one in enumerate(values)]))
+            arrays.append(
+                column_of([None if index in rejected else value for index, value in enumerate(values)])
+            )
         return WriteResult(failures, pa.RecordBatch.from_arrays(arrays, list(self.writing.capture)))
 
     def delete(self, batch: pa.RecordBatch) -> WriteResult:
@@ -836,7 +841,7 @@ class MongodbTarget(Target):
             done.add(identity)
             operations.append((index, pymongo.DeleteOne(dict(zip(keys, cell, strict=True)))))
         failures += self._run_operations(operations)
-        return WriteResult(sorted(failures, key=lambda one: one.index))
+        return WriteResult(sorted(failures, key=lambda item: item.index))
 
     def _rows(self, batch: pa.RecordBatch) -> tuple[list[tuple[Any, ...]], list[RowError]]:
         cells: list[list[Any]] = []
@@ -844,7 +849,7 @@ class MongodbTarget(Target):
         for array, field, column in zip(batch.columns, batch.schema, self.writing.columns, strict=True):
             values, rejected = rendered(array, column, is_json_text(field))
             cells.append(values)
-            failures |= {one.index: one for one in rejected}
+            failures |= {error.index: error for error in rejected}
         return list(zip(*cells, strict=True)), list(failures.values())
 
     def _document(self, row: Sequence[Any]) -> dict[str, Any]:
@@ -878,11 +883,11 @@ class MongodbTarget(Target):
             self._collection.insert_many(encoded.values(), ordered=False)
         except errors.BulkWriteError as error:
             row_errors = self._row_errors(error)
-            delivered = self._delivered({indexes[one["index"]]: one for one in row_errors}, documents)
+            delivered = self._delivered({indexes[item["index"]]: item for item in row_errors}, documents)
             failures += [
-                failure(indexes[one["index"]], one, self.writing.entity)
-                for one in row_errors
-                if indexes[one["index"]] not in delivered
+                failure(indexes[item["index"]], item, self.writing.entity)
+                for item in row_errors
+                if indexes[item["index"]] not in delivered
             ]
         except (errors.PyMongoError, OSError) as error:
             raise convert_error(error) from error
@@ -891,8 +896,10 @@ class MongodbTarget(Target):
     def _row_errors(self, error: errors.BulkWriteError) -> list[dict[str, Any]]:
         """Return the server's errors of single rows. Raises errors that do not concern single rows."""
         details = error.details or {}
-        for one in details.get("writeErrors", ()):
-            converted = convert_error(errors.OperationFailure(one.get("errmsg", ""), one.get("code"), one))
+        for writeerror in details.get("writeErrors", ()):
+            converted = convert_error(
+                errors.OperationFailure(writeerror.get("errmsg", ""), writeerror.get("code"), writeerror)
+            )
             if converted.reason not in ("failed", "bad_query"):
                 raise converted from error
         if concern := details.get("writeConcernErrors"):
@@ -922,7 +929,7 @@ class MongodbTarget(Target):
             return set()
         with converting_errors():
             keys = [documents[index][ID] for index in candidates.values()]
-            stored = {same(one[ID]): one for one in self._collection.find({ID: {"$in": keys}})}
+            stored = {same(item[ID]): item for item in self._collection.find({ID: {"$in": keys}})}
         return {
             index
             for identity, index in candidates.items()
@@ -967,7 +974,7 @@ class MongodbTarget(Target):
         failures: list[RowError] = []
         while operations:
             try:
-                self._collection.bulk_write([one for _, one in operations], ordered=True)
+                self._collection.bulk_write([item for _, item in operations], ordered=True)
                 break
             except errors.BulkWriteError as error:
                 (details,) = self._row_errors(error)

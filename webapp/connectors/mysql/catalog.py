@@ -183,7 +183,7 @@ def _columns(
             unsigned="unsigned" in declared.lower() or lowered in ("bit", "year"),
             generated=generated,
             default=None if of.maria and default == "NULL" else default,
-            choices=tuple(one.replace("''", "'") for one in choices),
+            choices=tuple(choice.replace("''", "'") for choice in choices),
             comment=comment or "",
             characters=_CHARACTERS.get(characters or "", ""),
         )
@@ -296,7 +296,7 @@ def _entity(
         keys=keys,
         uniques=uniques,
         checks=tuple(check for check in checks if not _JSON_CHECK.fullmatch(check)),
-        unique_indexes=tuple(dict.fromkeys(UniqueIndex(one) for one in compared if one)),
+        unique_indexes=tuple(dict.fromkeys(UniqueIndex(item) for item in compared if item)),
         **rest,
     )
     computed = {column.name: text for column, text in columns if text and column.generated == "computed"}

@@ -242,7 +242,9 @@ class MysqlSession(Session):
         for column, values in zip(fields, wanted.columns, strict=True):
             fitted, misfits = fit(column, values)
             for where, _, _ in misfits:
-                missing = [one or bool(wrong) for one, wrong in zip(missing, where.to_pylist(), strict=True)]
+                missing = [
+                    item or bool(wrong) for item, wrong in zip(missing, where.to_pylist(), strict=True)
+                ]
             literals.append(texts(column, fitted))
         table, names = sql.qualified(DIALECT, entity.parts), [DIALECT.quoted(name) for name in columns]
         queries = [

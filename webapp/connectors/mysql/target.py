@@ -76,7 +76,7 @@ class CommitTokenBuilder:
             return
         sampled = rows[np.unique([0, rows.size // 2, rows.size - 1])]
         columns = [
-            next(one for one in self._writing.columns if one.name == name) for name in self._shortest_key
+            next(item for item in self._writing.columns if item.name == name) for name in self._shortest_key
         ]
         values = [
             fit(column, batch.column(self._writing.columns.index(column)).take(pa.array(sampled)))[0]
@@ -170,7 +170,7 @@ def row_exists(link: Link, entity: Entity, keys: Sequence[str], row: Sequence[st
 def _shortest_key(writing: WriteSpec) -> tuple[str, ...]:
     """Return the columns of the shortest unique key that the rows contain completely."""
     entity, written = writing.entity, {column.name for column in writing.columns}
-    fit_keys = [one for one in (entity.keys, *entity.uniques) if one and set(one) <= written]
+    fit_keys = [item for item in (entity.keys, *entity.uniques) if item and set(item) <= written]
     return min(fit_keys, key=len, default=())
 
 
@@ -277,11 +277,11 @@ class MysqlTarget(Target):
             rejection = self._insert(literals, rows)
             failures += rejection
             if self.writing.mode == "insert":
-                rejected = {one.index for one in rejection}
+                rejected = {error.index for error in rejection}
                 self._token_builder.wrote(
                     batch, rows if not rejected else rows[~np.isin(rows, list(rejected))], self._capture.first
                 )
-        return WriteResult(sorted(failures, key=lambda one: one.index), self._capture.keys())
+        return WriteResult(sorted(failures, key=lambda failure: failure.index), self._capture.keys())
 
     def _insert(self, literals: Literals, rows: np.ndarray) -> list[RowError]:
         """Insert rows, and return errors of rejected rows. `rows[i]` is the batch position of row `i` of the
@@ -315,7 +315,7 @@ class MysqlTarget(Target):
                 errors = [RowError(position, "too_long", message)]
             else:
                 errors = isolate_bad_rows(np.arange(position, end), attempt, self._batch_sizer)
-            failures += (replace(one, index=int(rows[one.index])) for one in errors)
+            failures += (replace(item, index=int(rows[item.index])) for item in errors)
             if errors:  # so that most of the next statements are shorter than the distance between bad rows
                 gap = (end - position) // (len(errors) + 1)
                 self._rows = max(limits.MYSQL_LEAST_ROWS, min(self._rows, gap // 3))
@@ -344,7 +344,7 @@ class MysqlTarget(Target):
         if writing.mode != "upsert":
             return ""
         keys, entity = writing.key_columns, writing.entity
-        known = [set(one) for one in (entity.keys, *entity.uniques) if one]
+        known = [set(item) for item in (entity.keys, *entity.uniques) if item]
         if set(keys) not in known:
             raise ConnectorError(
                 f"{entity.name} has no unique key of {', '.join(keys) or 'no columns'}.",
@@ -407,7 +407,7 @@ class MysqlTarget(Target):
                     self._link.several(False)
         failed = {error.index for error in failures}
         self._capture.record(np.array([row for row in rows if row not in failed], np.int64))
-        return WriteResult(sorted(failures, key=lambda one: one.index), self._capture.keys())
+        return WriteResult(sorted(failures, key=lambda failure: failure.index), self._capture.keys())
 
     def _run_command(self, statements: list[bytes], rows: list[int], failures: list[RowError]) -> int:
         """Run statements up to the first that fails, and return how many have a result."""

@@ -694,8 +694,8 @@ class OdataSender(Sender):
                     finished, to_retry = self._send_batch(client, pending, responses, stop_at_failure)
                 except SendingStopped:
                     break
-                outcomes |= {one.index: one for one in finished}
-                if stop_at_failure and any(one.state != "delivered" for one in finished):
+                outcomes |= {outcome.index: outcome for outcome in finished}
+                if stop_at_failure and any(outcome.state != "delivered" for outcome in finished):
                     break
                 pending = to_retry
                 if any(responses[row.index] for row in to_retry):
@@ -711,9 +711,9 @@ class OdataSender(Sender):
                             if responses[row.index]
                         }
                         break
-        ordered = sorted(outcomes.values(), key=lambda one: one.index)
+        ordered = sorted(outcomes.values(), key=lambda outcome: outcome.index)
         return [
-            one for index, one in enumerate(ordered) if one.index == index
+            outcome for index, outcome in enumerate(ordered) if outcome.index == index
         ]  # the checks before a row that has not been started
 
     def _send_batch(
@@ -1015,7 +1015,7 @@ class OdataChannel(Channel):
         service = self.service()
         source = service.sets.get(name)
         if source is None:
-            similar = [one for one in service.sets if one.lower() == name.lower()]
+            similar = [item for item in service.sets if item.lower() == name.lower()]
             source = service.sets[similar[0]] if len(similar) == 1 else None
         return metadata.entity(service, source) if source is not None else None
 

@@ -125,13 +125,13 @@ class Service:
                     defined.entity,
                     defined.base,
                     defined.abstract,
-                    any(one.open for one in chain),
+                    any(item.open for item in chain),
                 )
-                for one in reversed(chain):
-                    flat.key = one.key or flat.key
-                    flat.properties |= one.properties
-                    flat.navigations |= one.navigations
-                    flat.terms |= one.terms
+                for item in reversed(chain):
+                    flat.key = item.key or flat.key
+                    flat.properties |= item.properties
+                    flat.navigations |= item.navigations
+                    flat.terms |= item.terms
             self._flat[name] = flat
         return self._flat[name]
 
@@ -174,8 +174,8 @@ class Service:
             return ""
         if self._sets_of is None:
             self._sets_of = {}
-            for one in self.sets.values():
-                self._sets_of.setdefault(one.type, []).append(one.name)
+            for item in self.sets.values():
+                self._sets_of.setdefault(item.type, []).append(item.name)
         names = self._sets_of.get(navigation.type, [])
         return names[0] if len(names) == 1 else ""
 
@@ -262,7 +262,7 @@ def read(document: bytes) -> Service:
     schemas = (
         [root]
         if _local_name(root.tag) == "Schema"
-        else [one for one in root.iter() if _local_name(one.tag) == "Schema"]
+        else [element for element in root.iter() if _local_name(element.tag) == "Schema"]
     )
     if not schemas:
         raise bad_document("The document has no Schema.")
@@ -313,10 +313,10 @@ class _Reader:
     def __init__(self, root: Element, schemas: list[Element]) -> None:
         self.schemas = schemas
         self.aliases: dict[str, str] = {}
-        for one in root.iter():
-            tag = _local_name(one.tag)
-            if tag in ("Include", "Using", "Schema") and one.get("Alias"):
-                self.aliases[one.get("Alias", "")] = one.get("Namespace", "")
+        for element in root.iter():
+            tag = _local_name(element.tag)
+            if tag in ("Include", "Using", "Schema") and element.get("Alias"):
+                self.aliases[element.get("Alias", "")] = element.get("Namespace", "")
         self.result = Service(self.version)
         self.annotations: list[tuple[str, Element]] = []
 
@@ -325,25 +325,25 @@ class _Reader:
         containers: list[tuple[str, Element]] = []
         for schema in self.schemas:
             namespace = schema.get("Namespace", "")
-            for one in schema:
-                tag = _local_name(one.tag)
-                name = f"{namespace}.{one.get('Name', '')}"
+            for element in schema:
+                tag = _local_name(element.tag)
+                name = f"{namespace}.{element.get('Name', '')}"
                 if tag in ("EntityType", "ComplexType"):
-                    self.result.types[name] = self._structured(one, name, tag == "EntityType")
+                    self.result.types[name] = self._structured(element, name, tag == "EntityType")
                 elif tag == "EnumType":
-                    self.result.enums[name] = self._enumeration(one, name)
+                    self.result.enums[name] = self._enumeration(element, name)
                 elif tag == "TypeDefinition":
                     self.result.definitions[name] = self._property(
-                        one, one.get("UnderlyingType", "Edm.String")
+                        element, element.get("UnderlyingType", "Edm.String")
                     )
                 elif tag == "Annotations":
-                    self.annotations.append((one.get("Target", ""), one))
+                    self.annotations.append((element.get("Target", ""), element))
                 elif tag == "EntityContainer":
-                    containers.append((name, one))
+                    containers.append((name, element))
                 else:
-                    self._read_other(tag, name, one)
-        for name, one in containers:
-            self._container(name, one)
+                    self._read_other(tag, name, element)
+        for name, element in containers:
+            self._container(name, element)
         self._finish()
         self._apply_annotations({name for name, _ in containers})
         return self.result
@@ -371,16 +371,16 @@ class _Reader:
             name, entity, self.qualified(base) if base else "", element.get("Abstract") == "true",
             element.get("OpenType") == "true", terms=self._terms(element),
         )  # fmt: skip
-        for one in element:
-            tag = _local_name(one.tag)
+        for item in element:
+            tag = _local_name(item.tag)
             if tag == "Property":
-                property_ = self._property(one, one.get("Type", "Edm.String"))
+                property_ = self._property(item, item.get("Type", "Edm.String"))
                 result.properties[property_.name] = property_
             elif tag == "NavigationProperty":
-                navigation = self._navigation(one)
+                navigation = self._navigation(item)
                 result.navigations[navigation.name] = navigation
             elif tag == "Key":
-                result.key = tuple(part.get("Name", "") for part in one)
+                result.key = tuple(part.get("Name", "") for part in item)
         return result
 
     def _property(self, element: Element, declared: str) -> Property:
@@ -406,20 +406,20 @@ class _Reader:
 
     def _enumeration(self, element: Element, name: str) -> Enumeration:
         members: dict[str, int] = {}
-        for one in element:
-            if _local_name(one.tag) == "Member":
-                value = one.get("Value", "")
+        for item in element:
+            if _local_name(item.tag) == "Member":
+                value = item.get("Value", "")
                 digits = value.removeprefix("-").isdecimal() and len(value) < 20
-                members[one.get("Name", "")] = int(value) if digits else len(members)
+                members[item.get("Name", "")] = int(value) if digits else len(members)
         return Enumeration(name, members, element.get("IsFlags") == "true")
 
     def _container(self, name: str, element: Element) -> None:
-        for one in element:
-            if _local_name(one.tag) == "EntitySet":
+        for item in element:
+            if _local_name(item.tag) == "EntitySet":
                 entity_set = EntitySet(
-                    one.get("Name", ""), self.qualified(one.get("EntityType", "")), terms=self._terms(one)
+                    item.get("Name", ""), self.qualified(item.get("EntityType", "")), terms=self._terms(item)
                 )
-                for part in one:
+                for part in item:
                     if _local_name(part.tag) == "NavigationPropertyBinding":
                         path, target = part.get("Path", ""), part.get("Target", "")
                         before, _, last = path.rpartition("/")
@@ -438,11 +438,11 @@ class _Reader:
                 annotated = kind if not path else kind.properties.get(path) or kind.navigations.get(path)
             if annotated is None:
                 continue
-            for one in element:
-                if _local_name(one.tag) == "Annotation" and (
-                    term_name := term(one.get("Term", ""), self.aliases)
+            for item in element:
+                if _local_name(item.tag) == "Annotation" and (
+                    term_name := term(item.get("Term", ""), self.aliases)
                 ):
-                    annotated.terms[term_name] = value_of(one)
+                    annotated.terms[term_name] = value_of(item)
 
 
 class _V4Reader(_Reader):
@@ -455,9 +455,9 @@ class _V4Reader(_Reader):
     def _navigation(self, element: Element) -> Navigation:
         name, is_collection = self.typed(element.get("Type", ""))
         pairs = tuple(
-            (one.get("Property", ""), one.get("ReferencedProperty", ""))
-            for one in element
-            if _local_name(one.tag) == "ReferentialConstraint"
+            (item.get("Property", ""), item.get("ReferencedProperty", ""))
+            for item in element
+            if _local_name(item.tag) == "ReferentialConstraint"
         )
         return Navigation(
             element.get("Name", ""), name, is_collection, element.get("Nullable", "true") not in self.nullable_words,
@@ -488,7 +488,7 @@ class _V2Reader(_Reader):
 
     def _container(self, name: str, element: Element) -> None:
         super()._container(name, element)
-        self.association_sets += [one for one in element if _local_name(one.tag) == "AssociationSet"]
+        self.association_sets += [item for item in element if _local_name(item.tag) == "AssociationSet"]
 
     def _finish(self) -> None:
         """Copy types, multiplicities and constraints of associations to the navigation properties."""
@@ -506,9 +506,9 @@ class _V2Reader(_Reader):
                 one.partner, other.partner = other.name, one.name
         for element in self.association_sets:
             ends = {
-                one.get("Role", ""): one.get("EntitySet", "")
-                for one in element
-                if _local_name(one.tag) == "End"
+                item.get("Role", ""): item.get("EntitySet", "")
+                for item in element
+                if _local_name(item.tag) == "End"
             }
             for owner, navigation in navigations.get(self.qualified(element.get("Association", "")), []):
                 target = ends.get(navigation.role, "")
@@ -519,16 +519,16 @@ class _V2Reader(_Reader):
                         entity_set.bindings[navigation.name] = target
 
     def _complete_navigation(self, navigation: Navigation, association: Element) -> bool:
-        for one in association:
-            tag = _local_name(one.tag)
-            if tag == "End" and one.get("Role") == navigation.role:
-                navigation.type = self.qualified(one.get("Type", ""))
-                navigation.collection = one.get("Multiplicity") == "*"
-                navigation.nullable = one.get("Multiplicity") != "1"
+        for element in association:
+            tag = _local_name(element.tag)
+            if tag == "End" and element.get("Role") == navigation.role:
+                navigation.type = self.qualified(element.get("Type", ""))
+                navigation.collection = element.get("Multiplicity") == "*"
+                navigation.nullable = element.get("Multiplicity") != "1"
             elif tag == "ReferentialConstraint":
                 ends: dict[str, tuple[str, tuple[str, ...]]] = {
                     _local_name(end.tag): (end.get("Role", ""), tuple(part.get("Name", "") for part in end))
-                    for end in one
+                    for end in element
                 }
                 principal, dependent = ends.get("Principal", ("", ())), ends.get("Dependent", ("", ()))
                 # Only navigation from the dependent to the principal has the constraint.
@@ -540,7 +540,7 @@ class _V2Reader(_Reader):
 
     def _is_a(self, name: str, owner: str) -> bool:
         flat = self.result.types.get(name)
-        return flat is not None and any(one.name == owner for one in self.result.lineage(flat))
+        return flat is not None and any(structured.name == owner for structured in self.result.lineage(flat))
 
 
 _Json = Mapping[str, Any]
@@ -570,34 +570,34 @@ class _JsonReader:
 
     def __init__(self, document: _Json) -> None:
         self.schemas = {
-            name: one for name, one in document.items() if isinstance(one, dict) and name[0] != "$"
+            name: item for name, item in document.items() if isinstance(item, dict) and name[0] != "$"
         }
-        self.aliases = {one["$Alias"]: name for name, one in self.schemas.items() if "$Alias" in one}
+        self.aliases = {schema["$Alias"]: name for name, schema in self.schemas.items() if "$Alias" in schema}
         for reference in document.get("$Reference", {}).values():
-            for one in reference.get("$Include", ()):
-                self.aliases[one.get("$Alias", "")] = one["$Namespace"]
+            for item in reference.get("$Include", ()):
+                self.aliases[item.get("$Alias", "")] = item["$Namespace"]
         self.result = Service("v4")
 
     def service(self) -> Service:
         """Read all schemas."""
         containers = set()
         for namespace, schema in self.schemas.items():
-            for member, one in _members(schema):
-                name, kind = f"{namespace}.{member}", one.get("$Kind")
+            for member, item in _members(schema):
+                name, kind = f"{namespace}.{member}", item.get("$Kind")
                 if kind in ("EntityType", "ComplexType"):
-                    self.result.types[name] = self._structured(one, name, kind == "EntityType")
+                    self.result.types[name] = self._structured(item, name, kind == "EntityType")
                 elif kind == "EnumType":
                     members = {
-                        key: value for key, value in one.items() if isinstance(value, int) and key[0] != "$"
+                        key: value for key, value in item.items() if isinstance(value, int) and key[0] != "$"
                     }
-                    self.result.enums[name] = Enumeration(name, members, bool(one.get("$IsFlags")))
+                    self.result.enums[name] = Enumeration(name, members, bool(item.get("$IsFlags")))
                 elif kind == "TypeDefinition":
                     self.result.definitions[name] = self._property(
-                        member, one, one.get("$UnderlyingType", "Edm.String")
+                        member, item, item.get("$UnderlyingType", "Edm.String")
                     )
                 elif kind == "EntityContainer":
                     containers.add(name)
-                    self._container(one)
+                    self._container(item)
         for schema in self.schemas.values():
             for target, notes in schema.get("$Annotations", {}).items():
                 self._apply_annotations(target, notes, containers)
@@ -640,13 +640,13 @@ class _JsonReader:
         )  # fmt: skip
 
     def _container(self, container: _Json) -> None:
-        for name, one in _members(container):
-            if one.get("$Collection") and "$Type" in one:
+        for name, item in _members(container):
+            if item.get("$Collection") and "$Type" in item:
                 bindings = {
                     path: target.rpartition("/")[2]
-                    for path, target in one.get("$NavigationPropertyBinding", {}).items()
+                    for path, target in item.get("$NavigationPropertyBinding", {}).items()
                 }
-                entity_set = EntitySet(name, self._qualified(one["$Type"]), bindings, self._terms(one))
+                entity_set = EntitySet(name, self._qualified(item["$Type"]), bindings, self._terms(item))
                 self.result.sets[name] = entity_set
 
     def _terms(self, one: _Json) -> Terms:
@@ -761,12 +761,12 @@ def value_of(element: Element, depth: int = 0) -> Any:
         name = child.tag.rpartition("}")[2]
         if name == "Record":
             return {
-                one.get("Property", ""): value_of(one, depth + 1)
-                for one in child
-                if one.tag.endswith("}PropertyValue")
+                item.get("Property", ""): value_of(item, depth + 1)
+                for item in child
+                if item.tag.endswith("}PropertyValue")
             }
         if name == "Collection":
-            return [_item_value(one, depth + 1) for one in child]
+            return [_item_value(item, depth + 1) for item in child]
         if name != "Annotation":
             return _constant(name, child.text or "")
     return True
@@ -810,8 +810,10 @@ NAVIGATION: Final = "Navigation("
 
 def metadata(service: Service) -> Metadata:
     """Return the metadata of all entity sets."""
-    entities = tuple(entity(service, one) for one in service.sets.values())
-    return Metadata("odata", f"OData {service.version.upper()}", tuple(one for one in entities if one.fields))
+    entities = tuple(entity(service, item) for item in service.sets.values())
+    return Metadata(
+        "odata", f"OData {service.version.upper()}", tuple(item for item in entities if item.fields)
+    )
 
 
 def metadata_in_process(file: IO[bytes], found_at: str) -> bytes | dict[str, Any]:
@@ -938,7 +940,7 @@ def _relations(service: Service, source: EntitySet, kind: Structured) -> list[Re
             and not (partner and partner.pairs)
         ):
             relations.append(Relation(navigation.name, (navigation.name,), target, target_type.key))
-    referencing = {name for one in relations for name in one.columns}
+    referencing = {name for relation in relations for name in relation.columns}
     for property_ in kind.properties.values():
         value_list = property_.terms.get("ValueList")
         if (

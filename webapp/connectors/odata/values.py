@@ -165,9 +165,9 @@ class Shaper:
     def _untyped(self, value: Any) -> Any:
         """Convert a value whose type is unknown."""
         if isinstance(value, Mapping):
-            return {str(name): self._untyped(one) for name, one in value.items()}
+            return {str(name): self._untyped(item) for name, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self._untyped(one) for one in value]
+            return [self._untyped(item) for item in value]
         edm = "Edm.Int64" if isinstance(value, int) and abs(value) > 2**31 and self.version == "v2" else ""
         return as_json(value, edm, self.version, self._strings)
 
@@ -409,10 +409,10 @@ def member(value: Any, enumeration: Enumeration) -> str:
             return ",".join(words)
     else:
         number = column_values.integer(value, Column("", "integer", ""))
-        for name, one in enumeration.members.items():
-            if one == number:
+        for name, item in enumeration.members.items():
+            if item == number:
                 return name
-        names = [name for name, one in enumeration.members.items() if one and one & number == one]
+        names = [name for name, item in enumeration.members.items() if item and item & number == item]
         if enumeration.flags and names and sum({enumeration.members[name] for name in names}) == number:
             return ",".join(names)
     examples = ", ".join(list(enumeration.members)[:10])

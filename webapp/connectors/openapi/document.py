@@ -34,10 +34,10 @@ from webapp.document_process import DocumentError, check_depth, too_deep
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG: Final = "tag:yaml.org,2002:"
-_SCALARS: Final = tuple(_TAG + one for one in ("bool", "int", "float"))
+_SCALARS: Final = tuple(_TAG + item for item in ("bool", "int", "float"))
 _KNOWN_TAGS: Final = frozenset(
-    _TAG + one
-    for one in ("null", "bool", "int", "float", "str", "binary", "timestamp", "merge", "value", "map", "seq")
+    _TAG + item
+    for item in ("null", "bool", "int", "float", "str", "binary", "timestamp", "merge", "value", "map", "seq")
 ) | {"!"}
 _MERGE: Final = "<<"
 _NUMBER_CHARS: Final = 400  # more characters than any number that fits in a double
@@ -332,7 +332,9 @@ class Reader:
             if location == "header" and name.lower() in _IGNORED_HEADERS:
                 continue
             if location in by_location and name and (parameter.get("required") or location == "path"):
-                inline = {key: one for key, one in parameter.items() if key not in ("required", "readOnly")}
+                inline = {
+                    key: entry for key, entry in parameter.items() if key not in ("required", "readOnly")
+                }
                 content: Any = next(iter(_dict(parameter.get("content")).values()), {})
                 schema = parameter.get("schema") or _dict(content).get("schema") or inline
                 by_location[location][name] = self._shape(schema) or {"type": "string"}
@@ -345,8 +347,8 @@ class Reader:
         self, operation: Mapping[str, Any], item: Mapping[str, Any]
     ) -> Iterator[Mapping[str, Any]]:
         parameters = {}
-        for one in (*_list(item.get("parameters")), *_list(operation.get("parameters"))):
-            parameter = self._resolve(one)
+        for entry in (*_list(item.get("parameters")), *_list(operation.get("parameters"))):
+            parameter = self._resolve(entry)
             parameters[parameter.get("in"), parameter.get("name")] = parameter
         yield from parameters.values()
 
@@ -359,29 +361,29 @@ class Reader:
             return self._create_body(schema, "json")
         for kind, media in content.items():
             if str(kind).partition(";")[0].strip().lower() == FORM_TYPE and _dict(media).get("schema"):
-                encodings = [_dict(one) for one in _dict(_dict(media).get("encoding")).values()]
-                is_nested = any(one.get("style") == "deepObject" for one in encodings)
+                encodings = [_dict(entry) for entry in _dict(_dict(media).get("encoding")).values()]
+                is_nested = any(encoding.get("style") == "deepObject" for encoding in encodings)
                 return self._create_body(media["schema"], "brackets" if is_nested else "form")
         return None
 
     def _swagger_body(self, operation: Mapping[str, Any], item: Mapping[str, Any]) -> Body | None:
         parameters = list(self._parameters(operation, item))
-        for one in parameters:
-            if one.get("in") == "body":
-                return self._create_body(one.get("schema") or {}, "json")
-        fields = [one for one in parameters if one.get("in") == "formData"]
+        for parameter in parameters:
+            if parameter.get("in") == "body":
+                return self._create_body(parameter.get("schema") or {}, "json")
+        fields = [parameter for parameter in parameters if parameter.get("in") == "formData"]
         media_types = operation.get("consumes") or self._content.get("consumes") or [FORM_TYPE]
         if (
             not fields
             or FORM_TYPE not in _list(media_types)
-            or any(one.get("type") == "file" for one in fields)
+            or any(field.get("type") == "file" for field in fields)
         ):
             return None
         properties = {
-            str(one.get("name")): {key: value for key, value in one.items() if key != "required"}
-            for one in fields
+            str(field.get("name")): {key: value for key, value in field.items() if key != "required"}
+            for field in fields
         }
-        required = [str(one.get("name")) for one in fields if one.get("required") is True]
+        required = [str(field.get("name")) for field in fields if field.get("required") is True]
         return self._create_body({"type": "object", "properties": properties, "required": required}, "form")
 
     def _create_body(self, schema: Any, encoding: Encoding) -> Body | None:
@@ -432,7 +434,7 @@ def too_many_schemas() -> ConnectorError:
 def has_columns(shape: Schema) -> bool:
     """Return whether an object has a property that is sent."""
     return any(
-        LEFT_OUT not in one and not one.get("readOnly") for one in _dict(shape.get("properties")).values()
+        LEFT_OUT not in item and not item.get("readOnly") for item in _dict(shape.get("properties")).values()
     )
 
 

@@ -91,7 +91,7 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
         )
         for table_id, fields in columns.items()
     ]
-    return sorted(result, key=lambda one: (len(one.parts) > 1, one.parts))
+    return sorted(result, key=lambda entity: (len(entity.parts) > 1, entity.parts))
 
 
 def name_of(owner: str, table: str, home: str) -> str:
@@ -166,7 +166,7 @@ def _entity(
             uniques[f"index {number}"] = list(parts)
         elif columns := named_columns([part if part not in names else f'"{part}"' for part in parts], names):
             compared.append(UniqueIndex(columns))
-    single = {one[0] for one in (keys, *uniques.values()) if len(one) == 1}
+    single = {item[0] for item in (keys, *uniques.values()) if len(item) == 1}
     return Entity(
         name_of(*table_id, home),
         (table_id[1],) if table_id[0] == home else table_id,

@@ -216,7 +216,7 @@ class OracleLink:
             if not cursor.description:
                 return [], []
             rows = cursor.fetchall() if limit is None else sql.answer(iter(cursor.fetchone, None), limit)
-            return [one[0] for one in cursor.description], rows
+            return [info[0] for info in cursor.description], rows
 
     def run(self, text: str) -> int:
         """See `Link.run`."""
@@ -251,7 +251,7 @@ class OracleLink:
         with converting_errors(), self._connection.cursor() as cursor:
             cursor.prefetchrows = cursor.arraysize = limits.QUERY_FIRST_ROWS
             cursor.execute(text)
-            names = [one[0] for one in cursor.description]
+            names = [info[0] for info in cursor.description]
             count = limits.QUERY_FIRST_ROWS
             while rows := cursor.fetchmany(count):
                 yield names, rows

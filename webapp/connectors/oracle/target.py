@@ -60,7 +60,7 @@ class OracleTarget(StatementTarget):
         for column, array in zip(self.writing.columns, batch.columns, strict=True):
             values, misfits = connectors_values.convert_column(array, column, _to_driver)
             cells.append(values)
-            errors |= {one.index: one for one in misfits}
+            errors |= {item.index: item for item in misfits}
         rows = [row for row in range(batch.num_rows) if row not in errors]
         statement, order = self._statement(mode)
         types = [_type(self.writing.columns[index]) for index in order]
@@ -68,7 +68,7 @@ class OracleTarget(StatementTarget):
         self._returned = {}
         names = self.writing.capture if mode == "insert" else ()
         captured = [self.writing.entity.column(name) for name in names]
-        return_types = [_type(one) or "DB_TYPE_VARCHAR" for one in captured if one is not None]
+        return_types = [_type(item) or "DB_TYPE_VARCHAR" for item in captured if item is not None]
         for start in range(0, len(rows), limits.TARGET_SAVEPOINT_ROWS):
             piece = rows[start : start + limits.TARGET_SAVEPOINT_ROWS]
             answer = self._link.many(
@@ -79,9 +79,9 @@ class OracleTarget(StatementTarget):
                 for index, code, message in answer.refused
             ]
             failures += rejection
-            rejected = {one.index for one in rejection}
+            rejected = {item.index for item in rejection}
             self._returned |= {
-                row: one for row, one in zip(piece, answer.returned, strict=False) if row not in rejected
+                row: item for row, item in zip(piece, answer.returned, strict=False) if row not in rejected
             }
             if mode in ("update", "delete"):
                 counted = (
@@ -98,7 +98,7 @@ class OracleTarget(StatementTarget):
                 sampled = list(dict.fromkeys((written[0], written[len(written) // 2], written[-1])))
                 keys, _ = literals(DIALECT, self.writing.columns, batch.take(pa.array(sampled)))
                 self._commit_keys.wrote(self._names, keys, list(range(len(sampled))))
-        failures.sort(key=lambda one: one.index)
+        failures.sort(key=lambda item: item.index)
         return WriteResult(failures, self.captured(batch.num_rows) if return_types else None)
 
     # --- statements ---

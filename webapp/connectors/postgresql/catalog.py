@@ -172,7 +172,7 @@ class Catalog:
         result = []
         for row in tables:
             built = self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types)
-            names = [one[2] for one in columns[row[0]]]
+            names = [item[2] for item in columns[row[0]]]
             unique = []
             for _, column_names, expressions, condition in conditional[row[0]]:
                 compared = tuple(dict.fromkeys((*column_names, *named_columns([expressions or ""], names))))
@@ -183,11 +183,11 @@ class Catalog:
                 *_domain_checks(columns[row[0]], types, domains),
                 *_partition_checks(partitions[row[0]]),
             )
-            obstacle = _NO_PARTITION if any(one[4] is None for one in partitions[row[0]]) else ""
+            obstacle = _NO_PARTITION if any(item[4] is None for item in partitions[row[0]]) else ""
             built = replace(
                 built, unique_indexes=tuple(dict.fromkeys(unique)), checks=checks, obstacle=obstacle
             )
-            computed = {one[2]: one[9] for one in columns[row[0]] if one[8] and one[9]}
+            computed = {item[2]: item[9] for item in columns[row[0]] if item[8] and item[9]}
             result.append(by_stored_columns(built, computed) if computed else built)
         triggers = _group_by_table(self._rows(_TRIGGERS, selected))
         functions = dict(self._rows(_FUNCTIONS, {})) if triggers else {}
@@ -198,11 +198,12 @@ class Catalog:
             targets = {name.replace('"', "").casefold() for name in _INSERT.findall(texts.get(row[0], ""))}
             for other in result if targets else ():
                 is_child = any(
-                    one.columns == other.keys and one.entity == entity.name for one in other.relations
+                    relation.columns == other.keys and relation.entity == entity.name
+                    for relation in other.relations
                 )
                 if is_child and {other.name.casefold(), other.parts[-1].casefold()} & targets:
                     filled[other.name] = entity.name
-        return [replace(one, filled_by=filled.get(one.name, "")) for one in result]
+        return [replace(item, filled_by=filled.get(item.name, "")) for item in result]
 
     def entity(self, name: str) -> Entity | None:
         """Return the table with this `Entity.name`, or else the only one whose name differs only in case."""
@@ -249,7 +250,7 @@ class Catalog:
             else:
                 checks.append(_condition(check))
         uniques += [tuple(names[number] for number in numbers) for _, numbers in indexes]
-        single = {one[0] for one in (*uniques, keys) if len(one) == 1}
+        single = {item[0] for item in (*uniques, keys) if len(item) == 1}
         return Entity(
             self.name_of(schema, name),
             (schema, name),

@@ -352,7 +352,7 @@ class PostgresqlSession(Session):
             if not half:
                 return [False]
             parts = (rows.slice(0, half), rows.slice(half))
-            return [one for part in parts for one in self._existing(entity, columns, part)]
+            return [item for part in parts for item in self._existing(entity, columns, part)]
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`. Runs read-only for at most `limits.TARGET_QUERY_SECONDS`."""

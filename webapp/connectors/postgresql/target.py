@@ -81,7 +81,9 @@ class PostgresqlTarget(Target):
         )
         self._open = False
         self._begin = b"BEGIN; SAVEPOINT rows"
-        self._refers_to_itself = any(one.entity == writing.entity.name for one in writing.entity.relations)
+        self._refers_to_itself = any(
+            relation.entity == writing.entity.name for relation in writing.entity.relations
+        )
         self._deletes = False
 
     # --- transactions ---

@@ -89,7 +89,9 @@ class RestSender(Sender):
         if self._batch:
             request = self._request(self._batch_request(rows), self._batch_headers(rows))
             outcomes = self._threads.run(1, lambda index: self._send_row(index, request, captures=False))
-            return [replace(one, index=index) for one in outcomes for index in range(len(rows.numbers))]
+            return [
+                replace(outcome, index=index) for outcome in outcomes for index in range(len(rows.numbers))
+            ]
         composed = self._render.rows(rows.batch)
 
         def one(index: int) -> RowOutcome:
@@ -233,7 +235,8 @@ class RestSender(Sender):
             return [self._masked(self._request(self._batch_request(rows), self._batch_headers(rows)))]
         composed = self._render.rows(rows.batch)
         return [
-            self._masked(self._request(one, _row_headers(rows, index))) for index, one in enumerate(composed)
+            self._masked(self._request(request, _row_headers(rows, index)))
+            for index, request in enumerate(composed)
         ]
 
     def _masked(self, request: Request) -> str:
@@ -309,11 +312,11 @@ def form_data(row: Any, brackets: bool) -> bytes:
 def _pairs(name: str, value: Any, brackets: bool) -> Iterator[tuple[str, str]]:
     if brackets and isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, one in items:
-            yield from _pairs(f"{name}[{key}]", one, True)
+        for key, item in items:
+            yield from _pairs(f"{name}[{key}]", item, True)
     elif isinstance(value, list):
-        for one in value:
-            yield from _pairs(name, orjson.dumps(one).decode() if isinstance(one, list) else one, False)
+        for item in value:
+            yield from _pairs(name, orjson.dumps(item).decode() if isinstance(item, list) else item, False)
     elif isinstance(value, dict):
         yield name, orjson.dumps(value).decode()
     elif isinstance(value, bool):

@@ -109,8 +109,8 @@ def ordered(dialect: Dialect, columns: Sequence[str], order: Sequence[str] | Non
 def matched(entities: Iterable[Entity], name: str) -> Entity | None:
     """Return the entity with this name, or else the only one whose name differs only in case."""
     candidates = list(entities)
-    exact = next((one for one in candidates if one.name == name), None)
-    matches = [one for one in candidates if one.name.casefold() == name.casefold()]
+    exact = next((candidate for candidate in candidates if candidate.name == name), None)
+    matches = [candidate for candidate in candidates if candidate.name.casefold() == name.casefold()]
     return exact or (matches[0] if len(matches) == 1 else None)
 
 
@@ -137,7 +137,7 @@ def literals(dialect: Dialect, array: pa.Array, column: Column) -> list[str]:
             "oracle": ("HEXTORAW('", "')"),
             "db2": ("BX'", "'"),
         }.get(dialect.name, ("X'", "'"))
-        return ["NULL" if one is None else f"{prefix}{one.hex()}{suffix}" for one in values.to_pylist()]
+        return ["NULL" if value is None else f"{prefix}{value.hex()}{suffix}" for value in values.to_pylist()]
     escape = SqlEscape(dialect)
     start = suffix = ""
     codec = scalar_codec(kind, escape)

@@ -239,7 +239,7 @@ class StatementSession(Session):
                 f"{writing.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
             )
         keys = writing.key_columns
-        known = [set(one) for one in (writing.entity.keys, *writing.entity.uniques) if one]
+        known = [set(item) for item in (writing.entity.keys, *writing.entity.uniques) if item]
         if writing.mode == "upsert" and set(keys) not in known:
             raise ConnectorError(
                 f"{writing.entity.name} has no unique key of {', '.join(keys) or 'no columns'}.",
@@ -298,16 +298,16 @@ def literals(
             values = values.dictionary_decode()
         if not _NATIVE_TYPES.get(column.type, lambda _: False)(values.type):
             objects, errors = convert_column(values, column, CONVERTERS[column.type])
-            failures |= {one.index: one for one in errors}
+            failures |= {error.index: error for error in errors}
             if column.type == "uuid" and column.declared.startswith("RAW"):  # Oracle stores UUIDs as 16 bytes
-                values = pa.array([one and one.bytes for one in objects], pa.binary())
+                values = pa.array([item and item.bytes for item in objects], pa.binary())
                 column = replace(column, type="binary")
             elif column.type == "uuid":
-                values = pa.array([one and str(one) for one in objects], pa.string())
+                values = pa.array([item and str(item) for item in objects], pa.string())
             else:
                 values = of_objects(objects)
         cells.append(_to_literals(dialect, values, column, failures))
-    return cells, sorted(failures.values(), key=lambda one: one.index)
+    return cells, sorted(failures.values(), key=lambda failure: failure.index)
 
 
 def _to_literals(
@@ -429,7 +429,9 @@ def _words(kind: str, text: str) -> Iterator[str]:
                 if kind == "oracle" and word in ("q", "nq") and text[position : position + 1] == "'":
                     position = _after_oracle_quote(text, position + 1)
                 else:
-                    if any(not one.isascii() and unicodedata.category(one)[0] not in "LM" for one in token):
+                    if any(
+                        not item.isascii() and unicodedata.category(item)[0] not in "LM" for item in token
+                    ):
                         raise _rejected(f'The name "{token[:20]}" must be quoted.')
                     yield word
             case "sign" | "bracket":
@@ -489,9 +491,9 @@ class CommitKeys:
     def __post_init__(self) -> None:
         written = {column.name for column in self.writing.columns}
         complete = [
-            one
-            for one in (self.writing.entity.keys, *self.writing.entity.uniques)
-            if one and set(one) <= written
+            item
+            for item in (self.writing.entity.keys, *self.writing.entity.uniques)
+            if item and set(item) <= written
         ]
         self.keys = min(complete, key=len, default=())
 
@@ -661,7 +663,7 @@ class LiteralTarget(StatementTarget):
         failures += map(self.missing, self.unfound(accepted, mode))
         if mode == "insert":
             self._commit_keys.wrote(self._names, cells, accepted)
-        failures.sort(key=lambda one: one.index)
+        failures.sort(key=lambda failure: failure.index)
         returns_values = self.writing.capture and mode != "delete"
         return WriteResult(failures, self.captured(batch.num_rows) if returns_values else None)
 

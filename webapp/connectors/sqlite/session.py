@@ -124,7 +124,9 @@ def _unique_indexes(rows: list[Any], names: list[str]) -> tuple[UniqueIndex, ...
         column_names = tuple(column for column in columns if column is not None)
         if len(column_names) < len(columns):
             words = {word.strip('"[]`').casefold() for word in _WORD.findall(pieces[0].partition("(")[2])}
-            column_names += tuple(one for one in names if one.casefold() in words and one not in column_names)
+            column_names += tuple(
+                name for name in names if name.casefold() in words and name not in column_names
+            )
         if column_names and (condition or None in columns):
             result.append(UniqueIndex(column_names, condition))
     return tuple(result)
@@ -161,7 +163,7 @@ def _entity(
         indexes[index].append(part)
     # A part of an index over an expression has no name.
     uniques = [tuple(parts) for parts in indexes.values() if None not in parts]
-    single = {one[0] for one in (*uniques, keys) if len(one) == 1}
+    single = {item[0] for item in (*uniques, keys) if len(item) == 1}
     has_rowid = re.search(r"\)[^)]*\bWITHOUT\s+ROWID\b[^)]*$", text, re.I) is None
     rowid_column = keys[0] if len(keys) == 1 and has_rowid and table_type == "table" else None
     fields = []
@@ -170,7 +172,7 @@ def _entity(
             continue
         upper, sizes = declared.upper(), _SIZES.search(declared)
         is_rowid = column == rowid_column and upper == "INTEGER"
-        kind: ColumnType = next((one for word, one in _WORDS if word in upper), "other")
+        kind: ColumnType = next((item for word, item in _WORDS if word in upper), "other")
         first, second = (int(size) if size else None for size in sizes.groups()) if sizes else (None, None)
         fields.append(
             Column(
@@ -587,7 +589,7 @@ def bindable(array: pa.Array, column: Column) -> list[Any]:
         values = values.cast(pa.int64())
         kind = values.type
     if pa.types.is_uint64(kind):
-        return [one if one is None or one < 2**63 else str(one) for one in values.to_pylist()]
+        return [value if value is None or value < 2**63 else str(value) for value in values.to_pylist()]
     if (
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
@@ -997,8 +999,8 @@ def _is_of_row(error: Exception) -> bool:
 
 def _normalized(key: tuple[Any, ...]) -> tuple[str, ...]:
     """Return a key in a form in which all keys that SQLite may consider equal are equal."""
-    numbers = (int(one) if isinstance(one, float) and one.is_integer() else one for one in key)
-    return tuple(str(one).strip().casefold() for one in numbers)
+    numbers = (int(item) if isinstance(item, float) and item.is_integer() else item for item in key)
+    return tuple(str(number).strip().casefold() for number in numbers)
 
 
 def _with_descendants(

@@ -95,7 +95,7 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
     result = []
     for table, schema, name, kind in tables:
         others = tuple(dict.fromkeys(tuple(unique) for unique in uniques[table].values()))
-        single = {one[0] for one in (keys.get(table, ()), *others) if len(one) == 1}
+        single = {other[0] for other in (keys.get(table, ()), *others) if len(other) == 1}
         fields = (
             replace(column, key=column.name in keys.get(table, ()), unique=column.name in single)
             for column in columns[table]
@@ -114,7 +114,7 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
             ),
         )
         result.append(by_stored_columns(entity, computed[table]) if computed[table] else entity)
-    return sorted(result, key=lambda one: (one.parts[0] != home, one.parts))
+    return sorted(result, key=lambda item: (item.parts[0] != home, item.parts))
 
 
 def name_of(schema: str, name: str, home: str) -> str:

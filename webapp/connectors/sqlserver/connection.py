@@ -185,7 +185,7 @@ class MssqlLink:
             raise self._convert(error) from None
 
     def _names(self) -> list[str]:
-        return [one[0] or "" for one in self._connection.get_header() or ()]
+        return [description[0] or "" for description in self._connection.get_header() or ()]
 
     @staticmethod
     def _row(row: dict[Any, Any]) -> tuple[Any, ...]:

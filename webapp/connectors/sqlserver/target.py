@@ -72,7 +72,7 @@ class MssqlTarget(LiteralTarget):
         result = super().statements(batch)
         if self._inserts_identity:
             on, off = (f"SET IDENTITY_INSERT {self._table} {state};" for state in ("ON", "OFF"))
-            return [f"{on} {one} {off}" for one in result]
+            return [f"{on} {item} {off}" for item in result]
         return result
 
     def spelled(self, batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
@@ -124,8 +124,8 @@ class MssqlTarget(LiteralTarget):
             "(" + ",".join([str(row), *(column[row] for column in cells)]) + ")" for row in rows
         )
         casts = [
-            f"CAST({name} AS {_cast(one)}) AS {name}"
-            for name, one in zip(columns, self._columns, strict=True)
+            f"CAST({name} AS {_cast(item)}) AS {name}"
+            for name, item in zip(columns, self._columns, strict=True)
         ]
         source = (
             f"SELECT {', '.join([_ROW, *casts])} FROM (VALUES {values}) AS v ({', '.join([_ROW, *columns])})"
@@ -146,8 +146,8 @@ class MssqlTarget(LiteralTarget):
             "delete": "WHEN MATCHED THEN DELETE",
         }[mode]
         captured = [] if mode == "delete" else [writing.entity.column(name) for name in writing.capture]
-        definitions = [f"c{index} {_cast(one)} NULL" for index, one in enumerate(captured) if one]
-        output = ", ".join([f"s.{_ROW}", *(f"inserted.{quoted(one.name)}" for one in captured if one)])
+        definitions = [f"c{index} {_cast(item)} NULL" for index, item in enumerate(captured) if item]
+        output = ", ".join([f"s.{_ROW}", *(f"inserted.{quoted(item.name)}" for item in captured if item)])
         return (
             f"DECLARE @done TABLE ({', '.join(['r int NOT NULL', *definitions])}); "
             f"MERGE INTO {self._table} WITH (HOLDLOCK) AS t USING ({source}) AS s ON ({on}) {parts} "

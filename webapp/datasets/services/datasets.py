@@ -37,7 +37,9 @@ def as_json(dataset: Dataset, version: DatasetVersion) -> dict[str, Any]:
         "id": dataset.id,
         "name": spec["name"],
         "description": spec["description"],
-        "templates": [{**one, "version": pinned[one["template_id"]]} for one in spec["templates"]],
+        "templates": [
+            {**template, "version": pinned[template["template_id"]]} for template in spec["templates"]
+        ],
         "seed": spec["seed"],
         "version": version.number,
         "anchor": spec["anchor"],
@@ -133,7 +135,7 @@ def look_up_templates(
 ) -> tuple[dict[str, Template], list[Fault]]:
     """Return the templates of a dataset's tables by id, and a fault for each that is missing or named twice."""
     statement = select(Template).where(
-        Template.id.in_([one for one in template_ids if isinstance(one, str) and "\0" not in one]),
+        Template.id.in_([item for item in template_ids if isinstance(item, str) and "\0" not in item]),
         Template.workspace_id == actor.workspace_id,
         Template.deleted_at.is_(None),
     )
@@ -166,19 +168,24 @@ def fields_of(numbers: Mapping[str, int]) -> relations.Templates:
     )
     related_templates.check_size(statement)
     found = {row[0]: row[2]["fields"] for row in db.session.execute(statement) if numbers[row[0]] == row[1]}
-    return {one: found[one] for one in numbers if one in found}
+    return {number: found[number] for number in numbers if number in found}
 
 
 def _stored_tables(templates: Sequence[Any]) -> list[dict[str, Any]]:
-    return [{key: one.get(key) for key in ("template_id", "count", "name")} for one in templates]
+    return [{key: template.get(key) for key in ("template_id", "count", "name")} for template in templates]
 
 
 def _validated(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a spec in its stored form, and its pins. Error: `validation_error` with all errors."""
     found = known_templates(actor, spec)
-    pinned = {one["template_id"]: found[one["template_id"]].version for one in spec["templates"]}
-    names = {one["template_id"]: one["name"] or found[one["template_id"]].name for one in spec["templates"]}
-    positions = {one: index for index, one in enumerate(names)}
+    pinned = {
+        template["template_id"]: found[template["template_id"]].version for template in spec["templates"]
+    }
+    names = {
+        template["template_id"]: template["name"] or found[template["template_id"]].name
+        for template in spec["templates"]
+    }
+    positions = {name: index for index, name in enumerate(names)}
     warnings = []
     for edge in relations.edges(fields_of(pinned)):
         if edge.parent_template_id in names:
@@ -203,23 +210,23 @@ def between(dataset: Dataset, old: int, new: int) -> dict[str, Any]:
     and after if the order of the common ones differs, else None. Error: not_found.
     """
     before, after = (show(dataset, number) for number in (old, new))
-    before_by_id = {one["template_id"]: one for one in before["templates"]}
-    after_by_id = {one["template_id"]: one for one in after["templates"]}
-    common = [one for one in before_by_id if one in after_by_id]
+    before_by_id = {template["template_id"]: template for template in before["templates"]}
+    after_by_id = {template["template_id"]: template for template in after["templates"]}
+    common = [item for item in before_by_id if item in after_by_id]
     changed = [
-        {"template_id": one, "changes": _differences(before_by_id[one], after_by_id[one])}
-        for one in common
-        if before_by_id[one] != after_by_id[one]
+        {"template_id": item, "changes": _differences(before_by_id[item], after_by_id[item])}
+        for item in common
+        if before_by_id[item] != after_by_id[item]
     ]
-    orders = [[one for one in side if one in common] for side in (before_by_id, after_by_id)]
+    orders = [[item for item in side if item in common] for side in (before_by_id, after_by_id)]
     return {
         "dataset_id": dataset.id,
         "from": old,
         "to": new,
         "dataset": _differences({key: before[key] for key in _HEAD}, {key: after[key] for key in _HEAD}),
         "templates": {
-            "added": [after_by_id[one] for one in after_by_id if one not in before_by_id],
-            "removed": [before_by_id[one] for one in before_by_id if one not in after_by_id],
+            "added": [after_by_id[item] for item in after_by_id if item not in before_by_id],
+            "removed": [before_by_id[item] for item in before_by_id if item not in after_by_id],
             "changed": changed,
         },
         "order": {"from": orders[0], "to": orders[1]} if orders[0] != orders[1] else None,
@@ -228,7 +235,7 @@ def between(dataset: Dataset, old: int, new: int) -> dict[str, Any]:
 
 def names(found: dict[str, Any]) -> dict[str, str]:
     """Return the names of the templates in a diff, by id."""
-    template_ids = [one["template_id"] for part in found["templates"].values() for one in part]
+    template_ids = [item["template_id"] for part in found["templates"].values() for item in part]
     statement = select(Template.id, Template.name).where(Template.id.in_(template_ids))
     return {row[0]: row[1] for row in db.session.execute(statement)}
 

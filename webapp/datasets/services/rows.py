@@ -59,22 +59,22 @@ class Member:
 
 def members(spec: Mapping[str, Any], pinned: Mapping[str, int]) -> list[Member]:
     """Return the tables of a dataset's stored spec, in its order; `pinned` are template versions by id."""
-    template_ids = [one["template_id"] for one in spec["templates"]]
+    template_ids = [template["template_id"] for template in spec["templates"]]
     versions = select(TemplateVersion).where(TemplateVersion.template_id.in_(template_ids))
     related_templates.check_size(
-        versions.where(TemplateVersion.number.in_({pinned[one] for one in template_ids}))
+        versions.where(TemplateVersion.number.in_({pinned[template_id] for template_id in template_ids}))
     )
     statement = select(Template.id, Template.name).where(Template.id.in_(template_ids))
     names = {row[0]: row[1] for row in db.session.execute(statement)}
     return [
         Member(
             index,
-            one["template_id"],
-            pinned[one["template_id"]],
-            one["name"] or names.get(one["template_id"], "rows"),
-            one["count"],
+            template["template_id"],
+            pinned[template["template_id"]],
+            template["name"] or names.get(template["template_id"], "rows"),
+            template["count"],
         )
-        for index, one in enumerate(spec["templates"])
+        for index, template in enumerate(spec["templates"])
     ]
 
 
@@ -83,13 +83,13 @@ def sources_of(found: Sequence[Member]) -> list[Source]:
 
     Error: validation_error, with paths such as `templates[1].fields[0]`.
     """
-    return [_source(one, found) for one in found]
+    return [_source(member, found) for member in found]
 
 
 def _source(member: Member, members: Sequence[Member]) -> Source:
     """Return what the rows of one table are generated from. Error: validation_error."""
-    counts = {one.template_id: one.count for one in members if one.count is not None}
-    versions = {one.template_id: one.version for one in members}
+    counts = {item.template_id: item.count for item in members if item.count is not None}
+    versions = {item.template_id: item.version for item in members}
     with placed(member):
         load = templates.loader(member.template_id, member.version)
         source = compiled_plans.of_version(member.template_id, member.version, None, load, counts, versions)
@@ -165,7 +165,7 @@ def preview(
         left -= len(rows)
         looks.append(Look(member, rows, count))
         capacity = generate.capacity_warnings(replace(recipe, source=replace(source, quantity=count)))
-        warnings += [{**one, "path": f"templates[{member.place}].{one['path']}"} for one in capacity]
+        warnings += [{**item, "path": f"templates[{member.place}].{item['path']}"} for item in capacity]
     return Preview(looks, seed, warnings)
 
 
@@ -214,12 +214,15 @@ def possible_counts(actor: Actor, dataset: Dataset) -> dict[str, tuple[int, str]
     """
     version = datasets.version_of(dataset)
     found = members(version.spec, version.pins["templates"])
-    fields = datasets.fields_of({one.template_id: one.version for one in found})
+    fields = datasets.fields_of({item.template_id: item.version for item in found})
     edges = relations.among(relations.edges(fields), list(fields))
-    position = {one: index for index, one in enumerate(relations.order(list(fields), edges).template_ids)}
+    position = {
+        template_id: index
+        for index, template_id in enumerate(relations.order(list(fields), edges).template_ids)
+    }
     counts: dict[str, tuple[int, str]] = {}
-    for member in sorted(found, key=lambda one: position[one.template_id]):
-        limited = [replace(one, count=counts.get(one.template_id, (one.count, ""))[0]) for one in found]
+    for member in sorted(found, key=lambda item: position[item.template_id]):
+        limited = [replace(item, count=counts.get(item.template_id, (item.count, ""))[0]) for item in found]
         try:
             counts[member.template_id] = _possible_rows(actor, member, limited, version.spec["seed"])
         except ApiError as error:
@@ -386,7 +389,7 @@ def content_type(kind: type[Format]) -> str:
 def headers(stored: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of a file, from its stored pins. `X-Now` is only set if all tables have the same moment; the
     vocabulary is set if all tables have the same."""
-    vocabularies = {one["vocabulary"] for one in stored["tables"]}
+    vocabularies = {table["vocabulary"] for table in stored["tables"]}
     found = {"X-Dataset-Version": str(stored["version"])}
     shared = _stored_pins(stored["tables"][0]).headers()
     del shared["X-Template-Version"]
@@ -419,11 +422,14 @@ def bundle(
 
     Errors: validation_error, with paths such as `templates[1].fields[0]`.
     """
-    fields = datasets.fields_of({one.template_id: one.version for one in found})
+    fields = datasets.fields_of({item.template_id: item.version for item in found})
     edges = relations.among(relations.edges(fields), list(fields))
     if isinstance(by, Actor):
-        position = {one: index for index, one in enumerate(relations.order(list(fields), edges).template_ids)}
-        found = sorted(found, key=lambda one: position[one.template_id])
+        position = {
+            template_id: index
+            for index, template_id in enumerate(relations.order(list(fields), edges).template_ids)
+        }
+        found = sorted(found, key=lambda item: position[item.template_id])
     found = list(found)
     included, recipes, notes = [], [], {}
     for index, member in enumerate(found):
@@ -449,7 +455,7 @@ def bundle(
         raise validation_error(
             [Fault("templates", "nothing_to_make", "No table of this dataset can be generated.")]
         )
-    remaining = relations.among(edges, [one.template_id for one in included])
+    remaining = relations.among(edges, [item.template_id for item in included])
     return Bundle(name, *version, seed, now, included, recipes, _keys(included, fields, remaining), notes)
 
 
@@ -497,9 +503,10 @@ def from_stored_pins(stored: Mapping[str, Any], body: Mapping[str, Any], kind: s
     requested = DatasetExportInput.model_validate_json(orjson.dumps({**body, "format": kind}))
     tables = stored["tables"]
     found = [
-        Member(one["place"], one["template_id"], one["version"], one["name"], one["count"]) for one in tables
+        Member(table["place"], table["template_id"], table["version"], table["name"], table["count"])
+        for table in tables
     ]
-    pins = [_stored_pins(one) for one in tables]
+    pins = [_stored_pins(table) for table in tables]
     now = timestamps.parse(stored["now"]) if stored["now"] else None
     version = (stored["dataset_id"], stored["version"])
     return bundle(stored["name"], version, found, stored["seed"], now, requested, pins)
@@ -512,8 +519,8 @@ def _stored_pins(table: Mapping[str, Any]) -> Pins:
 
 def _keys(found: Sequence[Member], fields: relations.Templates, edges: Sequence[relations.Edge]) -> Keys:
     """Return the keys of the tables, for formats that support them: references to unique fields."""
-    position = {one.template_id: at for at, one in enumerate(found)}
-    stored = {one: dict(relations.walk(fields[one])) for one in fields}
+    position = {member.template_id: at for at, member in enumerate(found)}
+    stored = {item: dict(relations.walk(fields[item])) for item in fields}
     unique_references = [
         edge
         for edge in edges
@@ -522,10 +529,10 @@ def _keys(found: Sequence[Member], fields: relations.Templates, edges: Sequence[
     ]
     primary = [
         relations.primary_key(
-            fields[one.template_id],
-            [e.parent_field for e in unique_references if e.parent_template_id == one.template_id],
+            fields[member.template_id],
+            [e.parent_field for e in unique_references if e.parent_template_id == member.template_id],
         )
-        for one in found
+        for member in found
     ]
     foreign = [
         Relation(position[e.child_template_id], e.child_field, position[e.parent_template_id], e.parent_field)

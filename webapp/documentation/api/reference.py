@@ -99,7 +99,7 @@ class Operation:
     @property
     def paged(self) -> bool:
         """Return whether it returns a page of a list."""
-        return any(one.paged for one in self.answers)
+        return any(answer.paged for answer in self.answers)
 
 
 @dataclass(slots=True)
@@ -146,7 +146,7 @@ def groups(document: Mapping[str, Any]) -> dict[str, Group]:
                     group.objects[answer.model] = _description(schema), tuple(rows(schema, schemas))
     for group in found.values():
         group.objects = dict(sorted(group.objects.items()))
-    return {one.slug: one for one in sorted(found.values(), key=lambda one: one.title.lower())}
+    return {item.slug: item for item in sorted(found.values(), key=lambda entry: entry.title.lower())}
 
 
 def _operation(method: str, path: str, described: Schema, schemas: Schema) -> Operation:
@@ -154,12 +154,18 @@ def _operation(method: str, path: str, described: Schema, schemas: Schema) -> Op
     nothing: tuple[str, Schema] = ("", {})
     kind, inner = next(iter(content.items()), nothing)
     schema = inner.get("schema", {})
-    successes = {int(status): one for status, one in described["responses"].items() if int(status) < 400}
-    failures = {int(status): one for status, one in described["responses"].items() if int(status) >= 400}
-    header_names = {name for one in described["responses"].values() for name in one.get("headers", {})}
+    successes = {
+        int(status): response for status, response in described["responses"].items() if int(status) < 400
+    }
+    failures = {
+        int(status): response for status, response in described["responses"].items() if int(status) >= 400
+    }
+    header_names = {
+        name for response in described["responses"].values() for name in response.get("headers", {})
+    }
     # The two request headers are flags; their description is on the first page.
     paragraphs = [
-        one for one in described.get("description", "").split("\n\n") if not one.startswith("Header `")
+        item for item in described.get("description", "").split("\n\n") if not item.startswith("Header `")
     ]
     return Operation(
         key=f"{method} {path}",
@@ -170,16 +176,16 @@ def _operation(method: str, path: str, described: Schema, schemas: Schema) -> Op
         description=tuple(filter(None, paragraphs)),
         scope=described["x-scope"],
         parameters=tuple(
-            (one["in"], _row(one["name"], one["schema"], one["required"], schemas))
-            for one in described["parameters"]
+            (parameter["in"], _row(parameter["name"], parameter["schema"], parameter["required"], schemas))
+            for parameter in described["parameters"]
         ),
         body=_schema_name(schema),
         body_kind=kind,
         body_required=bool(described.get("requestBody", {}).get("required")),
         body_rows=tuple(rows(_resolve(schema, schemas), schemas)) if schema else (),
-        answers=tuple(_answer(status, one, schemas) for status, one in sorted(successes.items())),
+        answers=tuple(_answer(status, item, schemas) for status, item in sorted(successes.items())),
         errors=tuple(
-            (status, tuple(_CODE.findall(one["description"]))) for status, one in sorted(failures.items())
+            (status, tuple(_CODE.findall(item["description"]))) for status, item in sorted(failures.items())
         ),
         headers=tuple(sorted(header_names)),
         idempotent=bool(described.get("x-idempotency-key")),
@@ -212,8 +218,8 @@ def rows(schema: Schema, schemas: Schema, prefix: str = "", depth: int = 0) -> I
 def _objects(part: Schema, schemas: Schema, mark: str = "") -> Iterator[tuple[Schema, str]]:
     """Return the objects that a schema can be, each with `[]` for every enclosing list."""
     part = _resolve(part, schemas)
-    for one in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
-        yield from _objects(one, schemas, mark)
+    for item in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
+        yield from _objects(item, schemas, mark)
     if part.get("type") == "array":
         yield from _objects(part.get("items", {}), schemas, f"{mark}[]")
     elif "properties" in part:
@@ -232,13 +238,13 @@ def kind(part: Schema, schemas: Schema) -> str:
     part = _resolve(part, schemas)
     choices = [*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())]
     if choices:
-        return " or ".join(dict.fromkeys(kind(one, schemas) for one in choices))
+        return " or ".join(dict.fromkeys(kind(choice, schemas) for choice in choices))
     values = part.get("enum", [part["const"]] if "const" in part else [])
     if values:
-        return " or ".join(dict.fromkeys(_kind_of(one) for one in values))
+        return " or ".join(dict.fromkeys(_kind_of(value) for value in values))
     type_name: str | list[str] = part.get("type", "any")
     if isinstance(type_name, list):
-        return " or ".join(_TYPE_NAMES.get(one, one) for one in type_name)
+        return " or ".join(_TYPE_NAMES.get(item, item) for item in type_name)
     if type_name == "array":
         items = part.get("items")
         return f"list of {kind(items, schemas)}" if items else "list"
@@ -255,11 +261,11 @@ def _kind_of(value: Any) -> str:
 
 def _limits(part: Schema, schemas: Schema) -> Iterator[str]:
     part = _resolve(part, schemas)
-    for one in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
-        yield from _limits(one, schemas)
+    for item in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
+        yield from _limits(item, schemas)
     values = part.get("enum", [part["const"]] if "const" in part else [])
     if values:
-        yield ", ".join(f"`{one if isinstance(one, str) else json.dumps(one)}`" for one in values)
+        yield ", ".join(f"`{value if isinstance(value, str) else json.dumps(value)}`" for value in values)
     yield from _range_text(part, "minimum", "maximum", "")
     yield from _range_text(part, "minLength", "maxLength", " characters")
     yield from _range_text(part, "minItems", "maxItems", " items")
@@ -267,7 +273,7 @@ def _limits(part: Schema, schemas: Schema) -> Iterator[str]:
     if "pattern" in part:
         yield "not blank" if part["pattern"] == r"\S" else f"as `{part['pattern']}`"
     if isinstance(part.get("items"), dict) and not _resolve(part["items"], schemas).get("properties"):
-        yield from (f"each {one}" for one in _limits(part["items"], schemas))
+        yield from (f"each {limit}" for limit in _limits(part["items"], schemas))
 
 
 def _range_text(part: Schema, minimum_key: str, maximum_key: str, unit: str) -> Iterator[str]:

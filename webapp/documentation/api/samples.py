@@ -388,7 +388,7 @@ def curl(operation: Operation, project: bool) -> str:
         lines += ["-H 'Content-Type: application/octet-stream'", f"--data-binary @{_UPLOADED_FILE}"]
     elif METHODS.get(operation.key) in _SAVED_TO_FILE:
         lines.append(f"-o {_FILE}")
-    elif all(one.kinds == ("text/event-stream",) for one in operation.answers):
+    elif all(answer.kinds == ("text/event-stream",) for answer in operation.answers):
         lines[0] = lines[0].replace("curl -sS", "curl -sSN")
     return " \\\n  ".join(lines)
 
@@ -433,7 +433,7 @@ def typescript(operation: Operation, project: bool) -> str:
     )
     method = "client." + re.sub(r"_(\w)", lambda m: m[1].upper(), name)  # camel case
     if name in _SAVED_TO_FILE:
-        stream = _ts_call(method.replace("download", "stream"), [_quoted(one) for one in _parts(operation)])
+        stream = _ts_call(method.replace("download", "stream"), [_quoted(part) for part in _parts(operation)])
         lines.append(f'await pipeline(await {stream}, createWriteStream("{_FILE}"));')
         return "\n".join(lines)
     call = _ts_call(method, _ts_arguments(operation))
@@ -459,7 +459,7 @@ def _is_iterated(operation: Operation) -> bool:
 
 def _parts(operation: Operation) -> list[str]:
     """Return the example values of the path parameters and of the required query parameters."""
-    parts = [example_part(operation.key, one) for one in re.findall(r"\{(\w+)\}", operation.path)]
+    parts = [example_part(operation.key, item) for item in re.findall(r"\{(\w+)\}", operation.path)]
     return [*parts, *QUERIES.get(operation.key, {}).values()]
 
 
@@ -470,7 +470,7 @@ def _quoted(text: str) -> str:
 
 def _python_arguments(operation: Operation) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional arguments, as text or object, and the keyword arguments."""
-    arguments = [_quoted(one) for one in _parts(operation)]
+    arguments = [_quoted(part) for part in _parts(operation)]
     key, body = operation.key, dict(BODIES.get(operation.key) or {})
     if key == _UPLOAD:
         return [f'Path("{_FILE}")', _quoted(FILE_NAME)], {}
@@ -489,7 +489,7 @@ def _python_arguments(operation: Operation) -> tuple[list[Any], dict[str, Any]]:
 def _ts_arguments(operation: Operation) -> list[Any]:
     """Return the arguments, as text or object."""
     key, parts = operation.key, _parts(operation)
-    arguments, body = [_quoted(one) for one in parts], BODIES.get(operation.key)
+    arguments, body = [_quoted(part) for part in parts], BODIES.get(operation.key)
     name = METHODS.get(key)
     if name is None:
         request_arguments = [_quoted(operation.method), _quoted(address(operation))]
@@ -573,7 +573,9 @@ def _python_call(name: str, arguments: list[Any], keywords: dict[str, Any]) -> s
     style = _AS_PYTHON
 
     def argument_texts(indent: str) -> list[str]:
-        by_place = [one if isinstance(one, str) else style.text(one, indent) for one in arguments]
+        by_place = [
+            argument if isinstance(argument, str) else style.text(argument, indent) for argument in arguments
+        ]
         return by_place + [f"{key}={style.text(value, indent)}" for key, value in keywords.items()]
 
     flat = f"{name}({', '.join(argument_texts(''))})"
@@ -581,21 +583,24 @@ def _python_call(name: str, arguments: list[Any], keywords: dict[str, Any]) -> s
         return flat
     if len(arguments) == 1 and not keywords:  # a single object is in the brackets
         return f"{name}({argument_texts('')[0]})"
-    return f"{name}(\n" + "".join(f"    {one},\n" for one in argument_texts("    ")) + ")"
+    return f"{name}(\n" + "".join(f"    {text},\n" for text in argument_texts("    ")) + ")"
 
 
 def _ts_call(name: str, arguments: list[Any]) -> str:
-    flat = f"{name}({', '.join(one if isinstance(one, str) else _AS_TS.flat(one) for one in arguments)})"
+    parts = (argument if isinstance(argument, str) else _AS_TS.flat(argument) for argument in arguments)
+    flat = f"{name}({', '.join(parts)})"
     if len(flat) <= _LINE_WIDTH:
         return flat
     longest = max(
-        (one for one in arguments if not isinstance(one, str)),
-        key=lambda one: len(_AS_TS.flat(one)),
+        (argument for argument in arguments if not isinstance(argument, str)),
+        key=lambda item: len(_AS_TS.flat(item)),
         default="",
     )
     texts = [
-        one if isinstance(one, str) else _AS_TS.text(one, room=0 if one is longest else _LINE_WIDTH)
-        for one in arguments
+        argument
+        if isinstance(argument, str)
+        else _AS_TS.text(argument, room=0 if argument is longest else _LINE_WIDTH)
+        for argument in arguments
     ]
     return f"{name}({', '.join(texts)})"
 
@@ -654,14 +659,14 @@ def collection(groups: Mapping[str, Group], version: str, base_url: str) -> dict
     segment with others (`dataset_id` of `/datasets/{dataset_id}@v{number}`), and the ids that requests have in common:
     one that is put in once counts in all of them, except in those that change or delete what is there."""
     folders = [
-        {"name": group.title, "item": [_request_item(one) for one in group.operations]}
+        {"name": group.title, "item": [_request_item(operation) for operation in group.operations]}
         for group in groups.values()
     ]
     path_variables = {
         name
         for group in groups.values()
-        for one in group.operations
-        for name in _variables_within_segments(one)
+        for operation in group.operations
+        for name in _variables_within_segments(operation)
     }
     shared = sorted(path_variables.union(_VARIABLE.findall(json.dumps(folders))) - {"base_url", "api_key"})
     return {
@@ -705,7 +710,7 @@ def _request_item(operation: Operation) -> dict[str, Any]:
 
 
 def _variables_within_segments(operation: Operation) -> list[str]:
-    shared = [one for one in operation.path.split("/") if not re.fullmatch(r"\{\w+\}", one)]
+    shared = [item for item in operation.path.split("/") if not re.fullmatch(r"\{\w+\}", item)]
     return re.findall(r"\{(\w+)\}", "/".join(shared))
 
 
@@ -713,8 +718,10 @@ def _url(operation: Operation) -> dict[str, Any]:
     """Return the URL of a request. Postman knows `:name` only as a full segment, so parts inside one (`@v{number}`)
     become variables in braces."""
     segments = [
-        f":{found[1]}" if (found := re.fullmatch(r"\{(\w+)\}", one)) else re.sub(r"\{(\w+)\}", r"{{\1}}", one)
-        for one in operation.path.removeprefix("/").split("/")
+        f":{found[1]}"
+        if (found := re.fullmatch(r"\{(\w+)\}", item))
+        else re.sub(r"\{(\w+)\}", r"{{\1}}", item)
+        for item in operation.path.removeprefix("/").split("/")
     ]
     url: dict[str, Any] = {
         "raw": "{{base_url}}/" + "/".join(segments),
@@ -732,10 +739,10 @@ def _url(operation: Operation) -> dict[str, Any]:
             }
             for row in query
         ]
-    parts = [one[1:] for one in segments if one.startswith(":")]
+    parts = [segment[1:] for segment in segments if segment.startswith(":")]
     if parts:
         url["variable"] = [
-            {"key": one, "value": _with_variables(example_part(operation.key, one))} for one in parts
+            {"key": part, "value": _with_variables(example_part(operation.key, part))} for part in parts
         ]
     return url
 
@@ -751,10 +758,10 @@ def _body(operation: Operation) -> dict[str, Any] | None:
             for row in operation.body_rows
         ]
         values = {"name": FILE_NAME}
-        for one in parts:
-            one |= {"src": ""} if one["type"] == "file" else {"value": values.get(one["key"], "")}
-            if one["type"] == "text" and not one["value"]:
-                one["disabled"] = True
+        for part in parts:
+            part |= {"src": ""} if part["type"] == "file" else {"value": values.get(part["key"], "")}
+            if part["type"] == "text" and not part["value"]:
+                part["disabled"] = True
         return {"mode": "formdata", "formdata": parts}
     if operation.method == "PUT":  # the document itself
         return {"mode": "file", "file": {}}

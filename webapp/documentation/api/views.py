@@ -48,7 +48,7 @@ def group(slug: str) -> Response:
 def operation(actor: Actor | None, slug: str, name: str) -> Response:
     """One operation: its samples, what it takes and what it answers."""
     group_found = _group(slug)
-    found = next((one for one in group_found.operations if one.slug == name), None)
+    found = next((item for item in group_found.operations if item.slug == name), None)
     if found is None:
         message = f"There is no such operation: see /docs/api/{group_found.slug}."
         raise ApiError("not_found", message, {"id": name[:100]})

@@ -125,20 +125,20 @@ def _page(
         "endpoint": services.as_json(endpoint) if endpoint else None,
         "faults": faults,
         "error": error,
-        "others": [one for one in errors if not form.placed([one])],
+        "others": [item for item in errors if not form.placed([item])],
         **_example_requests(actor, form),
     }
     if block:
         return Response(render_block(PAGE, block, **context))
     listed = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX, type=_REST).items
     chosen = form.texts["connection_id"]
-    if chosen and chosen not in {one.id for one in listed}:
+    if chosen and chosen not in {connection.id for connection in listed}:
         listed = [*listed, connections.get(actor, chosen)]
-    data = [connections.as_json(one) for one in listed]
-    choices = [(one["id"], f"On {one['name']} ({brief(one['settings']['base_url'])})") for one in data]
+    data = [connections.as_json(connection) for connection in listed]
+    choices = [(item["id"], f"On {item['name']} ({brief(item['settings']['base_url'])})") for item in data]
     plain = PLAIN.draw(form.texts, choices={"connection_id": [("", "Its own"), *choices]})
     plain["connection_id"].render_kw |= {"hx-post": request.path, "hx-vals": '{"do": "draw"}'}
-    others = [f"{one['message']} {one.get('hint') or ''}".strip() for one in context["others"]]
+    others = [f"{other['message']} {other.get('hint') or ''}".strip() for other in context["others"]]
     context |= {
         "connections": data,
         "templates": list(templates.listing(actor, limit=limits.PAGE_LIMIT_MAX).items),
@@ -156,7 +156,7 @@ def _example_requests(actor: Actor, form: Form) -> dict[str, Any]:
         return {"requests": [], "fields": [], "trouble": None}
     try:
         template = templates.show(tenancy.get(actor, Template, template_id, "read"))
-        fields = [one["name"] for one in template["fields"] if not one.get("hidden")]
+        fields = [field["name"] for field in template["fields"] if not field.get("hidden")]
     except ApiError as error:
         return {"requests": [], "fields": [], "trouble": error}
     try:
@@ -175,7 +175,7 @@ def _parsed_form(
     try:
         return parse(model, body, strict=False).given()
     except ApiError as error:
-        invalid_names = {one["path"].partition(".")[0] for one in error.details.get("fields", ())}
+        invalid_names = {field["path"].partition(".")[0] for field in error.details.get("fields", ())}
         valid = {name: value for name, value in _body_with_name(form).items() if name not in invalid_names}
         try:
             parsed = parse(EndpointChange, valid, strict=False).given()
@@ -183,7 +183,7 @@ def _parsed_form(
         except ApiError as other:
             faults = other.details.get("fields", ())
             error.details["fields"] += [
-                one for one in faults if one["path"].partition(".")[0] not in invalid_names
+                fault for fault in faults if fault["path"].partition(".")[0] not in invalid_names
             ]
         raise error from None
 

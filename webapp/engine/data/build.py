@@ -121,15 +121,15 @@ def build(folder: Path, relock: bool = False, *, wanted: str | None = None, unre
 
 def _write_lock(present: Lock, unreleased: bool) -> None:
     before = history() if vocab_lock.LOCK.exists() else []
-    earlier = [one for one in before[1 if unreleased else 0 :] if one.id != present.id]
-    for one in earlier:
-        if one.extractor == present.extractor and one.source != present.source:
+    earlier = [item for item in before[1 if unreleased else 0 :] if item.id != present.id]
+    for item in earlier:
+        if item.extractor == present.extractor and item.source != present.source:
             raise VocabularyError(
-                f"Vocabulary {one.id} was built by the extractor {one.extractor} as it was before: put the change "
+                f"Vocabulary {item.id} was built by the extractor {item.extractor} as it was before: put the change "
                 "into a copy of that package under another name (or, if the vocabulary was never released, add "
                 "--unreleased)."
             )
-    lock = {**asdict(present), "earlier": [asdict(one) for one in earlier]}
+    lock = {**asdict(present), "earlier": [asdict(item) for item in earlier]}
     temporary = vocab_lock.LOCK.with_suffix(f".{os.getpid()}")
     temporary.write_text(json.dumps(lock, indent=2, sort_keys=True) + "\n", "utf-8")
     temporary.replace(vocab_lock.LOCK)

@@ -36,7 +36,7 @@ def history() -> list[Lock]:
         hint = "`python -m webapp.engine.data.build --relock` writes it"
         raise VocabularyError(f"{LOCK.name} is missing; {hint}.") from None
     present = {name: value for name, value in raw.items() if name != "earlier"}
-    return [Lock(**one) for one in (present, *raw.get("earlier", ()))]
+    return [Lock(**item) for item in (present, *raw.get("earlier", ()))]
 
 
 def locked() -> Lock:
@@ -46,7 +46,7 @@ def locked() -> Lock:
 
 def lock_of(vocabulary_id: str) -> Lock:
     """What the lock says of the vocabulary ``vocabulary_id``. Raises `VocabularyError` where it names none such."""
-    found = [one for one in history() if one.id == vocabulary_id]
+    found = [lock for lock in history() if lock.id == vocabulary_id]
     if not found:
         raise VocabularyError(f"{LOCK.name} names no vocabulary {vocabulary_id}.")
     return found[0]

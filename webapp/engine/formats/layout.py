@@ -342,7 +342,7 @@ class Layout:
         self._literals = Literals()
         self._widths = [column.codec.width for column in columns]
         fixed_texts = [(frame.opening,), frame.closings, frame.separators]
-        fixed_texts += [part for one in columns for part in (one.wrapping.before, one.wrapping.after)]
+        fixed_texts += [part for item in columns for part in (item.wrapping.before, item.wrapping.after)]
         self._fixed_bytes = sum(map(_max_bytes, fixed_texts))
         """The most bytes of a row in addition to its values: names of members, quotes, separators."""
         self._arrange()
@@ -505,14 +505,14 @@ class Layout:
         codec = self.columns[index].codec
         # Every pool is asked for, so that the rows are counted for each of them.
         found = [self._pool(codec, dictionary, len(values), part=True) for dictionary, _ in values.parts]
-        used = [one for one in found if one is not None]
+        used = [use for use in found if use is not None]
         # Without a part that always has text, a whole text may be empty, which is written differently.
-        if len(used) < len(found) or not any(one.pool.shortest for one in used):
+        if len(used) < len(found) or not any(use.pool.shortest for use in used):
             return False
         size = 0
-        for piece, (one, (_, indices)) in enumerate(zip(used, values.parts, strict=True)):
-            part_views = one.take(indices.view(np.int64))
-            maximum = one.pool.longest * len(values)
+        for piece, (use, (_, indices)) in enumerate(zip(used, values.parts, strict=True)):
+            part_views = use.take(indices.view(np.int64))
+            maximum = use.pool.longest * len(values)
             size += maximum if maximum <= _SMALL else int(views.lengths(part_views).sum(dtype=np.int64))
             slot.put(piece, part_views)
         self._add(len(values), size)
@@ -591,7 +591,7 @@ class Layout:
         late: list[pa.Array],
     ) -> None:
         states, base, count = where
-        replaced_bytes = sum(one.nbytes for one in late)
+        replaced_bytes = sum(item.nbytes for item in late)
         # The budget of a row counts only its escaped texts: the others were counted as columns.
         maximum = limits.FORMAT_PART_BYTES - (
             replaced_bytes if self._joint and count == 1 else self._text_bytes

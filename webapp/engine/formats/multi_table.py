@@ -177,7 +177,7 @@ class SqlScript(MultiTableFile):
             name if name and writer.key_type(name) else None
             for name, writer in zip(keys.primary, self._writers, strict=True)
         ]
-        for relation in sorted(keys.relations, key=lambda one: one.parent):
+        for relation in sorted(keys.relations, key=lambda item: item.parent):
             parent, child = self._writers[relation.parent], self._writers[relation.child]
             of_parent, of_child = (
                 parent.key_type(relation.parent_column),

@@ -120,9 +120,9 @@ class Builder:
             case ast.Subscript():
                 return self._subscript(node)
             case ast.List():
-                elements = [self._visit(one) for one in node.elts]
+                elements = [self._visit(elt) for elt in node.elts]
                 result = reductions.listed(elements, self._at(node))
-                if elements and all(one.fixed for one in elements):
+                if elements and all(element.fixed for element in elements):
                     # For `in`, which then looks them up instead of comparing with each.
                     result.const = elements
                 return result
@@ -139,9 +139,9 @@ class Builder:
                 return _BINARY[type(node.op)](self._visit(node.left), self._visit(node.right), self._at(node))
             case ast.BoolOp():
                 combine = operators.every if isinstance(node.op, ast.And) else operators.some
-                return combine([self._visit(one) for one in node.values], self._at(node))
+                return combine([self._visit(value) for value in node.values], self._at(node))
             case ast.IfExp():
-                test, yes, no = (self._visit(one) for one in (node.test, node.body, node.orelse))
+                test, yes, no = (self._visit(item) for item in (node.test, node.body, node.orelse))
                 return operators.either(test, yes, no, self._at(node))
             case ast.Compare():
                 at, sides = self._at(node), [node.left, *node.comparators]
@@ -276,7 +276,7 @@ def member(node: Node, name: str, at: int) -> Node:
         raise FormulaError(
             "wrong_type", f"{kind.label.capitalize()} has no field {name}.", at, "Only objects have fields."
         )
-    names = [one for one, _ in kind.members]
+    names = [item for item, _ in kind.members]
     if name not in names:
         raise FormulaError(
             "unknown_field", f'There is no field "{name}" in it.', at, did_you_mean(name, names)
@@ -299,8 +299,10 @@ def member(node: Node, name: str, at: int) -> Node:
 
 def _is_one_of(a: Node, elements: list[Node], at: int) -> Node:
     """Return a test whether ``a`` is one of some literals."""
-    (a, *elements), kind = operators.with_common_type([a, *(operators.dated(one, a) for one in elements)], at)
-    values = [one.const for one in elements if one.const is not None]
+    (a, *elements), kind = operators.with_common_type(
+        [a, *(operators.dated(element, a) for element in elements)], at
+    )
+    values = [element.const for element in elements if element.const is not None]
     if kind.name == "text":
         pool = pa.array(values, pa.string())
         kernel = text_kernels.measured(lambda texts: pc.is_in(texts, value_set=pool))

@@ -57,8 +57,8 @@ def function(
     stands for any number more."""
     name, _, rest = signature.partition("(")
     found = list(_PARAMETER.finditer(rest.rstrip(")")))
-    required = sum(1 for one in found if one["name"] and not one["optional"])
-    maximum = None if any(one["more"] for one in found) else len(found)
+    required = sum(1 for match in found if match["name"] and not match["optional"])
+    maximum = None if any(match["more"] for match in found) else len(found)
 
     def declared(build: Build) -> Function:
         family = build.__module__.rpartition(".")[2]

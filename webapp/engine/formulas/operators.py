@@ -252,8 +252,8 @@ def joined(nodes: list[Node], at: int, blank: str | None = None) -> Node:
 
 def compare(a: Node, b: Node, sign: str, at: int) -> Node:
     """True or false; false if one of the two is null."""
-    for one, other in ((a, b), (b, a)):
-        if one.fixed and one.const is None and sign in ("==", "!="):
+    for node, other in ((a, b), (b, a)):
+        if node.fixed and node.const is None and sign in ("==", "!="):
             return is_valid(other, at) if sign == "!=" else negated(is_valid(other, at), at)
     a, b = dated(a, b), dated(b, a)
     common = types.common([a.single, b.single])
@@ -373,8 +373,8 @@ def choose(kind: Kind, n: int, where: np.ndarray, yes: Vector, no: Vector) -> Ve
         )
         if isinstance(left, pa.Scalar) or isinstance(right, pa.Scalar):
             chosen = int(np.count_nonzero(where))
-            for one, rows in ((left, chosen), (right, where.size - chosen)):
-                budget.check(budget.size_of(one) * rows if isinstance(one, pa.Scalar) else 0)
+            for item, rows in ((left, chosen), (right, where.size - chosen)):
+                budget.check(budget.size_of(item) * rows if isinstance(item, pa.Scalar) else 0)
         return Vector(pc.if_else(pa.array(where), left, right))
     valid = None
     if yes.valid is not None or no.valid is not None:

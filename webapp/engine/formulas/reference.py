@@ -98,12 +98,16 @@ def page() -> str:
 
 def _family(family: str, title: str) -> str:
     rows = []
-    for one in FUNCTIONS:
-        if one.family == family:
-            also = " Also " + ", ".join(f"`{name}`" for name in one.aliases) + "." if one.aliases else ""
+    for function in FUNCTIONS:
+        if function.family == family:
+            also = (
+                " Also " + ", ".join(f"`{name}`" for name in function.aliases) + "."
+                if function.aliases
+                else ""
+            )
             rows.append(
-                f"| `{_cell(one.signature)}` | {_cell(one.description)}{also} | `{_cell(one.example)}` "
-                f"| `{_cell(orjson.dumps(one.result).decode())}` |\n"
+                f"| `{_cell(function.signature)}` | {_cell(function.description)}{also} | `{_cell(function.example)}` "
+                f"| `{_cell(orjson.dumps(function.result).decode())}` |\n"
             )
     return f"\n### {title}\n\n| function | | example | result |\n|---|---|---|---|\n" + "".join(rows)
 

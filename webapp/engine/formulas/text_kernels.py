@@ -83,12 +83,12 @@ def _by_index(pool: pa.Array, indices: pa.Array) -> Vector:
 def compare(sign: str, n: int, a: Vector, b: Vector) -> Vector:
     """Truth values; false if one of the two is null."""
     operation = _COMPARE[sign]
-    for one, other, is_swapped in ((a, b, False), (b, a, True)):
+    for vector, other, is_swapped in ((a, b, False), (b, a, True)):
         fixed = other.data
-        if isinstance(fixed, pa.Scalar) and not isinstance(one.data, pa.Scalar):
+        if isinstance(fixed, pa.Scalar) and not isinstance(vector.data, pa.Scalar):
             result = measured(
                 partial(operation, fixed) if is_swapped else partial(_swapped, operation, fixed)
-            )(n, one)
+            )(n, vector)
             return Vector(
                 result.data.astype(bool) if result.valid is None else result.data.astype(bool) & result.valid
             )

@@ -70,13 +70,13 @@ class InvalidDataPlan:
 
     def kinds(self) -> dict[Kind, list[str]]:
         """The names of the fields that the template's share may touch, by kind."""
-        fields = [one for one in self.fields.values() if one.share is None]
-        found = {kind: [one.name for one in fields if kind in one.makes] for kind in KINDS}
+        fields = [field for field in self.fields.values() if field.share is None]
+        found = {kind: [field.name for field in fields if kind in field.makes] for kind in KINDS}
         return {kind: names for kind, names in found.items() if names}
 
     def schema(self, clean: pa.Schema) -> pa.Schema:
         """Return ``clean`` with the types that columns have after injecting invalid values."""
-        mixed = {name for name, one in self.fields.items() if one.mixed}
+        mixed = {name for name, item in self.fields.items() if item.mixed}
         return pa.schema(
             [field.with_type(MixedType(field.type)) if field.name in mixed else field for field in clean]
         )
@@ -124,7 +124,7 @@ def compile_invalid_data(spec: TemplateSpec, layer: Layer, faults: list[Fault]) 
             chosen = _selected_kinds(makes, spec.invalid)
             if chosen:
                 fields[name] = InvalidField(layer.columns[name], chosen, None)
-    visible = {name: one for name, one in fields.items() if name in layer.visible}
+    visible = {name: item for name, item in fields.items() if name in layer.visible}
     share = spec.invalid.share if spec.invalid is not None else None
     return InvalidDataPlan(visible, share) if visible else None
 
@@ -407,13 +407,13 @@ def _never_repeats(column: Column) -> bool:
 
 
 def _per_value(make: Callable[[Any, int], str]) -> Make:
-    return lambda here, good, bits: [make(one, bit) for one, bit in zip(good, bits.tolist(), strict=True)]
+    return lambda here, good, bits: [make(item, bit) for item, bit in zip(good, bits.tolist(), strict=True)]
 
 
 def _too_long_texts(max_length: int) -> Make:
     def make(here: CellContext, good: list[Any], bits: np.ndarray) -> list[str]:
         budget.check(max_length * len(good))
-        return [too_long(one, max_length, bit) for one, bit in zip(good, bits.tolist(), strict=True)]
+        return [too_long(item, max_length, bit) for item, bit in zip(good, bits.tolist(), strict=True)]
 
     return make
 
@@ -517,11 +517,11 @@ def _unit_limits(dtype: pa.DataType) -> tuple[int, int]:
 
 def _to_array(units: list[int], dtype: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(dtype):
-        return pa.array([Decimal(one).scaleb(-dtype.scale) for one in units], dtype)
+        return pa.array([Decimal(unit).scaleb(-dtype.scale) for unit in units], dtype)
     if pa.types.is_date(dtype):
         return pa.array(units, pa.int32()).cast(dtype)
     if pa.types.is_timestamp(dtype) or pa.types.is_time(dtype):
-        return pa.array([one * 1_000_000 for one in units], pa.int64()).cast(dtype)
+        return pa.array([unit * 1_000_000 for unit in units], pa.int64()).cast(dtype)
     return pa.array(units, dtype)
 
 
@@ -580,7 +580,7 @@ class InvalidShare:
         self.key, self.share = key, share
         self._numbers = np.array([KINDS.index(kind) for kind in kinds], np.int64)
         self._duplicate = KINDS.index("duplicate") if "duplicate" in kinds else None
-        self._others = np.array([one for one in self._numbers if one != self._duplicate], np.int64)
+        self._others = np.array([number for number in self._numbers if number != self._duplicate], np.int64)
 
     def of(self, rows: np.ndarray) -> InvalidCells:
         """Return the invalid cells among ``rows``. A duplicate without an earlier valid row gets another kind; if there
@@ -641,16 +641,16 @@ class InvalidDataInjector:
 
     def __init__(self, bad: InvalidDataPlan, bound: BoundPlan) -> None:
         self._plan, self._bound = bad, bound
-        self._fields = {name: one for name, one in bad.fields.items() if name not in bound.overrides}
+        self._fields = {name: field for name, field in bad.fields.items() if name not in bound.overrides}
         seed = bound.env.seed
         self._field_shares = {
             name: InvalidShare(
-                engine_random.key(seed, "invalid", one.column.spec.id or f"path:{name}"),
-                one.share,
-                tuple(one.makes),
+                engine_random.key(seed, "invalid", field.column.spec.id or f"path:{name}"),
+                field.share,
+                tuple(field.makes),
             )
-            for name, one in self._fields.items()
-            if one.share is not None
+            for name, field in self._fields.items()
+            if field.share is not None
         }
         self._names = list(bad.fields)
         self._names_by_kind = bad.kinds() if bad.share is not None else {}

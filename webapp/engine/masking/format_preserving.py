@@ -73,11 +73,13 @@ def alphabet(number: int) -> Alphabet:
     if kind != _CASED:
         category = "L" if kind == _UNCASED else "N"
         letters = "".join(
-            one for one in members if unicodedata.category(one)[0] == category and not _case_pair(one)
+            member
+            for member in members
+            if unicodedata.category(member)[0] == category and not _case_pair(member)
         )
         return _new_alphabet(number, letters, letters)
     pairs = dict.fromkeys(
-        pair for one in members if (pair := _case_pair(one)) and ord(pair[0]) >> _BLOCK_BITS == block
+        pair for member in members if (pair := _case_pair(member)) and ord(pair[0]) >> _BLOCK_BITS == block
     )
     return _new_alphabet(number, "".join(a for a, _ in pairs), "".join(b for _, b in pairs))
 
@@ -131,9 +133,9 @@ def alphabet_of(code: int) -> tuple[int, int, bool]:
 
 
 _ASCII = [alphabet_of(code) for code in range(128)]
-_ASCII_ALPHABETS = np.array([one[0] for one in _ASCII], np.uint8)
-_ASCII_SYMBOLS = np.array([one[1] for one in _ASCII], np.uint8)
-_ASCII_CAPITALS = np.array([one[2] for one in _ASCII], np.bool_)
+_ASCII_ALPHABETS = np.array([item[0] for item in _ASCII], np.uint8)
+_ASCII_SYMBOLS = np.array([item[1] for item in _ASCII], np.uint8)
+_ASCII_CAPITALS = np.array([item[2] for item in _ASCII], np.bool_)
 
 
 @dataclass(slots=True)
@@ -614,7 +616,7 @@ def decimals(aes: Aes, column: pa.Array) -> pa.Array:
     scale = column.type.scale
     values = np.array([int(value.scaleb(scale)) for value in column.to_pylist()], np.int64)
     masked = _permuted_numbers(aes, values, min(10**column.type.precision - 1, MOST - 1))
-    return pa.array([Decimal(one).scaleb(-scale) for one in masked.tolist()], column.type)
+    return pa.array([Decimal(item).scaleb(-scale) for item in masked.tolist()], column.type)
 
 
 def _permuted_numbers(aes: Aes, values: np.ndarray, maximum: int) -> np.ndarray:

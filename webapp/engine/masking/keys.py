@@ -31,7 +31,7 @@ class Keys:
 
     def derive(self, version: int, *purpose: str) -> bytes:
         """32 bytes for one purpose (HMAC-SHA256). KeyError without that version."""
-        message = b"".join(len(one.encode()).to_bytes(4, "big") + one.encode() for one in purpose)
+        message = b"".join(len(item.encode()).to_bytes(4, "big") + item.encode() for item in purpose)
         return hmac.new(self.keys[version], message, hashlib.sha256).digest()
 
 

@@ -73,7 +73,7 @@ def shift_dates(aes: Aes, column: pa.Array, person: pa.Array, source: str | None
         try:
             day = day_texts.cast(pa.date32())
         except pa.ArrowInvalid:
-            raise NoDate(sum(not _is_day(one) for one in day_texts.to_pylist())) from None
+            raise NoDate(sum(not _is_day(item) for item in day_texts.to_pylist())) from None
         moved = _shifted_by(day.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32).cast(pa.date32())
         result = pc.binary_join_element_wise(moved.cast(pa.string()), rest, "")
     else:

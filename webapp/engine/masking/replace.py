@@ -145,7 +145,7 @@ def reveals(real: pa.Array, made: pa.Array) -> np.ndarray:
     inside = np.flatnonzero((lengths >= _MIN_SHOWN_CHARS) & (pc.utf8_length(made).to_numpy() > lengths))
     some = pa.array(inside)
     pairs = zip(real.take(some).to_pylist(), made.take(some).to_pylist(), strict=True)
-    same[inside] |= np.fromiter((one in text for one, text in pairs), np.bool_, inside.size)
+    same[inside] |= np.fromiter((item in text for item, text in pairs), np.bool_, inside.size)
     (real_digits, first), (made_digits, other) = _digits(real), _digits(made)
     sizes = np.diff(first)
     places = np.flatnonzero((sizes > 0) & (sizes == np.diff(other)))

@@ -127,7 +127,7 @@ def faults(field: FieldSpec, fields: Sequence[FieldSpec]) -> list[Fault]:
             text = f"{masking.strategy} may map two values to the same one, so unique is not possible."
         if text:
             alternatives = (("format_preserve", can_preserve(field.type)), ("tokenize", is_text(field)))
-            supported = [one for one, is_supported in alternatives if is_supported]
+            supported = [item for item, is_supported in alternatives if is_supported]
             hint = f"Use {' or '.join(supported)}, or remove unique." if supported else "Remove unique."
             found.append(Fault(f"{path}.strategy", "not_unique", text, hint))
     return found
@@ -167,7 +167,7 @@ def _person_faults(field: FieldSpec, masking: Masking, fields: Sequence[FieldSpe
         return [
             Fault(f"{path}.person", "required", text, "Set person to the field that identifies the person.")
         ]
-    names = [one.name for one in fields if one is not field]
+    names = [item.name for item in fields if item is not field]
     if masking.person not in names:
         text = f'There is no other field "{masking.person}" here.'
         return [Fault(f"{path}.person", "unknown_field", text, did_you_mean(masking.person, names))]

@@ -47,8 +47,8 @@ def fields_replaced_together(fields: Sequence[FieldSpec], field: FieldSpec) -> t
     version = effective_masking(field).key_version
     found = tuple(
         sorted(
-            (one for one in fields if _is_replaced_together(one, version)),
-            key=lambda one: (one.type.name, one.name),
+            (item for item in fields if _is_replaced_together(item, version)),
+            key=lambda spec: (spec.type.name, spec.name),
         )
     )
     if field not in found:
@@ -75,14 +75,14 @@ def _person_fields(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[Field
     The first and the last name of a row fit each other anyway, and each is masked the same in every table.
     """
     found = tuple(
-        one
-        for one in fields
-        if one.type.name in _NAMES | EMAILS | {_USERNAME}
-        and one.common.locale == field.common.locale
-        and not getattr(one.options, "sex", None)
+        item
+        for item in fields
+        if item.type.name in _NAMES | EMAILS | {_USERNAME}
+        and item.common.locale == field.common.locale
+        and not getattr(item.options, "sex", None)
     )
     first = leader(found)
-    names = [one.type.name for one in found if one.type.name in _NAMES]
+    names = [spec.type.name for spec in found if spec.type.name in _NAMES]
     if field not in found or field is first or field.type.name in EMAILS:
         return ()
     return found if first is not None or ("name" in names and len(names) > 1) else ()
@@ -90,8 +90,8 @@ def _person_fields(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[Field
 
 def leader(fields: Sequence[FieldSpec]) -> FieldSpec | None:
     """Return the field whose real value chooses the person: an e-mail address, else the user name; None for names."""
-    addresses = [one for one in fields if one.type.name in EMAILS]
-    return next(iter(addresses + [one for one in fields if one.type.name == _USERNAME]), None)
+    addresses = [field for field in fields if field.type.name in EMAILS]
+    return next(iter(addresses + [field for field in fields if field.type.name == _USERNAME]), None)
 
 
 def place_replacement_function(
@@ -107,14 +107,14 @@ def place_replacement_function(
     `SpecError`."""
     plain = replace.without_extras(fields)
     bound = bind_fields(plain, vocabulary, locale, key.hex(), now or replace.PRESENT)
-    names = [one.name for one in fields]
+    names = [field.name for field in fields]
 
     def replaced(aes: Aes, column: pa.Array, columns: RelatedColumns) -> pa.Array:
         texts = _texts(names, columns)
         places = pc.binary_join_element_wise(*texts.values(), _SEPARATOR).dictionary_encode()
         indices = places.indices.to_numpy()
         _, first = np.unique(indices, return_index=True)
-        real = {one: values.take(pa.array(first)) for one, values in texts.items()}
+        real = {item: values.take(pa.array(first)) for item, values in texts.items()}
         replacements = _replacements(bound, name, aes, places.dictionary.cast(pa.string()), real)
         result = replacements.take(pa.array(indices))
         if column.null_count:
@@ -175,10 +175,10 @@ class Person:
         key = shared if first is None else key_of("domain", first.type.name)
         self._field = field.name
         self._leader = first.name if first is not None else None
-        self._names = [one.name for one in fields if one.type.name in _NAMES]
+        self._names = [item.name for item in fields if item.type.name in _NAMES]
         # A user name that follows an address keeps keyed bits of its own, so that no two are the same.
-        self._usernames = [one.name for one in fields if one.type.name == _USERNAME and one is not first]
-        self._finish = {one.name: replace.finisher(one.type.name) for one in fields}
+        self._usernames = [item.name for item in fields if item.type.name == _USERNAME and item is not first]
+        self._finish = {item.name: replace.finisher(item.type.name) for item in fields}
         # The plan of the leader alone gives it the same value as in a table without names.
         self._bound, self._leader_plan = (
             bind_fields(replace.without_extras(some), vocabulary, locale, key.hex(), replace.PRESENT)
@@ -251,4 +251,4 @@ class Person:
 
 def _texts(names: Iterable[str], columns: RelatedColumns) -> dict[str, pa.Array]:
     """The real values of fields as texts, "" for null."""
-    return {one: pc.fill_null(text.to_text(text.decode(columns[one])), "") for one in names}
+    return {name: pc.fill_null(text.to_text(text.decode(columns[name])), "") for name in names}

@@ -108,7 +108,7 @@ def _followed_fields(rule: Rule, group: str, fields: Sequence[FieldSpec]) -> lis
     group, otherwise the first ones, or the second ones for a group that ends in ``_2``. Older fields come first, so
     that a new field does not change the others."""
     candidates: dict[str, list[FieldSpec]] = {}
-    for other in sorted(fields, key=lambda one: one.id or ""):
+    for other in sorted(fields, key=lambda field: field.id or ""):
         if other.common.formula is not None or other.invalid:
             continue
         if rule.kind and other.type.group_kind == rule.kind and (other.group or not other.type.solitary):
@@ -398,7 +398,7 @@ def _hex(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> D
     upper = getattr(field.options, "case", "lower") == "upper"
 
     def spell(rgb: np.ndarray) -> list[str]:
-        return [f"#{bytes(one).hex().upper() if upper else bytes(one).hex()}" for one in rgb]
+        return [f"#{bytes(item).hex().upper() if upper else bytes(item).hex()}" for item in rgb]
 
     return _color_rule(spell)(field, others, compiler)
 
@@ -441,7 +441,7 @@ def _cmyk(rgb: np.ndarray) -> list[str]:
     high = channels.max(axis=1, keepdims=True)
     inks = np.where(high > 0, (high - channels) / np.where(high > 0, high, 1), 0)
     parts = (_percent(part) for part in (*inks.T, 1 - high[:, 0]))
-    return ["cmyk({}%, {}%, {}%, {}%)".format(*one) for one in zip(*parts, strict=True)]
+    return ["cmyk({}%, {}%, {}%, {}%)".format(*item) for item in zip(*parts, strict=True)]
 
 
 def _lab(rgb: np.ndarray) -> list[str]:
@@ -453,15 +453,15 @@ def _lab(rgb: np.ndarray) -> list[str]:
     root = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
     light, a, b = 116 * root[:, 1] - 16, 500 * (root[:, 0] - root[:, 1]), 200 * (root[:, 1] - root[:, 2])
     rounded = (np.rint(part).astype(np.int64).tolist() for part in (light, a, b))
-    return ["lab({}% {} {})".format(*one) for one in zip(*rounded, strict=True)]
+    return ["lab({}% {} {})".format(*item) for item in zip(*rounded, strict=True)]
 
 
 def _rgb(rgb: np.ndarray) -> list[str]:
-    return ["rgb({}, {}, {})".format(*one) for one in rgb.tolist()]
+    return ["rgb({}, {}, {})".format(*item) for item in rgb.tolist()]
 
 
 def _rgb_float(rgb: np.ndarray) -> list[str]:
-    return ["({:.3f}, {:.3f}, {:.3f})".format(*one) for one in (rgb / 255).tolist()]
+    return ["({:.3f}, {:.3f}, {:.3f})".format(*item) for item in (rgb / 255).tolist()]
 
 
 # --- People, places and products -------------------------------------------------------------------------

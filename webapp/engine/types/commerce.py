@@ -129,7 +129,7 @@ class StockSymbol(IndexedType):
 
 @cache
 def _symbol_parts() -> tuple[pa.StringArray, pa.StringArray]:
-    pairs = [one + other for one in UPPER for other in UPPER]
+    pairs = [item + other for item in UPPER for other in UPPER]
     return pa.array(pairs), pa.array([*UPPER, *pairs])
 
 

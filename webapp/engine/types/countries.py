@@ -232,5 +232,6 @@ def countries_with(vocabulary: Vocabulary, geography: Geography, kind: str, text
             [name if code == of else "" for code in codes] for of, name in local if name.lower() == name_
         ]
     return np.array(
-        [row for texts in texts_by_source for row, one in enumerate(texts) if one.lower() == name_], np.int64
+        [row for texts in texts_by_source for row, item in enumerate(texts) if item.lower() == name_],
+        np.int64,
     )

@@ -401,7 +401,7 @@ class TaxId(ByCountry):
         field, locale = self.field, compiler.locale_of(self.field)
         for other in compiler.group_of(field):
             if other.type is NationalId and _is_unchanged(other) and compiler.locale_of(other) == locale:
-                requested = [getattr(one.options, "country", None) for one in (field, other)]
+                requested = [getattr(spec.options, "country", None) for spec in (field, other)]
                 if requested[0] == requested[1]:
                     return other.name
         return None
@@ -605,7 +605,7 @@ class DriverLicense(CodeType):
         if self._place is not None:
             number = {code: number_ for number_, code in enumerate(_LICENSES)}
             states = compiler.vocabulary.table("states").to_pylist()
-            of_place = [number.get(one["code"], -1) if one["country"] == "US" else -1 for one in states]
+            of_place = [number.get(item["code"], -1) if item["country"] == "US" else -1 for item in states]
             self._state_of_place = np.array([*of_place, -1])  # the last is for places without a state
 
     @classmethod

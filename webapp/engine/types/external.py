@@ -128,7 +128,9 @@ class ExternalColumn(FieldType):
         if self.redacted and pa.types.is_string(self.dtype):
             self.max_length, self.json_text = len(REDACTED), False
         elif pa.types.is_string(self.dtype):
-            pools = [one for one in (self._pool, self._default) if one is not None and one.type == self.dtype]
+            pools = [
+                item for item in (self._pool, self._default) if item is not None and item.type == self.dtype
+            ]
             self.max_length = max((pc.max(pc.utf8_length(pool)).as_py() or 0 for pool in pools), default=0)
 
     def empty(self, compiler: Compiler, text: str) -> None:
@@ -456,7 +458,7 @@ class Ai(ExternalColumn):
                 message = f'"{placeholder.name}" holds objects or arrays.'
                 hint = f"Write {{{{{placeholder.name} | json}}}}, or name a field with single values."
                 compiler.fault(field, "options.prompt", "wrong_type", message, hint)
-        sensitive = sorted(one.name for one in compiler.read_so_far() if one.common.sensitive)
+        sensitive = sorted(spec.name for spec in compiler.read_so_far() if spec.common.sensitive)
         if sensitive and not options.allow_sensitive:
             message = (
                 f'The prompt contains "{sensitive[0]}", which is sensitive, and would be sent to the model.'
@@ -800,7 +802,7 @@ def _encoded(placeholder: Placeholder, context: ColumnContext) -> pa.Array:
     texts = text.decode(Pattern((placeholder,)).fill(context.column, context.n))
     blank = pc.or_(pc.is_null(text.decode(context.column(placeholder.name))), pc.equal(texts, ""))
     encoded = pc.if_else(blank, pa.scalar(None, pa.string()), texts).dictionary_encode()
-    quoted = pa.array([quote(one, safe="") for one in encoded.dictionary.to_pylist()], pa.string())
+    quoted = pa.array([quote(item, safe="") for item in encoded.dictionary.to_pylist()], pa.string())
     return quoted.take(encoded.indices)
 
 

@@ -114,7 +114,7 @@ class _RecentPools:
             self._pools[key] = pool
             while len(self._pools) > 1 and (
                 len(self._pools) > limits.FAKER_POOLS
-                or sum(one.bytes for one in self._pools.values() if isinstance(one, DrawnPool))
+                or sum(item.bytes for item in self._pools.values() if isinstance(item, DrawnPool))
                 > limits.FAKER_CACHE_BYTES
             ):
                 self._pools.popitem(last=False)
@@ -193,23 +193,27 @@ def _typed_array(kinds: list[str], values: list[Any]) -> tuple[pa.Array, bool]:
         case "integer":
             return pa.array(values, pa.int64()), False
         case "float" | "number":
-            return pa.array([None if one is None else float(one) for one in values], pa.float64()), False
+            return pa.array(
+                [None if value is None else float(value) for value in values], pa.float64()
+            ), False
         case "date":
-            days = [None if one is None else date.fromisoformat(one) for one in values]
+            days = [None if value is None else date.fromisoformat(value) for value in values]
             return pa.array(days, pa.date32()), False
         case "datetime":
-            moments = [None if one is None else datetime.fromisoformat(one) for one in values]
+            moments = [None if value is None else datetime.fromisoformat(value) for value in values]
             return pa.array(moments, pa.timestamp("us")), False
         case "decimal":
-            numbers = [None if one is None else Decimal(one) for one in values]
-            present = [one for one in numbers if one is not None]
-            places = max(max(-int(one.as_tuple().exponent), 0) for one in present)
+            numbers = [None if value is None else Decimal(value) for value in values]
+            present = [number for number in numbers if number is not None]
+            places = max(max(-int(decimal.as_tuple().exponent), 0) for decimal in present)
             if (
                 places <= limits.MAX_DECIMALS
-                and max(one.adjusted() for one in present) + 1 + places <= _DECIMAL_DIGITS
+                and max(decimal.adjusted() for decimal in present) + 1 + places <= _DECIMAL_DIGITS
             ):
                 return pa.array(numbers, pa.decimal128(_DECIMAL_DIGITS, places)), False
-    texts = [None if one is None else one if isinstance(one, str) else json.dumps(one) for one in values]
+    texts = [
+        None if value is None else value if isinstance(value, str) else json.dumps(value) for value in values
+    ]
     return pa.array(texts, pa.string()), kind == "json"
 
 

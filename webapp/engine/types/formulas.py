@@ -165,14 +165,14 @@ class Case(FormulaColumn):
         self._salts: list[int] = []
         tests: list[Expression | None] = []
         values: list[Expression | Node | None] = []
-        for place, one in enumerate(options.cases):
+        for place, case in enumerate(options.cases):
             path = f"options.cases[{place}]"
-            tests.append(self._formula(f"{path}.when", one.when))
-            values.append(self._value(f"{path}.then", one.then, one.then_formula))
+            tests.append(self._formula(f"{path}.when", case.when))
+            values.append(self._value(f"{path}.then", case.then, case.then_formula))
         values.append(self._value("options.else", options.otherwise, options.otherwise_formula))
-        self._expressions = [one for one in (*tests, *values) if isinstance(one, Expression)]
-        valid_tests = [one for one in tests if one is not None]
-        valid_values = [one for one in values if one is not None]
+        self._expressions = [test for test in (*tests, *values) if isinstance(test, Expression)]
+        valid_tests = [test for test in tests if test is not None]
+        valid_values = [value for value in values if value is not None]
         is_complete = len(valid_tests) == len(tests) and len(valid_values) == len(values)
         self.use(self._combine(valid_tests, valid_values) if is_complete else None)
         del self._compiler
@@ -212,7 +212,7 @@ class Case(FormulaColumn):
         return literal(kind, vectors.single(kind, vectors.load(pool, kind)), 1)
 
     def _combine(self, tests: list[Expression], values: list[Expression | Node]) -> Expression | None:
-        nodes = [one.node if isinstance(one, Expression) else one for one in values]
+        nodes = [value.node if isinstance(value, Expression) else value for value in values]
         try:
             node = nodes[-1]
             for place in reversed(range(len(tests))):
@@ -222,7 +222,7 @@ class Case(FormulaColumn):
             path = f"{self.field.path}.options.cases"
             self._compiler.faults.append(Fault(path, error.code, error.message, error.hint))
             return None
-        kinds = {name: kind for one in self._expressions for name, kind in one.kinds.items()}
+        kinds = {name: kind for expression in self._expressions for name, kind in expression.kinds.items()}
         return Expression(node, kinds, f"{self.field.path}.options.cases")
 
 

@@ -660,7 +660,7 @@ class NorwegianNumber(Code):
             valid = np.flatnonzero((one < 10) & (two < 10))
             endings.append([b"%03d%d%d" % (n, one[n], two[n]) for n in valid])
         count = min(map(len, endings))
-        endings_text = b"".join(ending for one in endings for ending in one[:count])
+        endings_text = b"".join(ending for item in endings for ending in item[:count])
         self._endings = np.frombuffer(endings_text, np.uint8).reshape(121, count, 5)
         self._days, self._shares = (days + 48).astype(np.uint8), shares
         self._count = count

@@ -610,7 +610,7 @@ class _Segwit:
         ]
         shares += [np.zeros(32, np.uint32)] * (self._count % 2)
         self._pairs = [
-            (one[:, None] ^ other).ravel() for one, other in zip(shares[::2], shares[1::2], strict=True)
+            (share[:, None] ^ other).ravel() for share, other in zip(shares[::2], shares[1::2], strict=True)
         ]
 
     def text(self, context: ColumnContext) -> pa.Array:

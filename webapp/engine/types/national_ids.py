@@ -146,7 +146,7 @@ class ByBirth(Code):
         self.given = tuple(dict.fromkeys((BIRTH, *before.given, *after.given)))
         self.width = max(before.width, after.width)
         sizes = [code.sizes for code in (before, after)]
-        if any(len(one) != 1 for one in sizes):
+        if any(len(size) != 1 for size in sizes):
             raise ValueError("numbers of one draw only")
         self.sizes = [min(sizes[0][0], sizes[1][0])]
         self.space = self.sizes[0]

@@ -87,8 +87,8 @@ def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogra
     in_order = (
         [] if fault_options else sorted(range(len(bins)), key=lambda place: (starts[place], ends[place]))
     )
-    for one, other in pairwise(in_order):
-        if starts[other] < ends[one]:
+    for item, other in pairwise(in_order):
+        if starts[other] < ends[item]:
             refuse(
                 bins[other][0],
                 "conflict",

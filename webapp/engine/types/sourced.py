@@ -83,7 +83,7 @@ class Sourced(FieldType):
         """The source's column that identifies the person of a value, if the mask needs one."""
         self.probe: masking.Masker | None = None
         fields_from_source = [
-            one for one in compiler.group_of(field) if column_of(one, self.real.columns) is not None
+            spec for spec in compiler.group_of(field) if column_of(spec, self.real.columns) is not None
         ]
         self.replaced_with = (
             masking.fields_replaced_together(fields_from_source, field) if self.sensitive else ()
@@ -99,7 +99,7 @@ class Sourced(FieldType):
         try:
             probe = self.masker("", None)
             empty = pa.array([], self.dtype)
-            others = {one.name: pa.array([], pa.string()) for one in self.replaced_with}
+            others = {spec.name: pa.array([], pa.string()) for spec in self.replaced_with}
             related = others or (pa.array([], pa.string()) if probe.needs else None)
             self.dtype = probe.mask(empty, related).type
         except SpecError as error:
@@ -157,8 +157,8 @@ class Sourced(FieldType):
         person: Any = None
         if self.replaced_with:
             person = {
-                one.name: self.real.at(str(column_of(one, self.real.columns)), context.rows)
-                for one in self.replaced_with
+                spec.name: self.real.at(str(column_of(spec, self.real.columns)), context.rows)
+                for spec in self.replaced_with
             }
         elif self.person is not None:
             person = self.real.at(self.person, context.rows)

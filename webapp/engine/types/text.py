@@ -787,5 +787,5 @@ def _words(count: int, last: bool) -> pa.StringArray:
     """Return all texts of one or two words, followed by a blank unless they are the last."""
     texts = list(_NATO_WORDS)
     if count == 2:
-        texts = [f"{one} {two}" for one in _NATO_WORDS for two in _NATO_WORDS]
-    return pa.array(texts if last else [f"{one} " for one in texts])
+        texts = [f"{word} {two}" for word in _NATO_WORDS for two in _NATO_WORDS]
+    return pa.array(texts if last else [f"{item} " for item in texts])

@@ -96,20 +96,20 @@ def true_columns(condition: str) -> list[str]:
     """Return the columns, in lower case, that are true in all rows that satisfy a condition."""
     tree = _parse(condition) if condition else None
     found = []
-    for one in tree.flatten() if isinstance(tree, sql.And) else [tree]:
-        while isinstance(one, sql.Paren):
-            one = one.this
-        if isinstance(one, sql.And):
-            found += true_columns(one.sql("postgres"))
-        elif isinstance(one, sql.Column):
-            found.append(one.name.casefold())
+    for item in tree.flatten() if isinstance(tree, sql.And) else [tree]:
+        while isinstance(item, sql.Paren):
+            item = item.this
+        if isinstance(item, sql.And):
+            found += true_columns(item.sql("postgres"))
+        elif isinstance(item, sql.Column):
+            found.append(item.name.casefold())
         elif (
-            isinstance(one, sql.EQ | sql.Is)
-            and isinstance(one.this, sql.Column)
-            and not one.args.get("negate")
-            and one.expression in (sql.true(), sql.Literal.number(1))
+            isinstance(item, sql.EQ | sql.Is)
+            and isinstance(item.this, sql.Column)
+            and not item.args.get("negate")
+            and item.expression in (sql.true(), sql.Literal.number(1))
         ):
-            found.append(one.this.name.casefold())
+            found.append(item.this.name.casefold())
     return found
 
 
@@ -118,8 +118,8 @@ def differing_columns(check: str) -> list[tuple[str, str]]:
     both are filled)."""
     tree = _parse(check)
     found = []
-    for one in tree.flatten() if isinstance(tree, sql.And) else [tree]:
-        for part in one.flatten() if isinstance(one, sql.Or) else [one]:
+    for item in tree.flatten() if isinstance(tree, sql.And) else [tree]:
+        for part in item.flatten() if isinstance(item, sql.Or) else [item]:
             while isinstance(part, sql.Paren):
                 part = part.this
             inner = part.this if isinstance(part, sql.Not) else None
@@ -139,10 +139,10 @@ def letter_cases(check: str) -> dict[str, Literal["lower", "upper"]]:
     """Return the columns, in lower case, that must be in one letter case by a check (`name = lower(name)`)."""
     tree = _parse(check)
     found: dict[str, Literal["lower", "upper"]] = {}
-    for one in _flatten(tree, sql.And) if tree is not None else ():
-        if not isinstance(one, sql.EQ):
+    for expression in _flatten(tree, sql.And) if tree is not None else ():
+        if not isinstance(expression, sql.EQ):
             continue
-        sides = [_without_casts(one.this), _without_casts(one.expression)]
+        sides = [_without_casts(expression.this), _without_casts(expression.expression)]
         for column, other in (sides, sides[::-1]):
             if (
                 isinstance(column, sql.Column)
@@ -178,7 +178,7 @@ def _connected_checks(trees: Iterable[sql.Expression]) -> list[list[sql.Expressi
     parts: list[tuple[set[str], list[sql.Expression]]] = []
     for tree in trees:
         names, group = _names(tree), [tree]
-        for part in [one for one in parts if one[0] & names]:
+        for part in [item for item in parts if item[0] & names]:
             parts.remove(part)
             names, group = names | part[0], part[1] + group
         parts.append((names, group))
@@ -186,7 +186,7 @@ def _connected_checks(trees: Iterable[sql.Expression]) -> list[list[sql.Expressi
 
 
 def _names(tree: sql.Expression) -> set[str]:
-    return {one.name.casefold() for one in tree.find_all(sql.Column)}
+    return {column.name.casefold() for column in tree.find_all(sql.Column)}
 
 
 def _plans(
@@ -194,9 +194,9 @@ def _plans(
 ) -> Iterable[dict[str, Change]]:
     """Yield combinations of changes to the columns of these checks, those with the fewest changes first."""
     literals: list[Any] = []
-    for one in (node for tree in trees for node in tree.find_all(sql.Literal, sql.Boolean)):
-        value = _value(one, {})
-        if isinstance(one.parent, sql.Like | sql.ILike) and isinstance(value, str):
+    for item in (node for tree in trees for node in tree.find_all(sql.Literal, sql.Boolean)):
+        value = _value(item, {})
+        if isinstance(item.parent, sql.Like | sql.ILike) and isinstance(value, str):
             value = "".join(_WILDCARD_EXAMPLES.get(part, part[-1:]) for part in _LIKE_PARTS.findall(value))
         storable = not isinstance(value, Decimal) or abs(value) < 2**63
         if storable and value not in literals:
@@ -209,8 +209,8 @@ def _plans(
         changes: list[Change] = []
         if allowed.fixed:
             seen = [_normalized(row[name]) for row in rows]
-            seen = [one for one in seen if isinstance(one, str | bool | Decimal)]
-            matching = [one for one in literals if seen and type(one) is type(seen[0])]
+            seen = [item for item in seen if isinstance(item, str | bool | Decimal)]
+            matching = [literal for literal in literals if seen and type(literal) is type(seen[0])]
             changes += [
                 ("value", value)
                 for value in dict.fromkeys([*allowed.values, *matching, *seen[:_MAX_SAMPLES]])
@@ -233,19 +233,27 @@ def _branch_plans(tree: sql.Expression, options: Mapping[str, Options]) -> Itera
     refer to more columns than combinations can be tried."""
     for branch in itertools.islice(_flatten(tree, sql.Or), _MAX_BRANCHES):
         plan: dict[str, Change] = {}
-        for one in _flatten(branch, sql.And):
-            left, right = one.args.get("this"), one.args.get("expression")
-            if isinstance(one, sql.EQ) and isinstance(left, sql.Column) and isinstance(right, sql.Expression):
+        for expression in _flatten(branch, sql.And):
+            left, right = expression.args.get("this"), expression.args.get("expression")
+            if (
+                isinstance(expression, sql.EQ)
+                and isinstance(left, sql.Column)
+                and isinstance(right, sql.Expression)
+            ):
                 try:
                     value = _value(right, {})
                 except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
                     continue
                 plan[left.name.casefold()] = ("value", value)
-            elif isinstance(one, sql.Is) and isinstance(left, sql.Column) and not one.args.get("negate"):
+            elif (
+                isinstance(expression, sql.Is)
+                and isinstance(left, sql.Column)
+                and not expression.args.get("negate")
+            ):
                 if isinstance(right, sql.Null):
                     plan[left.name.casefold()] = ("null", None)
             elif (
-                isinstance(one, sql.EQ)
+                isinstance(expression, sql.EQ)
                 and isinstance(left, sql.Anonymous)
                 and left.name.casefold() == "num_nonnulls"
                 and right == sql.Literal.number(0)
@@ -265,9 +273,9 @@ def _flatten(tree: sql.Expression, kind: type[sql.Expression]) -> Iterator[sql.E
     while isinstance(tree, sql.Paren):
         tree = tree.this
     if isinstance(tree, kind):
-        for one in tree.flatten():
-            if isinstance(one, sql.Expression):
-                yield from _flatten(one, kind)
+        for expr in tree.flatten():
+            if isinstance(expr, sql.Expression):
+                yield from _flatten(expr, kind)
     else:
         yield tree
 
@@ -379,7 +387,7 @@ def _value(node: sql.Expression, row: Row) -> Any:
         if not isinstance(array, sql.Array):
             raise _Unknown
         left = _value(node.this, row)
-        found = [_compare(type(node), left, _value(one, row)) for one in array.expressions]
+        found = [_compare(type(node), left, _value(expression, row)) for expression in array.expressions]
         is_any = isinstance(other, sql.Any)
         return is_any if is_any in found else None if None in found else not is_any
     if type(node) in _ARITHMETIC:
@@ -421,12 +429,12 @@ def _compare(kind: type[sql.Expression], left: Any, right: Any) -> bool | None:
 
 def _case(node: sql.Case, row: Row) -> Any:
     """Evaluate CASE: the value of the first true condition or equal value; else the default."""
-    for one in node.args["ifs"]:
-        condition = _value(one.this, row)
+    for item in node.args["ifs"]:
+        condition = _value(item.this, row)
         if node.this is not None:
             condition = _compare(sql.EQ, _value(node.this, row), condition)
         if condition is True:
-            return _value(one.args["true"], row)
+            return _value(item.args["true"], row)
     default = node.args.get("default")
     return None if default is None else _value(default, row)
 
@@ -442,13 +450,13 @@ def _matches(node: sql.Expression, row: Row) -> bool | None:
         return text.startswith(pattern)
     # LIKE is matched piece by piece between its `%`, in time that is linear in each piece.
     pieces: list[list[str]] = [[]]
-    for one in _LIKE_PARTS.findall(pattern):
-        if one == "%":
+    for item in _LIKE_PARTS.findall(pattern):
+        if item == "%":
             pieces.append([])
         else:
-            pieces[-1].append("." if one == "_" else re.escape(one[-1:]))
+            pieces[-1].append("." if item == "_" else re.escape(item[-1:]))
     flags = re.S | (re.I if isinstance(node, sql.ILike) else 0)
-    first, *others = (re.compile("".join(one), flags) for one in pieces)
+    first, *others = (re.compile("".join(item), flags) for item in pieces)
     if not others:
         return first.fullmatch(text) is not None
     found = first.match(text)
@@ -482,7 +490,7 @@ def _evaluate_function(node: sql.Expression, row: Row) -> Any:
         left = _value(node.this, row)
         if not node.expressions:
             raise _Unknown
-        found = [_compare(sql.EQ, left, _value(one, row)) for one in node.expressions]
+        found = [_compare(sql.EQ, left, _value(expression, row)) for expression in node.expressions]
         return True if True in found else None if None in found else False
     if isinstance(node, sql.Between):
         low = _compare(sql.GTE, _value(node.this, row), _value(node.args["low"], row))
@@ -507,11 +515,13 @@ def _evaluate_function(node: sql.Expression, row: Row) -> Any:
         left = _value(node.this, row)
         return None if _compare(sql.EQ, left, _value(node.expression, row)) is True else left
     if isinstance(node, sql.Coalesce):
-        values = (_value(one, row) for one in (node.this, *node.expressions))
-        return next((one for one in values if one is not None), None)
+        values = (_value(expression, row) for expression in (node.this, *node.expressions))
+        return next((value for value in values if value is not None), None)
     if isinstance(node, sql.Least | sql.Greatest):
         known = [
-            one for one in (_value(part, row) for part in (node.this, *node.expressions)) if one is not None
+            item
+            for item in (_value(part, row) for part in (node.this, *node.expressions))
+            if item is not None
         ]
         return None if not known else (min if isinstance(node, sql.Least) else max)(known)
     if isinstance(node, sql.Length):
@@ -534,7 +544,7 @@ def _evaluate_named_function(node: sql.Anonymous, row: Row) -> Any:
     """Evaluate functions of PostgreSQL that have no class in the parser."""
     name, arguments = node.name.casefold(), node.expressions
     if name in _NULL_FUNCTIONS:
-        nulls = sum(_value(one, row) is None for one in arguments)
+        nulls = sum(_value(argument, row) is None for argument in arguments)
         return Decimal(nulls if name == "num_nulls" else len(arguments) - nulls)
     if name in _LENGTH_FUNCTIONS:
         found = _array(arguments[0], row)

@@ -140,7 +140,9 @@ class Rule:
     def choose(self, values: list[Any]) -> None:
         """Restrict the choices to these values."""
         allowed = set(values)
-        self.choices = values if self.choices is None else [one for one in self.choices if one in allowed]
+        self.choices = (
+            values if self.choices is None else [choice for choice in self.choices if choice in allowed]
+        )
 
 
 def _larger(a: Any, b: Any) -> bool:

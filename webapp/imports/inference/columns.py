@@ -61,12 +61,12 @@ def columns(
 
     `rows`: the minimum number of values of a unique column.
     """
-    rules = checks.read(entity.checks, [one.name for one in entity.fields])
+    rules = checks.read(entity.checks, [field.name for field in entity.fields])
     alone = {names[0] for names in (*entity.uniques, entity.keys) if len(names) == 1}
     locale = lexicon.locale_of(
         [
-            names.split(one)
-            for one in ((entity.parts or (entity.name,))[-1], *(one.name for one in entity.fields))
+            names.split(item)
+            for item in ((entity.parts or (entity.name,))[-1], *(field.name for field in entity.fields))
         ]
     )
     results = []
@@ -82,7 +82,7 @@ def columns(
         evidence = ColumnEvidence(
             entity, column, rule, plain, nulls, unique, joined, vocabulary, rows, locale=locale
         )
-        results.append(_infer_column(evidence, rules, {one.name: one for one in entity.fields}))
+        results.append(_infer_column(evidence, rules, {field.name: field for field in entity.fields}))
     _resolve_unique_conflicts(results, vocabulary)
     _derive_totals(entity, rules, results)
     _separate_ranges(rules, results)
@@ -95,12 +95,12 @@ _NUMBER_TYPES: Final = ("integer", "decimal", "float")
 def _separate_ranges(rules: Rules, results: Sequence[ColumnResult]) -> None:
     """Give numbers of which one is never below the other ranges that do not overlap."""
     fields = {
-        one.column: one
-        for one in results
-        if one.field is not None
-        and one.field["type"] == "number"
-        and "formula" not in one.field
-        and {"min", "max"} <= one.field["options"].keys()
+        result.column: result
+        for result in results
+        if result.field is not None
+        and result.field["type"] == "number"
+        and "formula" not in result.field
+        and {"min", "max"} <= result.field["options"].keys()
     }
     later = {**_named_pairs(fields), **rules.later}
     pairs = [(first, last) for last, first in later.items() if first in fields and last in fields]
@@ -110,7 +110,7 @@ def _separate_ranges(rules: Rules, results: Sequence[ColumnResult]) -> None:
         assert low is not None
         assert high is not None
         minimum, maximum = Decimal(str(low["options"]["min"])), Decimal(str(high["options"]["max"]))
-        decimals = min(one["options"].get("decimals", 0) for one in (low, high))
+        decimals = min(field["options"].get("decimals", 0) for field in (low, high))
         step = Decimal(1).scaleb(-decimals)
         shared = (
             max(minimum, Decimal(str(high["options"]["min"]))),
@@ -138,11 +138,11 @@ _MAX_MIN_WORDS: Final = (
 
 def _named_pairs(columns: Iterable[str]) -> dict[str, str]:
     """Return the numbers whose name differs from another one's only in `max` for `min` and the like, with that one."""
-    by_words = {tuple(lexicon.english(names.split(one))): one for one in columns}
+    by_words = {tuple(lexicon.english(names.split(item))): item for item in columns}
     found = {}
     for words, column in by_words.items():
         for high, low in _MAX_MIN_WORDS:
-            other = by_words.get(tuple(low if one == high else one for one in words))
+            other = by_words.get(tuple(low if word == high else word for word in words))
             if other is not None and other != column:
                 found[column] = other
     return found
@@ -167,7 +167,11 @@ _TOTAL_RULES: Final = (
 
 def _derive_totals(entity: Entity, rules: Rules, results: list[ColumnResult]) -> None:
     """Derive totals from their parts, where the table has both and the result fits into the column."""
-    fields = {one.column: one for one in results if one.field is not None and one.field["type"] == "number"}
+    fields = {
+        result.column: result
+        for result in results
+        if result.field is not None and result.field["type"] == "number"
+    }
     columns = {"_".join(lexicon.english(names.split(name))): entity.column(name) for name in fields}
     for words, column in columns.items():
         if (
@@ -179,7 +183,7 @@ def _derive_totals(entity: Entity, rules: Rules, results: list[ColumnResult]) ->
             continue
         for pattern, first, second, sign in _TOTAL_RULES:
             parts = [
-                next((columns[one] for one in part.split("|") if one in columns and one != words), None)
+                next((columns[item] for item in part.split("|") if item in columns and item != words), None)
                 for part in (first, second)
             ]
             if re.search(pattern, words) and _can_combine(column, parts, rules, fields, sign):
@@ -226,20 +230,20 @@ def _resolve_unique_conflicts(results: list[ColumnResult], vocabulary: Vocabular
     """Resolve conflicts between unique fields of one group: several fields of one place, or a department and a job,
     cannot all be unique. A country and its code share the uniqueness; other fields get a separate group, and if that
     is not sufficient, random text."""
-    candidates = [one for one in results if one.field is not None]
+    candidates = [result for result in results if result.field is not None]
     used: Counter[str] = Counter()
     for attempt in range(2):
         try:
-            compile_plan(groups.assign(parse([one.field for one in candidates])), vocabulary)
+            compile_plan(groups.assign(parse([candidate.field for candidate in candidates])), vocabulary)
             break
         except SpecError as error:
             matches = [re.fullmatch(r"fields\[(\d+)\]\.unique", fault.path) for fault in error.faults]
         clashing = [candidates[int(match[1])] for match in matches if match]
         if not clashing:
             break
-        settled = [one for one in candidates if one not in clashing]
-        for one in clashing:
-            field, kind = one.field, find(one.field["type"] if one.field else "")
+        settled = [candidate for candidate in candidates if candidate not in clashing]
+        for result in clashing:
+            field, kind = result.field, find(result.field["type"] if result.field else "")
             assert field is not None
             assert kind is not None
             deciding = (
@@ -257,12 +261,12 @@ def _resolve_unique_conflicts(results: list[ColumnResult], vocabulary: Vocabular
                 used[kind.group_kind] += 1
                 field["group"] = f"{kind.group_kind}_{used[kind.group_kind] + 1}"
             else:
-                one.field = definition(one.column, "regexp", {"string": "[A-Z0-9]{8}"}, unique=True)
-                one.state, one.reason = (
+                result.field = definition(result.column, "regexp", {"string": "[A-Z0-9]{8}"}, unique=True)
+                result.state, result.reason = (
                     "yellow",
                     "It is unique, and no type beside the others can be: random text.",
                 )
-            settled.append(one)
+            settled.append(result)
 
 
 _COUNTRY_TYPES: Final = ("country", "country_code")
@@ -358,11 +362,11 @@ def _relative_date(evidence: ColumnEvidence, rules: Rules, columns: Mapping[str,
             if other.type == column.type
             and other.name != column.name
             and re.search(earlier, other_words := "_".join(lexicon.english(names.split(other.name))))
-            and not any(re.search(one[0], other_words) for one in _ORDERED_DATES)
+            and not any(re.search(item[0], other_words) for item in _ORDERED_DATES)
             and not _RARELY_SET.search(other_words)
         ]
         if others:  # the one whose name shares the most words
-            _, other = max(others, key=lambda one: one[0])
+            _, other = max(others, key=lambda item: item[0])
             minimum = "1d" if column.type == "date" and minimum == "0d" else minimum
             maximum = "2d" if column.type == "date" and maximum.endswith("h") else maximum
             minimum = "1d" if column.type == "date" and minimum.endswith("h") else minimum
@@ -413,12 +417,12 @@ def _field_maker(kind: str) -> Callable[[ColumnEvidence], Field]:
 
 
 def _choice_field(evidence: ColumnEvidence, choices: Sequence[Any]) -> Field | None:
-    values = [one for one in choices if one not in evidence.rule.excluded]
+    values = [choice for choice in choices if choice not in evidence.rule.excluded]
     if evidence.column.type in ("integer", "decimal", "float"):
-        numbers = [checks.number(one) for one in values]
-        values = [jsonable(one) for one in numbers if one is not None]
+        numbers = [checks.number(value) for value in values]
+        values = [jsonable(number) for number in numbers if number is not None]
     elif evidence.longest is not None:
-        values = [one for one in values if not isinstance(one, str) or len(one) <= evidence.longest]
+        values = [value for value in values if not isinstance(value, str) or len(value) <= evidence.longest]
     if not values:
         return None
     if evidence.unique:
@@ -428,9 +432,9 @@ def _choice_field(evidence: ColumnEvidence, choices: Sequence[Any]) -> Field | N
         and not evidence.unique
         and domains.is_flag(words := domains.words_of(evidence))
     ):
-        folded = {str(one).upper(): one for one in values}
+        folded = {str(value).upper(): value for value in values}
         yes, no = (
-            next((folded[one] for one in pair if one in folded), None)
+            next((folded[item] for item in pair if item in folded), None)
             for pair in (("Y", "T", "1"), ("N", "F", "0"))
         )
         if yes is not None and no is not None and len(values) == len(("yes", "no")):
@@ -441,9 +445,9 @@ def _choice_field(evidence: ColumnEvidence, choices: Sequence[Any]) -> Field | N
 
 def _enum_field(evidence: ColumnEvidence) -> Field | None:
     choices = [
-        one
-        for one in evidence.column.choices
-        if evidence.rule.choices is None or one in evidence.rule.choices
+        choice
+        for choice in evidence.column.choices
+        if evidence.rule.choices is None or choice in evidence.rule.choices
     ]
     return _choice_field(evidence, choices)
 

@@ -129,7 +129,7 @@ def comment_codes(evidence: ColumnEvidence) -> list[str]:
     comment = evidence.column.comment[:1_000]
     found = list(dict.fromkeys(_COMMENT_CODES.findall(comment)))
     if len(found) > 1 and re.search(r"[,;/|\n]", comment):
-        kinds = {one.lstrip("-").isdigit() for one in found}
+        kinds = {item.lstrip("-").isdigit() for item in found}
         return found if len(kinds) == 1 else []
     numbered = list(dict.fromkeys(_NUMBERED_CODES.findall(comment)))
     if len(numbered) > 1 and numbered[0] in ("0", "1"):
@@ -138,7 +138,7 @@ def comment_codes(evidence: ColumnEvidence) -> list[str]:
     if match:
         quoted = re.findall(r"['\"]([\w -]{1,30})['\"]", match[1])
         plain = quoted or re.findall(r"[\w-]+", match[1].split(".")[0]) if "," in match[1] else quoted
-        plain = [one for one in plain if one not in ("or", "and")]
+        plain = [item for item in plain if item not in ("or", "and")]
         return list(dict.fromkeys(plain)) if 1 < len(plain) <= 20 else []
     return []
 
@@ -185,7 +185,7 @@ def choices(evidence: ColumnEvidence) -> Iterator[Field]:
         yield definition(name, "boolean", {"truthy": yes, "falsy": no, "probability": flag_share(words)})
     base_name = re.sub(r"_(code|key|name)$", "", words)
     for pattern, plain, letters in _DOMAINS:
-        if any(re.search(pattern, one) for one in (words, f"{table}.{words}", base_name)):
+        if any(re.search(pattern, item) for item in (words, f"{table}.{words}", base_name)):
             if re.search(r"(^|_)size|(^|_)level|channel|source|grade", pattern) and "." in words:
                 continue
             yield from _choice_fields(evidence, plain, letters)
@@ -233,9 +233,9 @@ def _choice_fields(evidence: ColumnEvidence, plain: str, letters: str) -> Iterat
         else:
             values = [default, *values]
     elif default is not None and default.isupper():
-        values = [one.upper() for one in values]
+        values = [value.upper() for value in values]
     for candidate in _shortened(values, letters.split(), evidence.longest):
-        allowed = [one for one in candidate if one not in evidence.rule.excluded]
+        allowed = [item for item in candidate if item not in evidence.rule.excluded]
         if len(allowed) >= min(2, len(candidate)):
             yield definition(evidence.column.name, "enum", {"values": allowed})
 
@@ -247,10 +247,10 @@ def _shortened(values: Sequence[str], letters: Sequence[str], longest: int | Non
         return
     if letters and max(map(len, letters)) <= longest:
         yield list(letters)
-    fitting = [one for one in values if len(one) <= longest]
+    fitting = [value for value in values if len(value) <= longest]
     if len(fitting) > 1:
         yield fitting
-    yield list(dict.fromkeys(one[:longest].upper() for one in values))
+    yield list(dict.fromkeys(value[:longest].upper() for value in values))
 
 
 # Ranges of numbers: the name in English, minimum, maximum, and the maximum number of meaningful decimals.

@@ -40,7 +40,7 @@ class ColumnEvidence:
     @property
     def longest(self) -> int | None:
         """The maximum number of characters."""
-        ends = [one for one in (self.column.max_length, self.rule.longest) if one is not None]
+        ends = [item for item in (self.column.max_length, self.rule.longest) if item is not None]
         return min(ends) if ends else None
 
 

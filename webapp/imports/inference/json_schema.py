@@ -58,9 +58,9 @@ class _Fields:
 
     def of(self, entity: Entity, depth: int) -> list[ColumnResult]:
         """Return a field for each column of an object."""
-        vague = replace(entity, fields=tuple(one for one in entity.fields if _is_vague(one)))
+        vague = replace(entity, fields=tuple(field for field in entity.fields if _is_vague(field)))
         named = {
-            one.column: one for one in imports_columns.columns(vague, None, self._vocabulary, self._rows)
+            item.column: item for item in imports_columns.columns(vague, None, self._vocabulary, self._rows)
         }
         return [self._infer_column(column, named.get(column.name), depth) for column in entity.fields]
 
@@ -75,9 +75,9 @@ class _Fields:
         if shapes.LOST in shape:
             text_reason = f"Plain text stands for it: {shape[shapes.LOST]}"
             return ColumnResult(name, definition(name, "words", {"count": 2}), "red", text_reason)
-        for one in self._candidates(column, shape, named, depth):
-            if one.field is not None and self._is_valid(one.field, shape):
-                return one
+        for candidate in self._candidates(column, shape, named, depth):
+            if candidate.field is not None and self._is_valid(candidate.field, shape):
+                return candidate
         value = shapes.sent(shapes.sample(shape, 0))
         return ColumnResult(
             name, _fixed_value(name, value), "yellow", "One fixed value: its schema is too narrow."
@@ -160,11 +160,11 @@ class _Fields:
         members = Entity(
             name,
             (name,),
-            tuple(column_of(one, inner, one in required) for one, inner in properties.items()),
+            tuple(column_of(key, inner, key in required) for key, inner in properties.items()),
             "operation",
         )
         if depth < limits.MAX_NESTING:
-            fields = [one.field for one in self.of(members, depth + 1) if one.field is not None]
+            fields = [result.field for result in self.of(members, depth + 1) if result.field is not None]
             if fields:
                 field = definition(name, "nested", {"fields": fields})
                 return ColumnResult(name, field, "green", "An object with fields of its own.")
@@ -217,7 +217,7 @@ class _Fields:
         """Return whether a field can be generated and its values are valid. Expressions were verified before."""
         try:
             plan = compile_plan(
-                parse([{key: one for key, one in field.items() if key != "group"}]), self._vocabulary
+                parse([{key: item for key, item in field.items() if key != "group"}]), self._vocabulary
             )
         except SpecError:
             return bool(field.get("group") and field["type"] != "formula")
@@ -228,7 +228,7 @@ class _Fields:
         if bound.row_faults(_CHECKED_ROWS):
             return bool(field["type"] == "enum")
         (values,) = bound.block(0, _CHECKED_ROWS)
-        plain = {key: one for key, one in shape.items() if key != "pattern"}
+        plain = {key: item for key, item in shape.items() if key != "pattern"}
         validator = Document({})  # a new one each time: it counts what it visits
         return all(validator.valid(_as_json(value), plain) for value in values.to_pylist())
 

@@ -13,7 +13,7 @@ from typing import Final
 
 
 def _pairs(text: str) -> dict[str, tuple[str, ...]]:
-    return {word: tuple(meaning.split("_")) for word, meaning in (one.split("=") for one in text.split())}
+    return {word: tuple(meaning.split("_")) for word, meaning in (item.split("=") for item in text.split())}
 
 
 ABBREVIATED: Final = _pairs(
@@ -488,7 +488,7 @@ def _translate(word: str) -> tuple[str, ...] | None:
                 link for link in ("s", "n", "en", "e") if len(stem) > _MIN_PART_CHARS and stem.endswith(link)
             ]
             stems = [stem, *(stem.removesuffix(link) for link in links)]
-            first = next((one for one in stems if one in language), None)
+            first = next((item for item in stems if item in language), None)
             if ending in language and first is not None:
                 return (*language[first], *language[ending])
     for ending in _CERTAIN_ENDINGS:
@@ -530,7 +530,7 @@ def locale_of(names: Sequence[Sequence[str]]) -> str | None:
         }
         for locale in locales:
             votes[locale] = votes.get(locale, 0) + 1
-    ranked = sorted(votes.items(), key=lambda one: -one[1])
+    ranked = sorted(votes.items(), key=lambda item: -item[1])
     if not ranked or ranked[0][1] < 2 or (len(ranked) > 1 and ranked[1][1] == ranked[0][1]):
         return None
     return ranked[0][0]
@@ -538,7 +538,7 @@ def locale_of(names: Sequence[Sequence[str]]) -> str | None:
 
 def _is_compound(word: str, known: dict[str, tuple[str, ...]]) -> bool:
     return any(
-        word.endswith(one) and word.removesuffix(one).removesuffix("s") in known
-        for one in _ENDINGS
-        if one in known
+        word.endswith(ending) and word.removesuffix(ending).removesuffix("s") in known
+        for ending in _ENDINGS
+        if ending in known
     )

@@ -15,7 +15,7 @@ _Kind = tuple[str, dict[str, Any]]
 
 
 def _kinds(text: str) -> tuple[_Kind, ...]:
-    return tuple((one, {}) for one in text.split())
+    return tuple((item, {}) for item in text.split())
 
 
 _COUNTRY_CODES: Final[tuple[_Kind, ...]] = (
@@ -181,7 +181,7 @@ def _code_types(words: str, evidence: ColumnEvidence) -> Iterator[_Kind]:
             yield "hex_color", {}
     if words == "object_id" and longest is not None and longest != _OBJECT_ID_CHARS:
         yield from (("uuid", {}), ("regexp", {"string": "[A-Z0-9]{8}"}))
-    sizes = {len(one) for one in evidence.values if isinstance(one, str)}
+    sizes = {len(value) for value in evidence.values if isinstance(value, str)}
     if re.search(
         r"(^|_)(country|nation|nationality|citizenship)(_code|_iso|_iso_code|_key|_iso2|_code_iso)?$", words
     ):
@@ -213,7 +213,7 @@ def _person_name_types(words: str, evidence: ColumnEvidence) -> Iterator[_Kind]:
     """Treat a `name` next to one half of a person's name as the other half."""
     if words not in ("name", "customer_name", "employee_name"):
         return
-    column_names = {"_".join(english(split(one.name))) for one in evidence.entity.fields}
+    column_names = {"_".join(english(split(field.name))) for field in evidence.entity.fields}
     if "last_name" in column_names and "first_name" not in column_names:
         yield "first_name", {}
     elif "first_name" in column_names and "last_name" not in column_names:

@@ -32,20 +32,20 @@ def named_references(
     by_noun = _tables_by_noun(parents)
     # Keys by names that are more than `id`; None where several tables have the same.
     by_key: dict[str, Entity | None] = {}
-    for one in parents:
-        if one.kind == "table" and len(one.keys) == 1 and len(split(one.keys[0])) > 1:
-            name = one.keys[0].casefold()
-            by_key[name] = None if name in by_key else one
+    for item in parents:
+        if item.kind == "table" and len(item.keys) == 1 and len(split(item.keys[0])) > 1:
+            name = item.keys[0].casefold()
+            by_key[name] = None if name in by_key else item
     dependencies = {
-        one.name: {relation.entity for relation in one.relations if relation.entity != one.name}
-        for one in (*parents, *entities)
+        item.name: {relation.entity for relation in item.relations if relation.entity != item.name}
+        for item in (*parents, *entities)
     }
     found: dict[str, tuple[Relation, ...]] = {}
     for entity in entities:
         if entity.kind != "table":
             continue
         taken = {name for relation in entity.relations for name in relation.columns}
-        column_names = [split(one.name) for one in entity.fields]
+        column_names = [split(field.name) for field in entity.fields]
         relations = []
         for column in entity.fields:
             own = entity.keys == (column.name,)
@@ -71,15 +71,15 @@ def _tables_by_noun(parents: Sequence[Entity]) -> dict[Words, Entity | None]:
     """Return the tables by the words of their names, without what all names begin with; None where several have the
     same."""
     found: dict[Words, Entity | None] = {}
-    first = {tuple(split(_table_name(one))[:1]) for one in parents}
+    first = {tuple(split(_table_name(parent))[:1]) for parent in parents}
     common = next(iter(first)) if len(first) == 1 and len(parents) > 1 else ()
     for entity in parents:
         words = _singular(tuple(split(_table_name(entity))))
         if entity.kind != "table" or not words:
             continue
         short = words[1:] if words[:1] == common or words[0] in NOISE else words
-        for one in {words, short} - {()}:
-            found[one] = entity if found.get(one, entity) is entity else None
+        for item in {words, short} - {()}:
+            found[item] = entity if found.get(item, entity) is entity else None
     return found
 
 
@@ -129,8 +129,8 @@ def _can_reference(column: Column, parent: Entity, noun: Words) -> bool:
         return False
     if (column.bits or _DEFAULT_BITS) < min(key.bits or _DEFAULT_BITS, _DEFAULT_BITS):
         return False
-    words = {singular(one) for one in split(key.name)}
-    own = {singular(one) for one in split(_table_name(parent))}
+    words = {singular(item) for item in split(key.name)}
+    own = {singular(item) for item in split(_table_name(parent))}
     return bool(words & _KEY_NAMES) and words <= _KEY_NAMES | own | set(noun)
 
 

@@ -287,15 +287,15 @@ class Table:
     def of(cls, entity: Entity) -> Table:
         """Of `shop.tbl_product_categories`: product, category."""
         words = english(split(entity.parts[-1] if entity.parts else entity.name))
-        nouns = [one for one in words if one not in NOISE] or words
+        nouns = [word for word in words if word not in NOISE] or words
         while len(nouns) > 1 and singular(nouns[-1]) in (*ABOUT, "title"):
             nouns = nouns[:-1]
-        column_names = {"_".join(english(split(one.name))) for one in entity.fields}
+        column_names = {"_".join(english(split(field.name))) for field in entity.fields}
         return cls(
             (*nouns[:-1], singular(nouns[-1])) if nouns else (),
-            bool(column_names & PERSONAL) or any(one.startswith("employee_") for one in column_names),
+            bool(column_names & PERSONAL) or any(name.startswith("employee_") for name in column_names),
             bool(column_names & REACHED),
-            not any(one in CALLED or one.endswith(("_name", "_title")) for one in column_names),
+            not any(name in CALLED or name.endswith(("_name", "_title")) for name in column_names),
         )
 
     @property
@@ -317,13 +317,15 @@ def _known_noun(nouns: Sequence[str]) -> str:
     if not nouns:
         return ""
     last = singular(nouns[-1])
-    for one in ("".join((*nouns[-2:-1], last)), last):
-        if _is_known_noun(one):
-            return one
+    for item in ("".join((*nouns[-2:-1], last)), last):
+        if _is_known_noun(item):
+            return item
     compounds = (
-        one
-        for one in (*THINGS, *WORKS, *PERSONS)
-        if len(one) >= _MIN_SUFFIX_CHARS and last.endswith(one) and len(last) >= len(one) + _MIN_PREFIX_CHARS
+        thing
+        for thing in (*THINGS, *WORKS, *PERSONS)
+        if len(thing) >= _MIN_SUFFIX_CHARS
+        and last.endswith(thing)
+        and len(last) >= len(thing) + _MIN_PREFIX_CHARS
     )
     return max(compounds, key=len, default="")
 
@@ -426,7 +428,7 @@ def _person_meaning(noun: str, part: str, evidence: ColumnEvidence) -> Meaning:
 
 def _has_honorifics(values: Sequence[Any]) -> bool:
     """Return whether a sample consists mostly of forms of address."""
-    found = [str(one).strip().rstrip(".").casefold() in HONORIFICS for one in values]
+    found = [str(value).strip().rstrip(".").casefold() in HONORIFICS for value in values]
     return bool(found) and 2 * sum(found) > len(found)
 
 
@@ -472,13 +474,13 @@ _PERSONAL_NAME: Final = re.compile(
 def _adjusted(meaning: Meaning, column: Column, values: Sequence[Any]) -> NameMeaning | None:
     """Return a meaning adjusted to the column's length and a sample; None if the sample contradicts it."""
     kind, options, common = meaning
-    texts = [one.strip() for one in values if isinstance(one, str)]
+    texts = [value.strip() for value in values if isinstance(value, str)]
     if kind in ("country_code", "currency_code") or options.get("format") == "code":
-        if any(not re.fullmatch(r"[A-Za-z]{2,3}", one) for one in texts):
+        if any(not re.fullmatch(r"[A-Za-z]{2,3}", text) for text in texts):
             return None
         size = max(map(len, texts), default=column.max_length or 2)
         if kind == "country_code" and size == 3:
             options = {"format": "alpha3"}
-    if kind == "name" and texts and all(re.fullmatch(r"[a-z0-9._-]+", one) for one in texts):
+    if kind == "name" and texts and all(re.fullmatch(r"[a-z0-9._-]+", text) for text in texts):
         kind = "username"
     return NameMeaning(kind, dict(options), dict(common), sure=kind not in ("words", "sku"))

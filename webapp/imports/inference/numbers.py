@@ -39,8 +39,8 @@ def integer_(evidence: ColumnEvidence) -> Field | None:
     if evidence.values or evidence.rule.low is not None or evidence.rule.high is not None or evidence.unique:
         return _number_field(evidence, low, high, minimum, maximum)
     words = domains.words_of(evidence)
-    codes = [int(one) for one in domains.comment_codes(evidence) if one.lstrip("-").isdigit()]
-    if codes and all(minimum <= one <= maximum for one in codes):
+    codes = [int(code) for code in domains.comment_codes(evidence) if code.lstrip("-").isdigit()]
+    if codes and all(minimum <= code <= maximum for code in codes):
         return definition(column.name, "enum", {"values": codes})
     if domains.is_flag(words, small=(column.bits or _DEFAULT_BITS) <= _BYTE_BITS) and minimum <= 0:
         options = {"truthy": 1, "falsy": 0, "probability": domains.flag_share(words)}
@@ -131,7 +131,7 @@ def decimal_(evidence: ColumnEvidence) -> Field | None:
         if named is not None:
             return named
         evidence.guessed = True
-    low, high = (jsonable(one) for one in bounds)
+    low, high = (jsonable(bound) for bound in bounds)
     return definition(
         column.name, "number", {"min": low, "max": high, "decimals": places}, unique=evidence.unique
     )
@@ -147,7 +147,7 @@ def float_(evidence: ColumnEvidence) -> Field | None:
         if named is not None:
             return named
         evidence.guessed = True
-    low, high = (jsonable(one) for one in bounds)
+    low, high = (jsonable(bound) for bound in bounds)
     return definition(
         evidence.column.name, "number", {"min": low, "max": high, "decimals": 2}, unique=evidence.unique
     )
@@ -166,7 +166,7 @@ def _range(
     if low > high:
         evidence.notes.append("Its checks leave no value.")
         return None
-    numbers = [one for one in map(checks.number, evidence.values) if one is not None]
+    numbers = [decimal for decimal in map(checks.number, evidence.values) if decimal is not None]
     if evidence.unique:
         first, last = (max(numbers, default=Decimal(0)) + step, high)
     elif len(numbers) >= limits.INFER_FEW:

@@ -49,7 +49,7 @@ def few_words(name: str, values: Sequence[Any]) -> list[str] | None:
     counted = Counter(values)
     if not 1 < len(counted) <= limits.INFER_WORDS or len(values) < limits.INFER_REPEATS * len(counted):
         return None
-    words = [one for one in counted if isinstance(one, str) and _WORD.fullmatch(one)]
+    words = [item for item in counted if isinstance(item, str) and _WORD.fullmatch(item)]
     if len(words) != len(counted) or max(map(len, words)) > limits.INFER_WORD_CHARS:
         return None
     return sorted(words)
@@ -58,10 +58,10 @@ def few_words(name: str, values: Sequence[Any]) -> list[str] | None:
 def shape_of(values: Sequence[Any]) -> str | None:
     """Return a regular expression for the common pattern of all values: which positions are upper-case letters,
     lower-case letters, digits or the same character. None if they differ, or are words."""
-    texts = {one for one in values if isinstance(one, str)}
+    texts = {value for value in values if isinstance(value, str)}
     if len(texts) < limits.INFER_FEW or len(texts) < len(set(values)):
         return None
-    shapes = {tuple(map(_character_class, one)) for one in texts}
+    shapes = {tuple(map(_character_class, item)) for item in texts}
     first = next(iter(texts))
     if len(shapes) != 1 or not _PRINTABLE.fullmatch(first) or len(first) > limits.INFER_SHAPE_CHARS:
         return None
@@ -69,8 +69,8 @@ def shape_of(values: Sequence[Any]) -> str | None:
     if "[0-9]" not in only and not {"-", "_", "/", "."} & set(only) and len(only) > 3:
         return None  # words of equal length
     expression = ""
-    for one, run in groupby(only):
-        piece = one if one.startswith("[") and len(one) > 1 else re.escape(one)
+    for item, run in groupby(only):
+        piece = item if item.startswith("[") and len(item) > 1 else re.escape(item)
         times = len(list(run))
         expression += piece if times == 1 else f"{piece}{{{times}}}"
     return expression
@@ -115,7 +115,7 @@ def text(evidence: ColumnEvidence) -> Field | None:
 def _candidates(evidence: ColumnEvidence) -> Iterator[Field]:
     """Yield suggestions for a column of texts, best first; the last ones fit any column."""
     name, rule, longest = evidence.column.name, evidence.rule, evidence.longest
-    quick = all(one.is_quick for one in rule.patterns)
+    quick = all(pattern.is_quick for pattern in rule.patterns)
     if not quick:
         yield from _pattern_fields(evidence)
     yield from _date_fields(evidence)
@@ -194,7 +194,7 @@ def _pattern_fields(evidence: ColumnEvidence) -> Iterator[Field]:
     name, rule = evidence.column.name, evidence.rule
     if not rule.patterns:
         return
-    if all(one.is_quick for one in rule.patterns):
+    if all(pattern.is_quick for pattern in rule.patterns):
         for count, separator in ((2, "_"), (1, "_"), (2, "-")):
             yield definition(name, "slug", {"count": count, "separator": separator}, unique=evidence.unique)
     if rule.pattern is not None:
@@ -242,9 +242,10 @@ _CODE_CHARS: Final = 8
 
 def _is_abbreviated(evidence: ColumnEvidence) -> bool:
     """Return whether a column of an SAP table has an unknown short name, which is mostly a code."""
-    names_ = [one.name.lower() for one in evidence.entity.fields]
+    names_ = [field.name.lower() for field in evidence.entity.fields]
     return (
-        sum(one in lexicon.SAP for one in names_) >= _SAP_COLUMNS and len(evidence.column.name) <= _SAP_CHARS
+        sum(name in lexicon.SAP for name in names_) >= _SAP_COLUMNS
+        and len(evidence.column.name) <= _SAP_CHARS
     )
 
 
@@ -299,9 +300,9 @@ def _value_list(evidence: ColumnEvidence, field: Field) -> Iterator[Field]:
     """Yield a list of the values of a field: those of grouped fields cannot be combined freely, a list can."""
     longest = limits.INFER_WORD_CHARS if evidence.longest is None else evidence.longest
     values = [
-        one
-        for one in dict.fromkeys(_sample_values(evidence, _localized(evidence, field)))
-        if len(one) <= longest
+        value
+        for value in dict.fromkeys(_sample_values(evidence, _localized(evidence, field)))
+        if len(value) <= longest
     ]
     if len(values) >= _MIN_VALUES:
         yield definition(evidence.column.name, "enum", {"values": values[:_MAX_LISTED]})
@@ -320,7 +321,7 @@ def _closed_value_list(evidence: ColumnEvidence, field: Field) -> Iterator[Field
         (column,) = BoundPlan(plan, GenerationContext("inference", _NOW)).block(0, space)
     except SpecError:
         return
-    values = [one for one in column.to_pylist() if len(one) <= evidence.longest]
+    values = [item for item in column.to_pylist() if len(item) <= evidence.longest]
     if _MIN_VALUES <= len(values) < space:
         yield definition(evidence.column.name, "enum", {"values": values}, unique=True)
 
@@ -349,7 +350,7 @@ def _fields_within_length(
     values = _sample_values(evidence, plain) if longest else ()
     if not values:
         return
-    counted = Counter(one for one in values if len(one) <= longest)
+    counted = Counter(item for item in values if len(item) <= longest)
     share = sum(counted.values()) / len(values)
     if share == 1 or plain["type"] in _SHORTENABLE:
         yield {**plain, "formula": f"left(this, {longest})"}
@@ -412,7 +413,7 @@ def _generated_values(vocabulary: Vocabulary, settings_json: bytes) -> Sequence[
     except SpecError:
         return ()
     array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-    return tuple(one for one in array.to_pylist() if isinstance(one, str))
+    return tuple(item for item in array.to_pylist() if isinstance(item, str))
 
 
 def _is_valid_field(evidence: ColumnEvidence, field: Field) -> bool:
@@ -440,10 +441,10 @@ def _is_valid_field(evidence: ColumnEvidence, field: Field) -> bool:
         return False
     if evidence.column.characters and field["type"] != "regexp" and not _can_encode(evidence, field):
         return False
-    expressions = [one for one in evidence.rule.patterns if one.is_quick]
+    expressions = [pattern for pattern in evidence.rule.patterns if pattern.is_quick]
     if expressions and not all(
-        len(value) <= checks.MATCHED_CHARS and one.allows(value)
-        for one in expressions
+        len(value) <= checks.MATCHED_CHARS and expression.allows(value)
+        for expression in expressions
         for value in _sample_values(evidence, field)[:_MATCHED_VALUES]
     ):
         return False

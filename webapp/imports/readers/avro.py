@@ -30,10 +30,10 @@ def read(source: Source) -> Read:
     translator = _Translator()
     tops = value if isinstance(value, list) else [value]
     objects: dict[str, Any] = {}
-    for one in tops:
-        converted = translator.of(one, "", 0)
-        if isinstance(one, dict) and one.get("type") == "record":
-            objects[str(one.get("name") or source.stem or "record")] = converted
+    for top in tops:
+        converted = translator.of(top, "", 0)
+        if isinstance(top, dict) and top.get("type") == "record":
+            objects[str(top.get("name") or source.stem or "record")] = converted
     if not objects:
         raise Unreadable(
             "The schema has no record.", 'It needs {"type": "record", "name": ..., "fields": [...]}.'
@@ -59,7 +59,7 @@ class _Translator:
             return {"$ref": "#/$defs/" + known.replace("~", "~0").replace("/", "~1")}
         if isinstance(schema, list):  # a union: the first that is not null
             converted = next(
-                (self.of(one, space, depth + 1) for one in schema if one != "null"), {"type": "null"}
+                (self.of(item, space, depth + 1) for item in schema if item != "null"), {"type": "null"}
             )
             return (
                 {**converted, "nullable": True} if "null" in schema and "$ref" not in converted else converted
@@ -74,7 +74,7 @@ class _Translator:
         if kind in ("record", "error"):
             return self._record(schema, space, depth)
         if kind == "enum":
-            symbols = [one for one in schema.get("symbols") or () if isinstance(one, str)]
+            symbols = [symbol for symbol in schema.get("symbols") or () if isinstance(symbol, str)]
             return self._register(schema, space, {"type": "string", "enum": symbols})
         if kind == "array":
             return {"type": "array", "items": self.of(schema.get("items"), space, depth + 1)}
@@ -88,15 +88,15 @@ class _Translator:
         namespace = str(schema.get("namespace") or space)
         converted: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
         self._register(schema, space, converted)
-        for one in schema.get("fields") or ():
-            if not isinstance(one, dict):
+        for field in schema.get("fields") or ():
+            if not isinstance(field, dict):
                 continue
-            name = str(one.get("name", ""))
-            property_schema = self.of(one.get("type"), namespace, depth + 1)
-            if one.get("doc") and "$ref" not in property_schema:
-                property_schema["description"] = str(one["doc"])
+            name = str(field.get("name", ""))
+            property_schema = self.of(field.get("type"), namespace, depth + 1)
+            if field.get("doc") and "$ref" not in property_schema:
+                property_schema["description"] = str(field["doc"])
             converted["properties"][name] = property_schema
-            is_nullable = isinstance(one.get("type"), list) and "null" in one["type"]
+            is_nullable = isinstance(field.get("type"), list) and "null" in field["type"]
             if not is_nullable:
                 converted["required"].append(name)
         return converted

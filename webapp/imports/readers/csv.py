@@ -29,7 +29,7 @@ def table(name: str, headers: Sequence[Any], columns: Iterable[pa.Array], read: 
     names, notes = unique_names(headers)
     used_names = names[: limits.MAX_FIELDS]
     report_excess_columns(name, names, read)
-    observed = [observe_column(one, texts) for one, texts in zip(used_names, columns, strict=False)]
+    observed = [observe_column(item, texts) for item, texts in zip(used_names, columns, strict=False)]
     result = table_of_columns(name, observed)
     for column, text in notes.items():
         if column in used_names:
@@ -41,7 +41,7 @@ def report_excess_columns(name: str, names: Sequence[str], read: Read) -> None:
     """Report columns beyond the maximum of a template."""
     text = f"A template has at most {limits.MAX_FIELDS} fields: left out."
     excess = names[limits.MAX_FIELDS : limits.IMPORT_COLUMNS]
-    read.problems += [Problem(name, one, text) for one in excess]
+    read.problems += [Problem(name, item, text) for item in excess]
     if len(names) > limits.IMPORT_COLUMNS:
         read.problems.append(
             Problem(name, "", f"It has {len(names):,} columns; the others are not named here.")
@@ -51,19 +51,22 @@ def report_excess_columns(name: str, names: Sequence[str], read: Read) -> None:
 def table_of_columns(name: str, observed: Sequence[ObservedColumn]) -> Table:
     """Return a table of observed columns."""
     table_name = clean(name) or "rows"
-    result = Table(Entity(table_name, (table_name,), tuple(one.column for one in observed)))
-    sampled = [one for one in observed if one.sample and one.ready is None]
+    result = Table(Entity(table_name, (table_name,), tuple(column.column for column in observed)))
+    sampled = [column for column in observed if column.sample and column.ready is None]
     if sampled:
-        size = max(len(one.sample) for one in sampled)
+        size = max(len(column.sample) for column in sampled)
         result.sample = pa.RecordBatch.from_arrays(
-            [pa.array(one.sample + [None] * (size - len(one.sample)), pa.string()) for one in sampled],
-            names=[one.column.name for one in sampled],
+            [
+                pa.array(column.sample + [None] * (size - len(column.sample)), pa.string())
+                for column in sampled
+            ],
+            names=[column.column.name for column in sampled],
         )
-    for one in observed:
-        if one.ready is not None:
-            result.ready[one.column.name] = one.ready
-        elif not one.sample:
-            result.note(one.column.name, "It has no value in the file; its name decided.")
+    for column in observed:
+        if column.ready is not None:
+            result.ready[column.column.name] = column.ready
+        elif not column.sample:
+            result.note(column.column.name, "It has no value in the file; its name decided.")
     return result
 
 
@@ -92,7 +95,7 @@ def read(source: Source) -> Read:
         padded = [(row[:width] + [""] * width)[:width] for row in rows]
         arrays = [pa.array([row[index] for row in padded], pa.string()) for index in range(width)]
     result = table(source.stem, headers if header else [""] * len(headers), arrays, found)
-    names = [one.name for one in result.entity.fields]
+    names = [field.name for field in result.entity.fields]
     if not header:
         for name in names:
             result.notes[name] = ["The first row holds values: the columns are counted."]
@@ -110,13 +113,13 @@ def _read_header(text: str, delimiter: str) -> tuple[list[str], str, bool]:
     """Return the cells of the first row, the delimiter, and whether the cells are names."""
     csv.field_size_limit(limits.MAX_UPLOAD_BYTES)
     best: tuple[tuple[int, int], str, list[list[str]]] | None = None
-    for one in delimiter or DELIMITERS:
-        rows = _read_rows(text[:_SNIFFED_CHARS], one, _SNIFFED_ROWS)
+    for item in delimiter or DELIMITERS:
+        rows = _read_rows(text[:_SNIFFED_CHARS], item, _SNIFFED_ROWS)
         widths = Counter(len(row) for row in rows)
         width, frequency = widths.most_common(1)[0] if widths else (0, 0)
         score = (frequency if width > 1 else 0, width)
         if best is None or score > best[0]:
-            best = (score, one, rows)
+            best = (score, item, rows)
     assert best is not None
     _, delimiter, rows = best
     if not rows:

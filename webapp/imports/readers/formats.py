@@ -87,7 +87,7 @@ def _json_format(text: str) -> str:
     if isinstance(value, list):
         return (
             "avro"
-            if value and all(isinstance(one, dict) and one.get("type") == "record" for one in value)
+            if value and all(isinstance(item, dict) and item.get("type") == "record" for item in value)
             else "json"
         )
     if not isinstance(value, dict):
@@ -98,13 +98,13 @@ def _json_format(text: str) -> str:
         return "mockaroo"
     if value.get("type") == "record" and isinstance(value.get("fields"), list):
         return "avro"
-    parts = [value.get(one) for one in ("properties", "$defs", "definitions", "items")]
+    parts = [value.get(item) for item in ("properties", "$defs", "definitions", "items")]
     has_type = (
         value.get("type") in ("object", "array") or "$schema" in value or "$ref" in value or "allOf" in value
     )
     return (
         "json_schema"
-        if "$schema" in value or (has_type and any(isinstance(one, dict) for one in parts))
+        if "$schema" in value or (has_type and any(isinstance(part, dict) for part in parts))
         else "json"
     )
 

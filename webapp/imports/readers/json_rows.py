@@ -48,16 +48,16 @@ def read(source: Source, vocabulary: Vocabulary) -> Read:
 def of_value(value: Any, source: Source, vocabulary: Vocabulary) -> Read:
     """See `read`."""
     result = Read("json")
-    if isinstance(value, dict) and value and all(_are_rows(one) for one in value.values()):
+    if isinstance(value, dict) and value and all(_are_rows(item) for item in value.values()):
         for name, rows in list(value.items())[: limits.IMPORT_TABLES]:
             result.tables.append(_table(str(name), rows, result, vocabulary))
         return result
     if isinstance(value, dict):  # the envelope of an API's answer
-        row_lists = [one for one in value.values() if _are_rows(one)]
+        row_lists = [item for item in value.values() if _are_rows(item)]
         plain = all(
-            one is None or isinstance(one, str | int | float | bool)
-            for one in value.values()
-            if not _are_rows(one)
+            item is None or isinstance(item, str | int | float | bool)
+            for item in value.values()
+            if not _are_rows(item)
         )
         if (
             len(row_lists) == 1
@@ -94,7 +94,7 @@ def lines(source: Source, vocabulary: Vocabulary) -> Read:
         raise Unreadable("No line of the file is a JSON object.", "Send one object a line.")
     result = Read("ndjson")
     result.tables.append(_table(source.stem, rows, result, vocabulary))
-    names = [one.name for one in result.tables[0].entity.fields]
+    names = [field.name for field in result.tables[0].entity.fields]
     if invalid and names:
         message = f"{invalid:,} lines are no JSON objects, the first of them line {first:,}: left out."
         result.tables[0].note(names[0], message)
@@ -102,12 +102,12 @@ def lines(source: Source, vocabulary: Vocabulary) -> Read:
 
 
 def _are_rows(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value[:100])
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value[:100])
 
 
 def _table(name: str, rows: Sequence[Any], read: Read, vocabulary: Vocabulary) -> Table:
     found, notes, names = _columns(
-        [one for one in rows[: limits.IMPORT_ROWS] if isinstance(one, dict)], vocabulary, 1
+        [row for row in rows[: limits.IMPORT_ROWS] if isinstance(row, dict)], vocabulary, 1
     )
     result = csv.table_of_columns(name, found)
     for column, text in notes.items():
@@ -125,23 +125,23 @@ def _columns(
     found = []
     for key, name in list(zip(keys, names, strict=True))[: limits.MAX_FIELDS]:
         found.append(_column(name, [row.get(key) for row in rows], vocabulary, depth))
-    return found, {one: text for one, text in notes.items() if one in names[: limits.MAX_FIELDS]}, names
+    return found, {item: text for item, text in notes.items() if item in names[: limits.MAX_FIELDS]}, names
 
 
 def _column(name: str, values: Sequence[Any], vocabulary: Vocabulary, depth: int) -> ObservedColumn:
-    plain = [one for one in values if one is not None]
-    kinds = {bool if isinstance(one, bool) else type(one) for one in plain}
+    plain = [value for value in values if value is not None]
+    kinds = {bool if isinstance(item, bool) else type(item) for item in plain}
     if kinds == {dict}:
         return _object(name, plain, None, vocabulary, depth)
     if kinds == {list}:
-        inner = [one for part in plain for one in part]
-        if inner and all(isinstance(one, dict) for one in inner):
+        inner = [item for part in plain for item in part]
+        if inner and all(isinstance(item, dict) for item in inner):
             counts = [len(part) for part in plain]
             low, high = min(counts), min(max(counts), _MAX_ELEMENTS)
             count = {"min": min(low, high), "max": high}
             return _object(name, inner, count, vocabulary, depth)
         return _array(name, inner, [len(part) for part in plain], vocabulary, depth)
-    texts = pa.array([_text(one) for one in values], pa.string())
+    texts = pa.array([_text(value) for value in values], pa.string())
     one = observe_column(name, texts, strict=kinds == {str})
     if kinds == {bool, int} or (len(kinds) > 1 and kinds != {int, float}):
         one.ready = ColumnResult(

@@ -67,7 +67,7 @@ def of_openapi(source: Source) -> Read:
         entities = document.metadata(document.read(source.raw), "").entities
     except ConnectorError as error:
         raise Unreadable(error.message, error.hint or "") from None
-    result.tables = [Table(one) for one in entities[: limits.IMPORT_TABLES]]
+    result.tables = [Table(entity) for entity in entities[: limits.IMPORT_TABLES]]
     if not result.tables:
         raise Unreadable("The document has neither components nor operations that take rows.", "")
     return result
@@ -115,8 +115,8 @@ def _row(shape: Shape) -> Shape | None:
     if shape.get("type") != "object":
         return None
     if "enum" in shape:  # objects that fields cannot express: those with the names of the first
-        names = [name for name in shape["enum"][0] if all(name in one for one in shape["enum"])]
-        same_shape = [one for one in shape["enum"] if len(one) == len(names)]
+        names = [name for name in shape["enum"][0] if all(name in item for item in shape["enum"])]
+        same_shape = [item for item in shape["enum"] if len(item) == len(names)]
         return (
             {"properties": {name: {"enum": [same_shape[0][name]]} for name in names}}
             if same_shape and names

@@ -67,7 +67,7 @@ def is_schema_file(value: Any) -> bool:
     return (
         isinstance(inner, list)
         and bool(inner)
-        and all(isinstance(one, dict) and "type" in one for one in inner)
+        and all(isinstance(item, dict) and "type" in item for item in inner)
     )
 
 
@@ -83,13 +83,15 @@ def read(source: Source, vocabulary: Vocabulary) -> Read:
     title = clean(value.get("name") or source.stem) or "rows"
     columns = schema.columns()
     table = Table(
-        Entity(title, (title,), tuple(Column(one.name, "text", one.source_type) for one in columns))
+        Entity(title, (title,), tuple(Column(column.name, "text", column.source_type) for column in columns))
     )
-    table.ready = {one.name: one.found() for one in columns}
+    table.ready = {column.name: column.found() for column in columns}
     for name, text in schema.notes.items():
         if name in table.ready:
             table.note(name, text)
-    csv.report_excess_columns(title, unique_names(one.get("name", "") for one in value["columns"])[0], result)
+    csv.report_excess_columns(
+        title, unique_names(column.get("name", "") for column in value["columns"])[0], result
+    )
     result.tables.append(table)
     return result
 
@@ -111,7 +113,7 @@ class _ColumnDraft:
         """Return the field, including its nested fields."""
         if not self.children:
             return self.field
-        options = {**self.field["options"], "fields": [one.definition() for one in self.children]}
+        options = {**self.field["options"], "fields": [child.definition() for child in self.children]}
         return {**self.field, "options": options}
 
     def reasons(self) -> list[str]:
@@ -119,12 +121,12 @@ class _ColumnDraft:
         return (
             ([self.error] if self.error else [])
             + self.warnings
-            + [f"{one.name}: {text}" for one in self.children for text in one.reasons()]
+            + [f"{child.name}: {text}" for child in self.children for text in child.reasons()]
         )
 
     def is_red(self) -> bool:
         """Return whether the column, or one inside it, was replaced by text."""
-        return bool(self.error) or any(one.is_red() for one in self.children)
+        return bool(self.error) or any(child.is_red() for child in self.children)
 
     def found(self) -> ColumnResult:
         """Return the result for the report."""
@@ -142,7 +144,7 @@ class _Options:
     """The options of a column; the used ones are recorded."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        self._raw = {key: one for key, one in options.items() if one not in (None, "", [], {})}
+        self._raw = {key: option for key, option in options.items() if option not in (None, "", [], {})}
         self._used = set(_COMMON)
 
     def take(self, *names: str) -> Any:
@@ -168,22 +170,24 @@ class _Options:
 
     def left(self) -> list[str]:
         """Return the names of the options that were not used and are not false."""
-        return [name for name, one in self._raw.items() if name not in self._used and one is not False]
+        return [name for name, item in self._raw.items() if name not in self._used and item is not False]
 
 
 class _Schema:
     def __init__(self, value: Mapping[str, Any], vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._raw: list[Mapping[str, Any]] = value["columns"][: limits.MAX_FIELDS]
-        self._paths = {clean(one.get("name", "")) for one in self._raw}
+        self._paths = {clean(item.get("name", "")) for item in self._raw}
         self.notes: dict[str, str] = {}
         form = str(value.get("file_format") or "json").casefold()
-        self._nested = form == "json" or any(str(one["type"]).casefold() == "json array" for one in self._raw)
+        self._nested = form == "json" or any(
+            str(item["type"]).casefold() == "json array" for item in self._raw
+        )
         self._leaves: list[tuple[_ColumnDraft, Mapping[str, Any]]] = []
         self._cartesian = [
-            len(_parse_list(one.get("values")))
-            for one in self._raw
-            if one.get("selectionStyle") == "cartesian"
+            len(_parse_list(item.get("values")))
+            for item in self._raw
+            if item.get("selectionStyle") == "cartesian"
         ]
         self._cartesian_seen = 0
 
@@ -192,7 +196,7 @@ class _Schema:
     def columns(self) -> list[_ColumnDraft]:
         """Return the top-level columns, including their nested columns."""
         top: list[_ColumnDraft] = []
-        names, changed = unique_names(one.get("name", "") for one in self._raw)
+        names, changed = unique_names(item.get("name", "") for item in self._raw)
         self.notes = dict(changed)
         for name, raw in zip(names, self._raw, strict=True):
             column = self._column(name, raw)
@@ -207,8 +211,8 @@ class _Schema:
             # Columns about other people or places than the first ones have a group of their own.
             if first.setdefault(kind.group_kind, restriction) != restriction:
                 column.field["group"] = f"{kind.group_kind}_{restriction.casefold()}"
-        for one in top:
-            self._check(one)
+        for draft in top:
+            self._check(draft)
         self._translate_formulas(top)
         return top
 
@@ -221,9 +225,11 @@ class _Schema:
         level = top
         for part in parts[:-1]:
             name, count = _split_count(part)
-            node = next((one for one in level if one.name == name and one.field["type"] == "nested"), None)
+            node = next(
+                (draft for draft in level if draft.name == name and draft.field["type"] == "nested"), None
+            )
             if node is None:
-                if any(one.name == name for one in level):  # a value and an object of one name
+                if any(draft.name == name for draft in level):  # a value and an object of one name
                     parts = [column.path]
                     level = top
                     break
@@ -233,14 +239,16 @@ class _Schema:
                 node.field["options"] |= {"array": True, "count": count}
             level = node.children
         name, count = _split_count(parts[-1]) if self._nested else (parts[-1], None)
-        node = next((one for one in level if one.name == name and one.field["type"] == "nested"), None)
+        node = next(
+            (draft for draft in level if draft.name == name and draft.field["type"] == "nested"), None
+        )
         if array and node is not None:
             node.source_type, node.warnings = column.source_type, node.warnings + column.warnings
             node.field = {**column.field, "name": name, "options": column.field["options"]}
             return
         column.name = name
         if count is not None and not array:
-            inner = {key: one for key, one in column.field.items() if key not in ("name", "hidden")}
+            inner = {key: item for key, item in column.field.items() if key not in ("name", "hidden")}
             column.field = definition(name, "array", {"of": inner, "count": count})
         column.field = {**column.field, "name": name}
         if name.startswith("__"):  # Mockaroo leaves such columns out of its files
@@ -275,7 +283,9 @@ class _Schema:
             if convert is not None:
                 convert(self, column, options)
             if kind.name == "first_name":
-                sex = next((one for one in ("female", "male") if f"({one})" in source_type.casefold()), None)
+                sex = next(
+                    (item for item in ("female", "male") if f"({item})" in source_type.casefold()), None
+                )
                 if sex is not None:
                     column.field["options"]["sex"] = sex
             if source_type.casefold() == "gender (abbrev)":
@@ -285,9 +295,9 @@ class _Schema:
         share = _Options(raw).number("null_percentage", "percentBlank", "percentageBlank")
         if share is not None and 0 < share <= 100 and column.field["type"] != "null":
             column.field["percent_blank"] = round(float(share), 2)
-        for one in options.left():
-            value_text = json.dumps(raw[one], ensure_ascii=False)
-            column.warnings.append(f'The option "{clean(one)}" is not kept: {clean(value_text)[:60]}.')
+        for item in options.left():
+            value_text = json.dumps(raw[item], ensure_ascii=False)
+            column.warnings.append(f'The option "{clean(item)}" is not kept: {clean(value_text)[:60]}.')
         return column
 
     def _restrict_countries(self, column: _ColumnDraft, kind: str, options: _Options) -> None:
@@ -298,7 +308,7 @@ class _Schema:
         if not countries:
             return
         geography = geography_of(self._vocabulary)
-        rows = [geography.country_row(str(one)) for one in countries]
+        rows = [geography.country_row(str(country)) for country in countries]
         codes = [None if row is None else geography.countries["alpha2"][row].as_py() for row in rows]
         if kind == "country":
             column.field = definition(column.name, "enum", {"values": countries})
@@ -313,7 +323,8 @@ class _Schema:
         if code == "US":
             return "en_US"
         return next(
-            (one for one in sorted(self._vocabulary.locales) if code and one.endswith(f"_{code}")), None
+            (locale for locale in sorted(self._vocabulary.locales) if code and locale.endswith(f"_{code}")),
+            None,
         )
 
     # --- Options --------------------------------------------------------------------------------------------
@@ -331,13 +342,13 @@ class _Schema:
         if style in ("sequential", "cyclic", "cartesian") and values:
             self._select_in_order(column, values, style)
         elif style in ("custom", "weighted", "dynamic"):
-            if isinstance(distribution, list) and all(isinstance(one, dict) for one in distribution):
+            if isinstance(distribution, list) and all(isinstance(item, dict) for item in distribution):
                 self._apply_distribution(column, values, distribution)
                 return
             if (
                 isinstance(distribution, list)
                 and len(distribution) == len(values)
-                and all(isinstance(one, int | float) and one >= 0 for one in distribution)
+                and all(isinstance(item, int | float) and item >= 0 for item in distribution)
             ):
                 column.field["options"]["weights"] = distribution
                 return
@@ -359,7 +370,7 @@ class _Schema:
             self._cartesian_seen += 1
             slower = math.prod(self._cartesian[self._cartesian_seen :])
         position = "row - 1" if slower == 1 else f"(row - 1) // {slower}"
-        cases = ", ".join(f"{number}, {_literal(one)}" for number, one in enumerate(values))
+        cases = ", ".join(f"{number}, {_literal(value)}" for number, value in enumerate(values))
         expression = f"switch(({position}) % {len(values)}, {cases})"
         if len(values) == 1:
             column.field = definition(column.name, "constant", {"value": values[0]})
@@ -370,13 +381,13 @@ class _Schema:
         self, column: _ColumnDraft, values: list[Any], rules: list[dict[str, Any]]
     ) -> None:
         """Convert weights; those that depend on other columns become cases."""
-        plain = {str(one).strip(): one for one in values}
+        plain = {str(item).strip(): item for item in values}
         cases, otherwise = [], None
         for rule in rules:
             shares = rule.get("frequencies")
             if not isinstance(shares, dict):
                 continue
-            parts = {plain.get(str(key).strip(), key): _parse_weight(one) for key, one in shares.items()}
+            parts = {plain.get(str(key).strip(), key): _parse_weight(item) for key, item in shares.items()}
             positive = {value: share for value, share in parts.items() if share > 0}
             if not positive:
                 continue
@@ -386,7 +397,7 @@ class _Schema:
                 otherwise = positive
         if not cases:
             if otherwise:
-                weights = [otherwise[one] for one in otherwise]
+                weights = [otherwise[item] for item in otherwise]
                 column.field = definition(
                     column.name, "enum", {"values": list(otherwise), "weights": weights}
                 )
@@ -452,7 +463,9 @@ class _Schema:
             _MAX_ROUNDS
         ):  # takes away what does not fit the other columns: formulas first, then types
             try:
-                compile_plan(parse([one.definition() for one in top[: limits.MAX_FIELDS]]), self._vocabulary)
+                compile_plan(
+                    parse([draft.definition() for draft in top[: limits.MAX_FIELDS]]), self._vocabulary
+                )
             except SpecError as error:
                 changed = [self._simplify(top, fault.path, fault.message) for fault in error.faults]
                 if not any(changed):
@@ -474,7 +487,7 @@ class _Schema:
     def _replace_with_text(self, column: _ColumnDraft) -> None:
         """Replace a column whose formula cannot be converted by text."""
         preserved: Field = {
-            one: column.field[one] for one in ("percent_blank", "hidden") if one in column.field
+            item: column.field[item] for item in ("percent_blank", "hidden") if item in column.field
         }
         column.field = {**definition(column.name, FALLBACK, {"count": 2}), **preserved}
         column.error = "Plain text stands for it."
@@ -504,8 +517,8 @@ class _Schema:
 
     def _check(self, column: _ColumnDraft) -> None:
         """Remove options that are invalid for their type; if that is not sufficient, replace the type by text."""
-        for one in column.children:
-            self._check(one)
+        for child in column.children:
+            self._check(child)
         if (
             column.children
             or column.error
@@ -521,7 +534,7 @@ class _Schema:
         kind = find(column.field["type"])
         without_options = {**definition(column.name, column.field["type"]), **preserved}
         if self._is_valid(without_options):
-            names = ", ".join(f'"{one}"' for one in column.field["options"]) or "its locale"
+            names = ", ".join(f'"{option}"' for option in column.field["options"]) or "its locale"
             column.warnings.append(
                 f"What its options say ({names}) does not fit {kind.label if kind else ''}: left out."
             )
@@ -534,7 +547,7 @@ class _Schema:
     def _is_valid(self, field: Field) -> bool:
         try:
             compile_plan(
-                parse([{key: one for key, one in field.items() if key != "hidden"}]), self._vocabulary
+                parse([{key: item for key, item in field.items() if key != "hidden"}]), self._vocabulary
             )
         except SpecError:
             return False
@@ -550,9 +563,9 @@ def _option_warning(option: str, source: Any, why: str) -> str:
 
 def _parse_list(value: Any) -> list[Any]:
     if isinstance(value, str):
-        return [one.strip() for one in value.split(",") if one.strip()]
+        return [item.strip() for item in value.split(",") if item.strip()]
     items = value if isinstance(value, list) else []
-    return [json.dumps(one) if isinstance(one, list | dict) else one for one in items if one is not None]
+    return [json.dumps(item) if isinstance(item, list | dict) else item for item in items if item is not None]
 
 
 def _parse_weight(value: Any) -> float:
@@ -574,9 +587,9 @@ def _weighted_choice(shares: Mapping[Any, float]) -> str:
     smallest = min(shares.values())
     total = sum(shares.values())
     ratios = [share / smallest for share in shares.values()]
-    even = all(abs(one - round(one)) < 1e-9 for one in ratios) and sum(ratios) <= 100
-    times = [round(one) if even else max(1, round(100 * share / total))
-             for one, share in zip(ratios, shares.values(), strict=True)]  # fmt: skip
+    even = all(abs(ratio - round(ratio)) < 1e-9 for ratio in ratios) and sum(ratios) <= 100
+    times = [round(ratio) if even else max(1, round(100 * share / total))
+             for ratio, share in zip(ratios, shares.values(), strict=True)]  # fmt: skip
     choices = [_literal(value) for value, number in zip(shares, times, strict=True) for _ in range(number)]
     return f"choose({', '.join(choices)})"
 
@@ -672,7 +685,7 @@ def _number(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
 def _count(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     """Set the count to the largest number."""
     minimum, maximum = options.number("min", "min_paragraphs"), options.number("max", "max_paragraphs")
-    numbers = [one for one in (minimum, maximum) if one is not None]
+    numbers = [item for item in (minimum, maximum) if item is not None]
     if numbers:
         column.field["options"]["count"] = max(1, min(int(max(numbers)), limits.MAX_WORDS))
     if minimum is not None and minimum != max(numbers):
@@ -694,7 +707,7 @@ def _characters(schema: _Schema, column: _ColumnDraft, options: _Options) -> Non
     mask = str(options.take("format", "mask") or "")
     if "$" in mask or "%" in mask:  # for which there is no sign here
         signs = re.findall(r"\\?.", mask)
-        pattern = "".join(_MASK_CHARACTERS.get(one, re.escape(one[-1])) for one in signs)
+        pattern = "".join(_MASK_CHARACTERS.get(sign, re.escape(sign[-1])) for sign in signs)
         column.field = definition(column.name, "regexp", {"string": pattern})
     elif mask:
         column.field["options"]["mask"] = mask
@@ -738,8 +751,8 @@ def _money(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
 
 def _card_types(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     names = ("cardTypes", "card_types", "types", "issuer", "cardType")
-    types = [re.sub(r"[^a-z]", "", str(one).casefold()) for one in _parse_list(options.take(*names))]
-    issuers = [_ISSUERS.get(one, one) for one in types]
+    types = [re.sub(r"[^a-z]", "", str(item).casefold()) for item in _parse_list(options.take(*names))]
+    issuers = [_ISSUERS.get(item, item) for item in types]
     if issuers and set(issuers) <= set(_ISSUERS.values()):
         column.field["options"]["issuer"] = list(dict.fromkeys(issuers))
     elif issuers:

@@ -251,7 +251,7 @@ class _Parser:
         )
         if name == "rjust" and len(arguments) == 1:
             return f"pad_left({subject}, {arguments[0]})"
-        if name not in table or any(one.startswith("\0") for one in arguments):
+        if name not in table or any(argument.startswith("\0") for argument in arguments):
             raise Untranslatable(f".{name}")
         return table[name].format(subject, *arguments)
 
@@ -349,15 +349,15 @@ class _Parser:
             return text(re.sub(r"\\([\\'])", r"\1", body))
         parts = re.split(r"#\{([^}]*)\}", body)
         literals = [
-            text(re.sub(r"\\(.)", lambda one: {"n": "\n", "t": "\t"}.get(one[1], one[1]), one))
-            for one in parts
+            text(re.sub(r"\\(.)", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), part))
+            for part in parts
         ]
         if len(parts) == 1:
             return literals[0]
         found = [
-            (literals[index] if index % 2 == 0 else translate(one, self.name_of))
-            for index, one in enumerate(parts)
-            if one or index % 2
+            (literals[index] if index % 2 == 0 else translate(part, self.name_of))
+            for index, part in enumerate(parts)
+            if part or index % 2
         ]
         return f"concat({', '.join(found)})"
 
@@ -430,7 +430,7 @@ class _Parser:
         arguments = self.arguments()
         if name.rstrip("s") in _DURATIONS and len(arguments) == 1:
             return _Duration(_DURATIONS[name.rstrip("s")], arguments[0])
-        integers = [re.fullmatch(r"-?\d+", one) for one in arguments]
+        integers = [re.fullmatch(r"-?\d+", argument) for argument in arguments]
         if name == "random" and len(arguments) == 2 and all(integers):
             return f"random_int({arguments[0]}, {arguments[1]})"
         if name == "rand" and len(arguments) == 1 and all(integers):

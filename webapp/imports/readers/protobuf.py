@@ -89,7 +89,7 @@ class _Parser:
             short = kind.lstrip(".")
             names = [".".join((*parts[:size], short)) for size in range(len(parts), -1, -1)]
             names += [".".join(short.split(".")[index:]) for index in range(1, short.count(".") + 1)]
-            known = next((one for one in names if one in self.named), None)
+            known = next((name for name in names if name in self.named), None)
             schema["$ref"] = f"#/$defs/{known or short}"
 
     def _message(self, name: str, depth: int) -> None:

@@ -50,7 +50,7 @@ class TableDraft:
         if name in self.columns:
             return name
         if len(self.folded) != len(self.columns):
-            self.folded = {one.casefold(): one for one in self.columns}
+            self.folded = {column.casefold(): column for column in self.columns}
         return self.folded.get(name.casefold(), name)
 
 
@@ -141,14 +141,14 @@ def shape_of(kind: exp.DataType, dialect: str) -> Shape:
                 64 if shape.precision > 9 else 32 if shape.precision > 4 else 16,
             )
     elif found == "enum":
-        shape.choices = tuple(one.name for one in kind.expressions)
+        shape.choices = tuple(expression.name for expression in kind.expressions)
     elif found == "timestamptz" and dialect == "mysql":
         shape.type = "timestamp"  # MySQL's TIMESTAMP is written without a zone
     elif found == "array":
         inner = kind.expressions[0] if kind.expressions else None
         shape.items = shape_of(inner, dialect).type if isinstance(inner, exp.DataType) else "other"
     elif source_type is _T.SET:
-        shape.type, shape.choices = "enum", tuple(one.name for one in kind.expressions)
+        shape.type, shape.choices = "enum", tuple(expression.name for expression in kind.expressions)
     return shape
 
 
@@ -174,7 +174,7 @@ def shape_by_words(declared: str) -> Shape:
     by_pattern: ColumnType = next((kind for pattern, kind in _PATTERNS if re.search(pattern, lower)), "other")
     found = _TYPE_NAMES.get(plain.replace(" ", ""), by_pattern)
     shape = Shape(found, declared)
-    numbers = [int(one) for one in re.findall(r"\b\d{1,9}\b", declared.partition("(")[2].partition(")")[0])]
+    numbers = [int(item) for item in re.findall(r"\b\d{1,9}\b", declared.partition("(")[2].partition(")")[0])]
     if found in ("text", "binary") and numbers:
         shape.max_length = numbers[0]
     elif found == "decimal" and numbers:
@@ -188,8 +188,8 @@ def shape_by_words(declared: str) -> Shape:
 
 def _numbers(kind: exp.DataType) -> list[int]:
     found = []
-    for one in kind.expressions:
-        text = one.this.name if isinstance(one, exp.DataTypeParam) else one.name
+    for expression in kind.expressions:
+        text = expression.this.name if isinstance(expression, exp.DataTypeParam) else expression.name
         if text.isdigit() and len(text) < 10:
             found.append(int(text))
     return found
@@ -278,7 +278,7 @@ class _Cursor:
 
     def listed(self) -> list[_Cursor]:
         """Split the rest of the statement at its commas."""
-        return [_Cursor(one, self.source) for one in split_at_commas(self.tokens[self.at :])]
+        return [_Cursor(comma, self.source) for comma in split_at_commas(self.tokens[self.at :])]
 
     def text(self) -> str:
         """Return the source from here to the end, in one line and without comments."""
@@ -287,8 +287,8 @@ class _Cursor:
     def between(self, start: int, end: int) -> str:
         """Return the source of some tokens, in one line and without comments."""
         found = ""
-        for previous, one in zip([None, *self.tokens[start:end]], self.tokens[start:end], strict=False):
-            found += (" " if previous is not None and previous.end < one.start else "") + one.text
+        for previous, token in zip([None, *self.tokens[start:end]], self.tokens[start:end], strict=False):
+            found += (" " if previous is not None and previous.end < token.start else "") + token.text
         return found
 
 
@@ -370,13 +370,13 @@ def _is_constraint(part: _Cursor) -> bool:
     if keyword == "CONSTRAINT":
         return len(rest) > 1
     if keyword == "DEFAULT":  # SQL Server: ADD DEFAULT value FOR column
-        return any(one.plain == "FOR" for one in rest)
+        return any(token.plain == "FOR" for token in rest)
     if keyword in _KEYWORDS and next_keyword in _KEYWORDS[keyword]:
         return True
     if keyword in ("KEY", "INDEX", "FULLTEXT", "SPATIAL", "UNIQUE"):
         if {next_keyword, part.peek(2)} & {"CLUSTERED", "NONCLUSTERED", "COLUMNSTORE"}:
             return True
-        index = next((index for index, one in enumerate(rest[:6]) if one.plain == "("), None)
+        index = next((index for index, token in enumerate(rest[:6]) if token.plain == "("), None)
         if index is None or index + 1 >= len(rest):
             return False
         is_near = index <= 2 or part.peek(2) in ("USING", "HASH") or next_keyword == "USING"
@@ -387,7 +387,7 @@ def _is_constraint(part: _Cursor) -> bool:
 
 
 def _table_key(parts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(one.casefold() for one in parts)
+    return tuple(part.casefold() for part in parts)
 
 
 class _Script:
@@ -430,21 +430,21 @@ class _Script:
             self._set_comment(cursor)
         elif keyword == "RENAME":
             cursor.take("RENAME", "TABLE")
-            for one in cursor.listed():
-                table = self._find_table(one.parts())
-                if table is not None and one.take("TO"):
-                    self._rename_table(table, one.parts())
+            for item in cursor.listed():
+                table = self._find_table(item.parts())
+                if table is not None and item.take("TO"):
+                    self._rename_table(table, item.parts())
         elif keyword == "DROP":
             cursor.take("DROP", "TABLE")
             cursor.take("IF", "EXISTS")
-            for one in cursor.listed():
-                if (table := self._tables.get(_table_key(one.parts()))) is not None:
+            for item in cursor.listed():
+                if (table := self._tables.get(_table_key(item.parts()))) is not None:
                     table.dropped = True
         elif keyword.startswith("EXEC"):  # EXEC sp_addtype name, 'type', 'NOT NULL'
             while cursor and cursor.peek() != "SP_ADDTYPE":
                 cursor.at += 1
             cursor.at += 1
-            arguments = [one.tokens[-1].value for one in cursor.listed()]
+            arguments = [item.tokens[-1].value for item in cursor.listed()]
             if len(arguments) >= 2:
                 rest = " ".join(arguments[1:])
                 self._create_domain(arguments[0], _Cursor(tokens(rest, self.dialect), rest))
@@ -502,7 +502,7 @@ class _Script:
         found = tokens(declared, self.dialect)
         if not found or found[-1].kind not in ("word", "name"):
             return None
-        plain = all(one.kind in ("word", "name") or one.text == "." for one in found)
+        plain = all(token.kind in ("word", "name") or token.text == "." for token in found)
         return self._types.get(found[-1].value.casefold()) if plain else None
 
     def _create_domain(self, name: str, cursor: _Cursor) -> None:
@@ -526,7 +526,7 @@ class _Script:
         name = cursor.parts()[-1]
         if cursor.take("AS", "ENUM"):
             inner = cursor.bracket()
-            choices = tuple(one.value for one in inner.tokens if one.kind == "text") if inner else ()
+            choices = tuple(token.value for token in inner.tokens if token.kind == "text") if inner else ()
             self._types[name.casefold()] = _ScriptType(Shape("enum", name, choices=choices))
         elif cursor.peek() == "FROM" or (cursor.peek() == "AS" and cursor.peek(1) not in _STRUCTURED):
             self._create_domain(name, cursor)
@@ -581,8 +581,8 @@ class _Script:
         while cursor:  # the options of the table
             if cursor.take("INHERITS"):
                 inner = cursor.bracket()
-                for one in inner.listed() if inner is not None else ():
-                    if (parent := self._find_table(one.parts())) is not None:
+                for item in inner.listed() if inner is not None else ():
+                    if (parent := self._find_table(item.parts())) is not None:
                         own, table.columns = table.columns, dict(parent.columns)
                         table.columns.update(own)
                         table.checks += parent.checks
@@ -603,7 +603,7 @@ class _Script:
             if other is None:
                 raise _Malformed(f'there is no table "{".".join(parts)}".')
             table.columns.update(other.columns)
-            options = {one.plain for one in part.tokens[part.at :]}
+            options = {token.plain for token in part.tokens[part.at :]}
             if options & {"ALL", "INDEXES"}:
                 table.keys, table.uniques = other.keys, [*table.uniques, *other.uniques]
             if options & {"ALL", "CONSTRAINTS"}:
@@ -620,7 +620,9 @@ class _Script:
         if own is not None:
             quoted = '"' + name.replace('"', '""') + '"'
             column = replace(column, nullable=own.nullable, default=own.default)
-            table.checks += [re.sub(r"\bVALUE\b", lambda _: quoted, one, flags=re.I) for one in own.checks]
+            table.checks += [
+                re.sub(r"\bVALUE\b", lambda _: quoted, check, flags=re.I) for check in own.checks
+            ]
         table.columns[name] = column
         self._read_clauses(table, name, part)
 
@@ -709,7 +711,7 @@ class _Script:
         found = self._parse(text) if len(text) <= _EXPRESSION_CHARS else None
         if found is not None and not isinstance(found[0], exp.Alias):
             # As PostgreSQL writes it, without casts.
-            plain = found[0].transform(lambda one: one.this if isinstance(one, exp.Cast) else one)
+            plain = found[0].transform(lambda item: item.this if isinstance(item, exp.Cast) else item)
             text = str(plain.sql(dialect="postgres"))
         self._add_named(table, table.checks, text, constraint_name)
 
@@ -718,7 +720,7 @@ class _Script:
     ) -> None:
         parts = part.parts()
         inner = part.bracket()
-        target_columns = tuple(one.name() for one in inner.listed()) if inner is not None else ()
+        target_columns = tuple(cursor.name() for cursor in inner.listed()) if inner is not None else ()
         self._add_named(table, table.relations, (names, parts, target_columns), constraint_name)
         while part and part.peek() in ("ON", "MATCH"):
             part.at += 3 if part.peek(2) in ("SET", "NO") else 2
@@ -770,9 +772,9 @@ class _Script:
             part.at += 1
         inner = part.bracket()
         found = []
-        for one in inner.listed() if inner is not None else ():
-            name = one.name() if one.tokens[0].kind in ("word", "name") else ""
-            numbers = one.bracket()
+        for cursor in inner.listed() if inner is not None else ():
+            name = cursor.name() if cursor.tokens[0].kind in ("word", "name") else ""
+            numbers = cursor.bracket()
             if not name or (numbers is not None and not re.fullmatch(r"\d+", numbers.text())):
                 return ()
             found.append(table.column_name(name))
@@ -785,8 +787,8 @@ class _Script:
         key = _table_key(parts)
         if key in self._tables:
             return self._tables[key]
-        matches = [one for found, one in self._tables.items() if found[-1] == key[-1]]
-        return matches[0] if len({id(one) for one in matches}) == 1 else None
+        matches = [table for found, table in self._tables.items() if found[-1] == key[-1]]
+        return matches[0] if len({id(match) for match in matches}) == 1 else None
 
     def _alter(self, cursor: _Cursor) -> None:
         cursor.take("ALTER", "TABLE")
@@ -812,11 +814,18 @@ class _Script:
             action.take("COLUMN")
             action.take("IF", "NOT", "EXISTS")
             inner = action.bracket()
-            for one in [action] if inner is None else inner.listed():
-                if one.take("GENERATED") or not one:
+            for cursor in [action] if inner is None else inner.listed():
+                if cursor.take("GENERATED") or not cursor:
                     continue
-                if one.peek() not in ("PARTITION", "SUPPLEMENTAL", "PERIOD", "FULLTEXT", "SPATIAL", "VALUE"):
-                    self._add_part(table, one)
+                if cursor.peek() not in (
+                    "PARTITION",
+                    "SUPPLEMENTAL",
+                    "PERIOD",
+                    "FULLTEXT",
+                    "SPATIAL",
+                    "VALUE",
+                ):
+                    self._add_part(table, cursor)
             return True
         if action.take("DROP"):
             self._drop(table, action)
@@ -844,7 +853,7 @@ class _Script:
             table.keys = ()
             return
         kind = action.peek()
-        constraint = any(action.take(*one) for one in (("CONSTRAINT",), ("FOREIGN", "KEY"), ("INDEX",), ("KEY",),
+        constraint = any(action.take(*item) for item in (("CONSTRAINT",), ("FOREIGN", "KEY"), ("INDEX",), ("KEY",),
                                                        ("CHECK",), ("UNIQUE",)))  # fmt: skip
         if constraint:
             action.take("IF", "EXISTS")
@@ -857,8 +866,8 @@ class _Script:
         action.take("COLUMN")
         action.take("IF", "EXISTS")
         inner = action.bracket()
-        for one in [action] if inner is None else inner.listed():
-            name = table.column_name(one.name())
+        for cursor in [action] if inner is None else inner.listed():
+            name = table.column_name(cursor.name())
             table.columns.pop(name, None)
             table.keys = () if name in table.keys else table.keys
             table.uniques[:] = [unique for unique in table.uniques if name not in unique]
@@ -874,44 +883,46 @@ class _Script:
             return
         action.take("COLUMN")
         inner = action.bracket()
-        for one in [action] if inner is None else inner.listed():
-            if one.peek() in ("PARTITION", "LOB", "DEFAULT", "CONSTRAINT"):
+        for cursor in [action] if inner is None else inner.listed():
+            if cursor.peek() in ("PARTITION", "LOB", "DEFAULT", "CONSTRAINT"):
                 return
-            own = table.column_name(one.name())
+            own = table.column_name(cursor.name())
             column = table.columns.get(own)
             if column is None:
                 raise _Malformed(f'there is no column "{own}".')
             if verb == "CHANGE":
-                new_name = one.tokens[one.at].value if one else own
+                new_name = cursor.tokens[cursor.at].value if cursor else own
                 self._rename_column(table, own, new_name)
-                self._redefine_column(table, one, table.columns[new_name])
-            elif one.take("TYPE") or one.take("SET", "DATA", "TYPE"):
-                declared = _take_type(one)
+                self._redefine_column(table, cursor, table.columns[new_name])
+            elif cursor.take("TYPE") or cursor.take("SET", "DATA", "TYPE"):
+                declared = _take_type(cursor)
                 defined = self._script_type(declared)
                 shape = defined.shape if defined is not None else self._shape(declared)
                 table.columns[column.name] = Column(
                     column.name, **asdict(replace(shape, generated=shape.generated or column.generated)),
                     nullable=column.nullable, default=column.default, comment=column.comment,
                 )  # fmt: skip
-            elif one.take("SET", "NOT", "NULL"):
+            elif cursor.take("SET", "NOT", "NULL"):
                 table.columns[own] = replace(column, nullable=False)
-            elif one.take("DROP", "NOT", "NULL"):
+            elif cursor.take("DROP", "NOT", "NULL"):
                 table.columns[own] = replace(column, nullable=True)
-            elif one.take("SET", "DEFAULT"):
-                default = one.text()
+            elif cursor.take("SET", "DEFAULT"):
+                default = cursor.text()
                 counted = "nextval" in default.casefold()
                 table.columns[own] = replace(
                     column, default=default[:200], generated="identity" if counted else column.generated
                 )
-            elif one.take("DROP", "DEFAULT"):
+            elif cursor.take("DROP", "DEFAULT"):
                 table.columns[own] = replace(column, default=None)
-            elif one.take("ADD"):
-                table.columns[own] = replace(column, generated=self._take_generated(one) or column.generated)
-            elif one.peek() in ("DROP", "SET", "RESET", "RESTART"):
+            elif cursor.take("ADD"):
+                table.columns[own] = replace(
+                    column, generated=self._take_generated(cursor) or column.generated
+                )
+            elif cursor.peek() in ("DROP", "SET", "RESET", "RESTART"):
                 continue  # statistics, storage, masks
-            elif one:
-                one.at -= 1
-                self._redefine_column(table, one, column)
+            elif cursor:
+                cursor.at -= 1
+                self._redefine_column(table, cursor, column)
 
     def _redefine_column(self, table: TableDraft, one: _Cursor, old_column: Column) -> None:
         """Apply `name type clauses`, also without the type. Only Oracle keeps the omitted attributes."""
@@ -942,16 +953,18 @@ class _Script:
             return
 
         def changed(names: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(new_name if one == old_name else one for one in names)
+            return tuple(new_name if item == old_name else item for item in names)
 
         table.columns = {
-            new_name if name == old_name else name: replace(one, name=new_name) if name == old_name else one
-            for name, one in table.columns.items()
+            new_name if name == old_name else name: replace(column, name=new_name)
+            if name == old_name
+            else column
+            for name, column in table.columns.items()
         }
         table.folded = {}
         table.keys = changed(table.keys)
-        table.uniques[:] = [changed(one) for one in table.uniques]
-        table.relations[:] = [(changed(one[0]), *one[1:]) for one in table.relations]
+        table.uniques[:] = [changed(item) for item in table.uniques]
+        table.relations[:] = [(changed(relation[0]), *relation[1:]) for relation in table.relations]
         for other in self._tables.values():
             for index, (columns, parts, target_columns) in enumerate(other.relations):
                 if self._find_table(parts) is table:
@@ -968,7 +981,7 @@ class _Script:
         if table is None:
             return
         names = self._key_columns(table, cursor)
-        if names and not any(one.plain == "WHERE" for one in cursor.tokens[cursor.at :]):
+        if names and not any(token.plain == "WHERE" for token in cursor.tokens[cursor.at :]):
             self._add_named(table, table.uniques, names, constraint_name)
             self._indexes[constraint_name.casefold()] = names
 
@@ -995,23 +1008,24 @@ class _Script:
 
     def finished(self) -> Read:
         """Return the tables, with references by name. Raises `Unreadable`."""
-        drafts = list({id(one): one for one in self._tables.values()}.values())
+        drafts = list({id(item): item for item in self._tables.values()}.values())
         if not drafts:
-            problem = next((one for one in self.read.problems if one.state == "red"), None)
+            problem = next((item for item in self.read.problems if item.state == "red"), None)
             raise Unreadable(
                 "There is no CREATE TABLE that could be read."
                 if problem is None
                 else f"No table could be read. {problem.table}: {problem.reason}".replace(". : ", ". "),
                 "Send the definitions of tables, such as CREATE TABLE orders (id INT PRIMARY KEY).",
             )
-        counts = Counter(one.parts[-1].casefold() for one in drafts)
+        counts = Counter(draft.parts[-1].casefold() for draft in drafts)
         labels = [
-            ".".join(one.parts) if counts[one.parts[-1].casefold()] > 1 else one.parts[-1] for one in drafts
+            ".".join(draft.parts) if counts[draft.parts[-1].casefold()] > 1 else draft.parts[-1]
+            for draft in drafts
         ]
         names, _ = unique_names(labels, "table")
-        names_by_id = {id(one): name for one, name in zip(drafts, names, strict=True)}
-        for one in drafts:
-            table = self._finish_table(one, names_by_id)
+        names_by_id = {id(draft): name for draft, name in zip(drafts, names, strict=True)}
+        for draft in drafts:
+            table = self._finish_table(draft, names_by_id)
             if table is not None:
                 self.read.tables.append(table)
         return self.read
@@ -1023,24 +1037,24 @@ class _Script:
             return None
         excess = list(draft.columns)[limits.MAX_FIELDS :]
         text = f"A template has at most {limits.MAX_FIELDS} fields: left out."
-        self.read.problems += [Problem(name, clean(one), text) for one in excess[: limits.IMPORT_COLUMNS]]
-        for one in excess:
-            del draft.columns[one]
+        self.read.problems += [Problem(name, clean(item), text) for item in excess[: limits.IMPORT_COLUMNS]]
+        for item in excess:
+            del draft.columns[item]
         remaining = set(draft.columns)
-        names = {one: clean(one) or f"column_{number}" for number, one in enumerate(draft.columns, 1)}
-        keys = tuple(names[one] for one in map(draft.column_name, draft.keys) if one in remaining)
+        names = {item: clean(item) or f"column_{number}" for number, item in enumerate(draft.columns, 1)}
+        keys = tuple(names[item] for item in map(draft.column_name, draft.keys) if item in remaining)
         uniques = [
-            tuple(names[one] for one in unique)
+            tuple(names[item] for item in unique)
             for unique in draft.uniques
             if unique and set(unique) <= remaining
         ]
-        single = {one[0] for one in (keys, *uniques) if len(one) == 1}
+        single = {item[0] for item in (keys, *uniques) if len(item) == 1}
         columns = tuple(
             replace(
-                one, name=names[one.name], key=names[one.name] in keys, unique=names[one.name] in single,
-                nullable=one.nullable and names[one.name] not in keys,
+                item, name=names[item.name], key=names[item.name] in keys, unique=names[item.name] in single,
+                nullable=item.nullable and names[item.name] not in keys,
             )
-            for one in draft.columns.values()
+            for item in draft.columns.values()
         )  # fmt: skip
         relations = tuple(self._relations(draft, names, names_by_id))
         entity = Entity(
@@ -1054,7 +1068,7 @@ class _Script:
             comment=clean(draft.comment),
         )
         table = Table(entity)
-        table.reds = {names[one]: reason for one, reason in draft.reds.items() if one in names}
+        table.reds = {names[key]: reason for key, reason in draft.reds.items() if key in names}
         for column in columns:
             is_counted_key = (
                 keys == (column.name,) and column.type in ("integer", "decimal") and not column.scale
@@ -1074,7 +1088,7 @@ class _Script:
         self, draft: TableDraft, names: dict[str, str], names_by_id: dict[int, str]
     ) -> Iterator[Relation]:
         for number, (columns, parts, target_columns) in enumerate(draft.relations):
-            own = tuple(draft.column_name(one) for one in columns)
+            own = tuple(draft.column_name(column) for column in columns)
             if not own or not set(own) <= set(names):
                 continue
             parent = self._find_table(parts)
@@ -1082,8 +1096,8 @@ class _Script:
                 other, target_names = clean(parts[-1]), target_columns or own
             else:
                 other = names_by_id[id(parent)]
-                target_names = tuple(parent.column_name(one) for one in (target_columns or parent.keys))
+                target_names = tuple(parent.column_name(column) for column in (target_columns or parent.keys))
             if len(target_names) == len(own):
                 yield Relation(
-                    f"fk_{number}", tuple(names[one] for one in own), other, tuple(map(clean, target_names))
+                    f"fk_{number}", tuple(names[item] for item in own), other, tuple(map(clean, target_names))
                 )

@@ -163,17 +163,17 @@ def _split_definitions(statement: str, dialect: str) -> Iterator[str]:
     """Split a chunk with several definitions; tables of CREATE SCHEMA get the name of the schema."""
     statement_tokens = tokens(statement, dialect)
     starts, depth = [0], 0
-    for index, one in enumerate(statement_tokens):
-        depth += {"(": 1, ")": -1}.get(one.text, 0) if one.kind == "sign" else 0
-        if index and depth <= 0 and one.kind == "word":
+    for index, token in enumerate(statement_tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "sign" else 0
+        if index and depth <= 0 and token.kind == "word":
             depth = 0
             previous = statement_tokens[index - 1]
-            is_new_line = "\n" in statement[previous.end : one.start]
-            begins = WANTED.match(statement, one.start) or (
-                is_new_line and _STATEMENT_START.match(statement, one.start)
+            is_new_line = "\n" in statement[previous.end : token.start]
+            begins = WANTED.match(statement, token.start) or (
+                is_new_line and _STATEMENT_START.match(statement, token.start)
             )
             if begins and previous.plain not in _NOT_BEFORE_STATEMENT:
-                starts.append(one.start)
+                starts.append(token.start)
     schema = re.match(
         rf"CREATE\s+SCHEMA\s+(?:IF\s+NOT\s+EXISTS\s+)?(?!AUTHORIZATION\b)({NAME})", statement, re.I
     )
@@ -246,7 +246,7 @@ def tokens(statement: str, dialect: str) -> list[Token]:
     pattern = _MYSQL_TOKEN if dialect == "mysql" else _TOKEN
     found: list[Token] = []
     for match in pattern.finditer(statement):
-        kind = next((one for one in _KINDS if match[one] is not None), None)
+        kind = next((item for item in _KINDS if match[item] is not None), None)
         if kind is not None:
             found.append(Token(kind, match[0], match.start(), match.end()))
     return found
@@ -256,10 +256,10 @@ def split_at_commas(found: Sequence[Token]) -> list[list[Token]]:
     """Split tokens at the commas that are not inside brackets."""
     parts: list[list[Token]] = [[]]
     depth = 0
-    for one in found:
-        depth += {"(": 1, ")": -1}.get(one.text, 0) if one.kind == "sign" else 0
-        if one.kind == "sign" and one.text == "," and depth == 0:
+    for token in found:
+        depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "sign" else 0
+        if token.kind == "sign" and token.text == "," and depth == 0:
             parts.append([])
         else:
-            parts[-1].append(one)
-    return [one for one in parts if one]
+            parts[-1].append(token)
+    return [part for part in parts if part]

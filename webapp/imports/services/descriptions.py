@@ -97,7 +97,7 @@ def template(
     drafts = _valid_drafts(fields)
     saved = None
     if save:
-        ready = [one.field for one in drafts]
+        ready = [draft.field for draft in drafts]
         saved = templates.create(
             actor,
             name=name,
@@ -107,9 +107,9 @@ def template(
         )
     return {
         "name": name,
-        "fields": [one.field for one in drafts],
+        "fields": [draft.field for draft in drafts],
         "quantity": quantity,
-        "report": [one.report_entry() for one in drafts],
+        "report": [draft.report_entry() for draft in drafts],
         "template": saved,
     }
 
@@ -157,8 +157,8 @@ def types_prompt() -> str:
             continue
         schema = catalogue.options_schema(kind)
         required = set(schema.get("required", ()))
-        names = sorted(schema.get("properties", {}), key=lambda one: one not in required)[:_MAX_OPTIONS]
-        options = ", ".join(f"{one} (required)" if one in required else one for one in names)
+        names = sorted(schema.get("properties", {}), key=lambda item: item not in required)[:_MAX_OPTIONS]
+        options = ", ".join(f"{name} (required)" if name in required else name for name in names)
         lines.append(f"{kind.name}: {kind.description}" + (f" Options: {options}." if options else ""))
     return "\n".join(lines)
 
@@ -204,20 +204,20 @@ def _parse_answer(text: str) -> tuple[str, list[Field]] | None:
         fields = document.get("fields") if isinstance(document, dict) else document
         name = document.get("name") if isinstance(document, dict) else None
         plain = (
-            [_supported_keys(one) for one in fields if isinstance(one, dict)]
+            [_supported_keys(field) for field in fields if isinstance(field, dict)]
             if isinstance(fields, list)
             else []
         )
-        named = [one for one in plain if one["name"]][: limits.AI_FIELDS]
+        named = [field for field in plain if field["name"]][: limits.AI_FIELDS]
         if not named:
             continue
         seen: set[str] = set()
-        for one in named:  # duplicate names become unique
-            base_name, number = one["name"], 1
-            while one["name"] in seen:
+        for field in named:  # duplicate names become unique
+            base_name, number = field["name"], 1
+            while field["name"] in seen:
                 number += 1
-                one["name"] = f"{base_name[: limits.MAX_NAME_CHARS - 5]}_{number}"
-            seen.add(one["name"])
+                field["name"] = f"{base_name[: limits.MAX_NAME_CHARS - 5]}_{number}"
+            seen.add(field["name"])
         title = " ".join(name.split())[: limits.MAX_NAME_CHARS] if isinstance(name, str) else ""
         return title or "Described", named
     return None
@@ -239,9 +239,11 @@ def _supported_keys(raw: Mapping[str, Any]) -> Field:
 def faults(fields: Sequence[Field]) -> list[Fault]:
     """Return the errors of fields as a separate template."""
     unavailable = [
-        Fault(f"fields[{index}].type", "not_available", f"Fields of type {one['type']} cannot be described.")
-        for index, one in enumerate(fields)
-        if (kind := find(one["type"])) is not None and kind.name in _UNAVAILABLE_TYPES
+        Fault(
+            f"fields[{index}].type", "not_available", f"Fields of type {field['type']} cannot be described."
+        )
+        for index, field in enumerate(fields)
+        if (kind := find(field["type"])) is not None and kind.name in _UNAVAILABLE_TYPES
     ]
     if unavailable:
         return unavailable
@@ -254,9 +256,9 @@ def faults(fields: Sequence[Field]) -> list[Fault]:
 
 def _valid_drafts(fields: Sequence[Field]) -> list[Draft]:
     """Return drafts that are valid: invalid fields first lose their options, then become text."""
-    drafts = [Draft(one) for one in fields]
+    drafts = [Draft(item) for item in fields]
     for _ in range(2 * len(drafts) + 1):  # each field goes two steps at most
-        found = faults([one.field for one in drafts])
+        found = faults([item.field for item in drafts])
         if not found:
             return drafts
         first_faults: dict[int, Fault] = {}
@@ -277,7 +279,7 @@ def _valid_drafts(fields: Sequence[Field]) -> list[Draft]:
                 original = f' It was to be "{field["type"][:50]}".' if draft.state != "red" else ""
                 draft.field, draft.state = _as_text(field), "red"
                 draft.reason = f"Plain text stands for it: {fault.message}{original}"
-    return [Draft(_as_text(one.field), "red", "The fields did not fit together.") for one in drafts]
+    return [Draft(_as_text(item.field), "red", "The fields did not fit together.") for item in drafts]
 
 
 def _as_text(field: Field) -> Field:

@@ -36,12 +36,12 @@ def draft_tables(
 ) -> list[Draft]:
     """Return a draft for each table, linked with the drafts that it refers to. `rows`: of each template. `tell` is
     called with the number of finished tables."""
-    entities = [one.entity for one in read.tables]
+    entities = [table.entity for table in read.tables]
     named = named_references(entities)
     drafts: list[Draft] = []
-    for one in read.tables:
+    for table in read.tables:
         tell(len(drafts))
-        drafts.append(of_table(one, entities, vocabulary, rows, named.get(one.entity.name, ())))
+        drafts.append(of_table(table, entities, vocabulary, rows, named.get(table.entity.name, ())))
     tell(len(drafts))
     tables.make_valid(drafts, vocabulary)
     for draft in drafts:
@@ -54,33 +54,33 @@ def of_table(
 ) -> Draft:
     """Return the draft of one table; see `tables.make_valid` and `tables.draft_tables`. A column without a field is
     blank if that is allowed, else text."""
-    unsettled = [one for one in named if not {*one.columns} & table.ready.keys()]
+    unsettled = [relation for relation in named if not {*relation.columns} & table.ready.keys()]
     draft = tables.draft_table(
         table.entity, table.sample, together, {}, None, vocabulary, rows, table.ready, named=unsettled
     )
-    for one in draft.columns:
-        column = table.entity.column(one.column)
+    for item in draft.columns:
+        column = table.entity.column(item.column)
         if column is not None and omission_reason(column):
             continue  # null would not be valid
-        if one.column in table.reds:
-            replacement = fallback(one.column, table.reds[one.column])
-            one.field, one.state, one.reason = replacement.field, replacement.state, replacement.reason
-        elif one.field is None and one.state == "red":
-            replacement = fallback(one.column, one.reason)
-            one.field, one.state, one.reason = replacement.field, replacement.state, replacement.reason
-        elif column is not None and _is_key(column, one, table):
-            one.field = definition(one.column, "row_number")
-            one.state, one.reason, one.guessed = "green", "The key of the row, counted from 1.", False
-        elif one.field is None and one.state == "yellow":
-            one.field = definition(one.column, "null")
+        if item.column in table.reds:
+            replacement = fallback(item.column, table.reds[item.column])
+            item.field, item.state, item.reason = replacement.field, replacement.state, replacement.reason
+        elif item.field is None and item.state == "red":
+            replacement = fallback(item.column, item.reason)
+            item.field, item.state, item.reason = replacement.field, replacement.state, replacement.reason
+        elif column is not None and _is_key(column, item, table):
+            item.field = definition(item.column, "row_number")
+            item.state, item.reason, item.guessed = "green", "The key of the row, counted from 1.", False
+        elif item.field is None and item.state == "yellow":
+            item.field = definition(item.column, "null")
             declared = column.declared if column is not None else ""
-            one.reason = (
+            item.reason = (
                 f"Nothing is made for {declared or 'what it holds'}: it stays blank. Pick a type for it."
             )
-        notes = table.notes.get(one.column)
+        notes = table.notes.get(item.column)
         if notes:
-            one.state = "yellow" if one.state == "green" else one.state
-            one.reason = f"{' '.join(notes)} {one.reason}"
+            item.state = "yellow" if item.state == "green" else item.state
+            item.reason = f"{' '.join(notes)} {item.reason}"
     return draft
 
 
@@ -106,21 +106,26 @@ def apply_types(drafts: Sequence[Draft], types: Sequence[str], vocabulary: Vocab
     """Give columns the types that a person chose, by their place in the report; empty ones stay as they are. Return
     what is wrong with the choices."""
     faults: list[Fault] = []
-    targets = [(draft, one) for draft in drafts for one in draft.columns]
-    for index, (type_name, (draft, one)) in enumerate(zip(types, targets, strict=False)):
+    targets = [(draft, column) for draft in drafts for column in draft.columns]
+    for index, (type_name, (draft, result)) in enumerate(zip(types, targets, strict=False)):
         kind = find(type_name) if type_name.strip() else None
         if kind is None and type_name.strip():
             text = f'"{type_name[: limits.MAX_NAME_CHARS]}" is not a field type.'
             faults.append(Fault(f"types[{index}]", "unknown_type", text, "Choose one of the list."))
-        if kind is None or (one.field is not None and one.field["type"] == kind.name):
+        if kind is None or (result.field is not None and result.field["type"] == kind.name):
             continue
-        unique = one.field is not None and one.field.get("unique") is True
-        field, fault = of_type(one.column, kind.name, unique, vocabulary)
+        unique = result.field is not None and result.field.get("unique") is True
+        field, fault = of_type(result.column, kind.name, unique, vocabulary)
         if field is None:
             hint = "Keep the suggested type, and change it in the template."
-            faults.append(Fault(f"types[{index}]", "not_possible", f"{one.column}: {fault}", hint))
+            faults.append(Fault(f"types[{index}]", "not_possible", f"{result.column}: {fault}", hint))
             continue
-        one.field, one.state, one.guessed, one.reason = field, "green", False, "You chose this type."
+        result.field, result.state, result.guessed, result.reason = (
+            field,
+            "green",
+            False,
+            "You chose this type.",
+        )
         for table in list(draft.waits):
             if not any(tables.refers_to(other, tables.HERE + table) for other in draft.columns):
                 del draft.waits[table]
@@ -132,8 +137,8 @@ def of_type(
 ) -> tuple[dict[str, Any] | None, str]:
     """Return a field of a type with its default options, unique if it can be, or None and the reason."""
     fault = ""
-    for one in dict.fromkeys((unique, False)):
-        field = definition(column, kind, unique=one)
+    for item in dict.fromkeys((unique, False)):
+        field = definition(column, kind, unique=item)
         try:
             compile_plan(parse([field]), vocabulary)
         except SpecError as error:
@@ -161,14 +166,14 @@ def column_values(drafts: Sequence[Draft], read: Read, vocabulary: Vocabulary) -
     found = []
     for draft, table in zip(drafts, read.tables, strict=True):
         rows = tables.sample_rows(draft, vocabulary, True)[:_EXAMPLES]
-        for one in draft.columns:
-            column = table.entity.column(one.column)
+        for item in draft.columns:
+            column = table.entity.column(item.column)
             source: list[Any] = []
-            if table.sample is not None and one.column in table.sample.schema.names:
+            if table.sample is not None and item.column in table.sample.schema.names:
                 source = [
-                    value for value in table.sample.column(one.column).to_pylist() if value is not None
+                    value for value in table.sample.column(item.column).to_pylist() if value is not None
                 ][:_EXAMPLES]
-            generated = [row.get(one.column.casefold()) for row in rows] if one.field is not None else []
+            generated = [row.get(item.column.casefold()) for row in rows] if item.field is not None else []
             found.append(
                 {
                     "declared": column.declared if column is not None else "",
@@ -190,17 +195,17 @@ def _as_line(value: Any) -> str:
 
 def report(drafts: Sequence[Draft], problems: Sequence[Problem]) -> Report:
     """Return the result for each column, and what was left out, for the API."""
-    rows = [row for one in drafts for row in tables.report(one)]
+    rows = [row for draft in drafts for row in tables.report(draft)]
     problem_rows = [
         {
-            "table": one.table,
-            "column": one.column,
+            "table": problem.table,
+            "column": problem.column,
             "type": None,
-            "state": one.state,
+            "state": problem.state,
             "confidence": "unknown",
-            "reason": one.reason,
+            "reason": problem.reason,
         }
-        for one in problems[: limits.IMPORT_PROBLEMS]
+        for problem in problems[: limits.IMPORT_PROBLEMS]
     ]
     if len(problems) > len(problem_rows):
         text = f"{len(problems) - len(problem_rows):,} more tables and columns were left out."

@@ -62,12 +62,12 @@ def create(
     nothing of the file can be read, unavailable.
     """
     result = opened("drafted", sent, form, quantity, reading, types=list(types), samples=samples)
-    template_drafts = [Draft.from_json(one) for one in result["drafts"]]
+    template_drafts = [Draft.from_json(draft) for draft in result["drafts"]]
     report = result["report"]
     if not save:
         return ImportResult(
             result["format"],
-            [_as_json(one, quantity) for one in template_drafts],
+            [_as_json(draft, quantity) for draft in template_drafts],
             None,
             report,
             result["shown"],
@@ -78,21 +78,23 @@ def create(
     skipped = imports_tables.save(
         actor,
         template_drafts,
-        lambda one: f"{one.comment}. {description}" if one.comment else description,
+        lambda entity: f"{entity.comment}. {description}" if entity.comment else description,
         quantity,
         seconds=seconds,
     )
     report = report + [
-        {"table": one["table"], "column": "", "type": None, "state": "red", "reason": one["message"]}
-        for one in skipped
+        {"table": item["table"], "column": "", "type": None, "state": "red", "reason": item["message"]}
+        for item in skipped
     ]
-    template_drafts = [one for one in template_drafts if one.created is not None]
+    template_drafts = [draft for draft in template_drafts if draft.created is not None]
     saved = []
-    for one in template_drafts:
-        assert one.created is not None
-        name = one.entity.name
-        keep(one.created, result["format"], sent, name, drafts.rows_of_table(report, name), columns_of(one))
-        saved.append({key: one.created[key] for key in ("id", "name", "quantity", "version", "fields")})
+    for draft in template_drafts:
+        assert draft.created is not None
+        name = draft.entity.name
+        keep(
+            draft.created, result["format"], sent, name, drafts.rows_of_table(report, name), columns_of(draft)
+        )
+        saved.append({key: draft.created[key] for key in ("id", "name", "quantity", "version", "fields")})
     db.session.commit()
     return ImportResult(
         result["format"], saved, _create_dataset(actor, sent, template_drafts), report, result["shown"]
@@ -145,7 +147,7 @@ def opened(
 
 def columns_of(draft: Draft) -> dict[str, Any]:
     """Return the field of each column."""
-    return {one.column: one.field for one in draft.columns}
+    return {column.column: column.field for column in draft.columns}
 
 
 def keep(
@@ -179,14 +181,14 @@ def last(template: Template) -> TemplateImport | None:
 
 def _as_json(draft: Draft, quantity: int) -> dict[str, Any]:
     fields = []
-    for one in draft.fields:
-        template_id = str(one["options"].get("template_id", ""))
+    for field in draft.fields:
+        template_id = str(field["options"].get("template_id", ""))
         options = (
-            {**one["options"], "template_id": template_id.removeprefix(HERE)}
+            {**field["options"], "template_id": template_id.removeprefix(HERE)}
             if template_id
-            else one["options"]
+            else field["options"]
         )
-        fields.append({**one, "options": options})
+        fields.append({**field, "options": options})
     return {
         "id": None,
         "name": draft.entity.name,
@@ -200,13 +202,13 @@ def _create_dataset(actor: Actor, sent: Sent, template_drafts: Sequence[Draft]) 
     """Create a dataset of several templates, parents first; return None for one, or for too many."""
     if not 1 < len(template_drafts) <= limits.MAX_DATASET_TABLES:
         return None
-    tables = ", ".join(one.entity.name for one in template_drafts[:3]) + (
+    tables = ", ".join(draft.entity.name for draft in template_drafts[:3]) + (
         ", …" if len(template_drafts) > 3 else ""
     )
     name = Source(b"", sent.name).stem or f"Imported schema ({tables})"
     members = [
-        {"template_id": one.created["id"], "count": None, "name": None}
-        for one in template_drafts
-        if one.created is not None
+        {"template_id": draft.created["id"], "count": None, "name": None}
+        for draft in template_drafts
+        if draft.created is not None
     ]
     return datasets.create(actor, name=name[: limits.MAX_NAME_CHARS], templates=members)

@@ -49,7 +49,7 @@ def drafted(
         tables.make_valid(template_drafts, words)
     return {
         "format": read.format,
-        "drafts": [one.to_json() for one in template_drafts],
+        "drafts": [draft.to_json() for draft in template_drafts],
         "report": drafts.report(template_drafts, read.problems),
         "shown": drafts.column_values(template_drafts, read, words) if samples else [],
     }
@@ -72,21 +72,23 @@ def compared(
     """
     words = vocabulary.default(Path(vocabulary_folder))
     read = _read_document(file, name, form, words)
-    folded = {one.entity.name.casefold(): one for one in read.tables}
+    folded = {item.entity.name.casefold(): item for item in read.tables}
     candidates = [table] if table else list(likely)
-    selected = next((folded[one.casefold()] for one in candidates if one.casefold() in folded), None)
+    selected = next(
+        (folded[candidate.casefold()] for candidate in candidates if candidate.casefold() in folded), None
+    )
     if selected is None and len(read.tables) == 1 and not table:
         selected = read.tables[0]
     if selected is None:
-        names = [one.entity.name for one in read.tables]
+        names = [item.entity.name for item in read.tables]
         text = f'There is no table "{candidates[0]}" in the file.'
         hint = did_you_mean(candidates[0], names) or f"It has: {', '.join(names[:20])}. Name one as `table`."
         raise validation_error([Fault("table", "unknown_entity", text, hint)])
-    entities = [one.entity for one in read.tables if one.entity.name in known or one is selected]
-    named = named_references([one.entity for one in read.tables]).get(selected.entity.name, ())
+    entities = [item.entity for item in read.tables if item.entity.name in known or item is selected]
+    named = named_references([item.entity for item in read.tables]).get(selected.entity.name, ())
     draft = drafts.of_table(selected, entities, words, rows, named)
-    parents = [one for one in draft.waits if one in known]
-    others = [drafts.of_table(one, [], words, 1) for one in read.tables if one.entity.name in parents]
+    parents = [wait for wait in draft.waits if wait in known]
+    others = [drafts.of_table(item, [], words, 1) for item in read.tables if item.entity.name in parents]
     tables.make_valid([draft, *others], words)
     report = drafts.rows_of_table(drafts.report([draft], read.problems), selected.entity.name)
     return {"format": read.format, "draft": draft.to_json(), "report": report}

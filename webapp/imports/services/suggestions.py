@@ -46,7 +46,7 @@ def suggestions(
     one is selected: not_found, forbidden, validation_error, those of connections.
     """
     found: list[Suggestion] = []
-    values = [one for one in sample if one is not None]
+    values = [item for item in sample if item is not None]
     if values:
         column_type, column = _as_column(values)
         entity = Entity("rows", ("rows",), (Column(name, column_type, str(column_type)),))
@@ -63,8 +63,8 @@ def suggestions(
     if connection_id is not None or not found:
         found = [*_model_suggestions(actor, name, description, sample, connection_id), *found]
     kinds: dict[str, Suggestion] = {}
-    for one in found:
-        kinds.setdefault(one["type"], one)
+    for suggestion in found:
+        kinds.setdefault(suggestion["type"], suggestion)
     return list(kinds.values())
 
 
@@ -74,22 +74,24 @@ def _suggestion(kind: str, options: dict[str, Any], reason: str, source: str) ->
 
 def _as_column(values: Sequence[Any]) -> tuple[ColumnType, pa.Array]:
     """Return the column type of some JSON values in a database."""
-    if all(isinstance(one, bool) for one in values):
+    if all(isinstance(value, bool) for value in values):
         return "boolean", pa.array(values)
-    if all(isinstance(one, int) and not isinstance(one, bool) and abs(one) < 1 << 62 for one in values):
+    if all(
+        isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 62 for value in values
+    ):
         return "integer", pa.array(values, pa.int64())
-    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
-        return "float", pa.array([float(one) for one in values])
-    texts = [one if isinstance(one, str) else orjson.dumps(one).decode() for one in values]
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return "float", pa.array([float(value) for value in values])
+    texts = [value if isinstance(value, str) else orjson.dumps(value).decode() for value in values]
     readers: tuple[tuple[ColumnType, Callable[[str], date]], ...] = (
         ("date", date.fromisoformat),
         ("timestamp", datetime.fromisoformat),
     )
     for column_type, parse in readers:
         try:
-            if all(len(one) >= 10 for one in texts):
-                parsed = [parse(one) for one in texts]
-                plain = [one.replace(tzinfo=None) if isinstance(one, datetime) else one for one in parsed]
+            if all(len(text) >= 10 for text in texts):
+                parsed = [parse(text) for text in texts]
+                plain = [item.replace(tzinfo=None) if isinstance(item, datetime) else item for item in parsed]
                 return column_type, pa.array(plain)
         except ValueError:
             continue

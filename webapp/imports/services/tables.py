@@ -67,7 +67,10 @@ class Draft:
 
     def to_json(self) -> dict[str, Any]:
         """Return what another process needs to save the draft; see `from_json`."""
-        found = [[one.column, one.field, one.state, one.reason, one.guessed] for one in self.columns]
+        found = [
+            [column.column, column.field, column.state, column.reason, column.guessed]
+            for column in self.columns
+        ]
         return {
             "name": self.entity.name,
             "comment": self.entity.comment,
@@ -80,13 +83,13 @@ class Draft:
     def from_json(cls, stored: Mapping[str, Any]) -> Draft:
         """Create a draft from the result of `to_json`. Its entity has no columns."""
         entity = Entity(stored["name"], (stored["name"],), (), comment=stored["comment"])
-        found = [ColumnResult(*one) for one in stored["found"]]
+        found = [ColumnResult(*item) for item in stored["found"]]
         return cls(entity, found, dict(stored["waits"]), rows=stored["rows"])
 
     @property
     def fields(self) -> list[Field]:
         """Return the field definitions, in the order of the columns."""
-        return [one.field for one in self.columns if one.field is not None]
+        return [column.field for column in self.columns if column.field is not None]
 
 
 def draft_table(
@@ -113,20 +116,20 @@ def draft_table(
     entity, flags = _with_unique_indexes(entity)
     draft = Draft(entity, imports_columns.columns(entity, sample, vocabulary, rows))
     if ready:
-        draft.columns = [ready.get(one.column, one) for one in draft.columns]
-    links = _Links(draft, {one.name: one for one in together}, known, connection_id, samples or {})
+        draft.columns = [ready.get(column.column, column) for column in draft.columns]
+    links = _Links(draft, {item.name: item for item in together}, known, connection_id, samples or {})
     # Keys of several columns first: a column that is part of two keys belongs to the longer one.
-    for relation in sorted(entity.relations, key=lambda one: -len(one.columns)):
+    for relation in sorted(entity.relations, key=lambda item: -len(item.columns)):
         links.take(relation)
     for relation in named:
         links.take_named(relation)
     _apply_composite_keys(draft, vocabulary)
     _separate_references(draft)
-    for one in draft.columns:
-        if one.column in flags and one.field is not None:
-            one.field = definition(one.column, "enum", {"values": [False]})
-            of = ", ".join(flags[one.column])
-            one.state, one.reason = (
+    for column in draft.columns:
+        if column.column in flags and column.field is not None:
+            column.field = definition(column.column, "enum", {"values": [False]})
+            of = ", ".join(flags[column.column])
+            column.state, column.reason = (
                 "yellow",
                 f"A unique index allows one true value for each {of}: always false.",
             )
@@ -136,13 +139,15 @@ def draft_table(
 
 def _separate_references(draft: Draft) -> None:
     """Let two references to the same table take different rows, where a check demands that they differ."""
-    by_name = {one.column.casefold(): one for one in draft.columns}
+    by_name = {column.column.casefold(): column for column in draft.columns}
     for check in draft.entity.checks:
         for pair in check_search.differing_columns(check):
             first, second = (by_name.get(name) for name in pair)
             if first is None or second is None or first.field is None or second.field is None:
                 continue
-            options = [one.field["options"].get("template_id") for one in (first, second) if one.field]
+            options = [
+                result.field["options"].get("template_id") for result in (first, second) if result.field
+            ]
             if options[0] is None or options[0] != options[1] or options[0] == "self":
                 continue
             if second.field.get("unique") is True:
@@ -157,10 +162,10 @@ def _separate_references(draft: Draft) -> None:
 
 def _drop_single_keys(draft: Draft) -> None:
     """A field that is unique together with fields that are no longer there may repeat."""
-    counts = Counter(one.get("unique") for one in draft.fields if isinstance(one.get("unique"), str))
-    for one in draft.fields:
-        if counts.get(one.get("unique")) == 1:
-            del one["unique"]
+    counts = Counter(item.get("unique") for item in draft.fields if isinstance(item.get("unique"), str))
+    for item in draft.fields:
+        if counts.get(item.get("unique")) == 1:
+            del item["unique"]
 
 
 def _with_unique_indexes(entity: Entity) -> tuple[Entity, dict[str, tuple[str, ...]]]:
@@ -169,15 +174,16 @@ def _with_unique_indexes(entity: Entity) -> tuple[Entity, dict[str, tuple[str, .
     those with `WHERE is_default`."""
     uniques: list[tuple[str, ...]] = []
     flags: dict[str, tuple[str, ...]] = {}
-    truths = {one.name.casefold(): one.name for one in entity.fields if one.type == "boolean"}
+    truths = {item.name.casefold(): item.name for item in entity.fields if item.type == "boolean"}
     for index in entity.unique_indexes:
         flag = next(
-            (truths[one] for one in check_search.true_columns(index.condition) if one in truths), None
+            (truths[column] for column in check_search.true_columns(index.condition) if column in truths),
+            None,
         )
         if flag is None:
             uniques.append(index.columns)
         else:
-            flags[flag] = tuple(one for one in index.columns if one != flag) or ("table",)
+            flags[flag] = tuple(column for column in index.columns if column != flag) or ("table",)
     return replace(entity, uniques=tuple(dict.fromkeys((*entity.uniques, *uniques)))), flags
 
 
@@ -199,22 +205,22 @@ class _Links:
             connection_id,
         )
         self._samples = samples
-        self._rules = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields])
-        self._positions = {one.column: index for index, one in enumerate(draft.columns)}
+        self._rules = checks.read(draft.entity.checks, [item.name for item in draft.entity.fields])
+        self._positions = {column.column: index for index, column in enumerate(draft.columns)}
         self._used_columns: set[str] = set()
         self._groups: Counter[str] = Counter()
 
     def take(self, relation: Relation) -> None:
         """Convert the columns of one foreign key to fields that use the same row."""
         entity, columns = self._draft.entity, relation.columns
-        shared = [one for one in columns if one in self._used_columns]
+        shared = [column for column in columns if column in self._used_columns]
         if shared:
             for name in columns:
                 text = f"It is part of two foreign keys; the one to {relation.entity} is not kept."
                 self._set_reason(name, "yellow", text)
             return
         self._used_columns.update(columns)
-        is_nullable = all(one is not None and one.nullable for one in map(entity.column, columns))
+        is_nullable = all(column is not None and column.nullable for column in map(entity.column, columns))
         is_self_reference = relation.entity == entity.name
         sample = self._samples.get(relation.entity)
         empty = sample is None or sample.num_rows == 0
@@ -290,10 +296,10 @@ class _Links:
         ):
             return ""
         existing = {str(value) for value in sample.column(target_column).to_pylist()}
-        allowed = [one for one in choices if str(one) in existing]
+        allowed = [choice for choice in choices if str(choice) in existing]
         literals = [
-            str(one) if isinstance(one, int | Decimal) else "'" + str(one).replace("'", "''") + "'"
-            for one in allowed
+            str(item) if isinstance(item, int | Decimal) else "'" + str(item).replace("'", "''") + "'"
+            for item in allowed
         ]
         return f"{target_column} IN ({', '.join(literals)})" if allowed else ""
 
@@ -310,7 +316,7 @@ class _Links:
             return
         sample = self._samples.get(relation.entity)
         columns = [self._draft.entity.column(name) for name in relation.columns]
-        nullable = [one.name for one in columns if one is not None and one.nullable]
+        nullable = [column.name for column in columns if column is not None and column.nullable]
         if sample is not None and not sample.num_rows and nullable:
             for name in nullable:
                 reason = f"It stays null, because {relation.entity} has no rows."
@@ -348,14 +354,20 @@ class _Links:
 
 def _apply_composite_keys(draft: Draft, vocabulary: Vocabulary) -> None:
     """Make the fields of composite keys unique together if that is possible; else make only one of them unique."""
-    by_name = {one.column: one for one in draft.columns}
+    by_name = {item.column: item for item in draft.columns}
     taken: set[str] = set()
     number = 0
     for names in sorted((draft.entity.keys, *draft.entity.uniques), key=len):
         members = [by_name[name] for name in names if name in by_name]
-        if len(names) < 2 or any(one.field is None or one.field.get("unique") is True for one in members):
+        if len(names) < 2 or any(
+            member.field is None or member.field.get("unique") is True for member in members
+        ):
             continue
-        own = [one for one in members if one.field is not None and one.field["type"] not in _REFERENCE_TYPES]
+        own = [
+            member
+            for member in members
+            if member.field is not None and member.field["type"] not in _REFERENCE_TYPES
+        ]
         column = draft.entity.column(own[0].column) if len(own) == 1 else None
         if (
             column is not None
@@ -371,17 +383,18 @@ def _apply_composite_keys(draft: Draft, vocabulary: Vocabulary) -> None:
             own[0].guessed = False
             continue
         can_combine = all(
-            one.field is not None and imports_columns.is_combinable(one.field, vocabulary) for one in members
+            member.field is not None and imports_columns.is_combinable(member.field, vocabulary)
+            for member in members
         )
         if taken & set(names) or not can_combine:
             _make_one_unique(draft, members, taken, vocabulary, names)
             continue
         number += 1
         taken.update(names)
-        for one in members:
-            assert one.field is not None
-            one.field.pop("percent_blank", None)
-            one.field["unique"] = "key" if number == 1 else f"key_{number}"
+        for member in members:
+            assert member.field is not None
+            member.field.pop("percent_blank", None)
+            member.field["unique"] = "key" if number == 1 else f"key_{number}"
 
 
 _WIDE_BITS: Final = 32
@@ -395,11 +408,11 @@ def _make_one_unique(
     names: Sequence[str],
 ) -> None:
     """Keep a key of several columns by one of them that never repeats: a reference takes each row once."""
-    for one in members:
-        assert one.field is not None
-        options = one.field["options"]
-        is_reference = one.field["type"] == "reference" and options.get("template_id") != "self"
-        relation = next((of for of in draft.entity.relations if one.column in of.columns), None)
+    for member in members:
+        assert member.field is not None
+        options = member.field["options"]
+        is_reference = member.field["type"] == "reference" and options.get("template_id") != "self"
+        relation = next((of for of in draft.entity.relations if member.column in of.columns), None)
         if is_reference and relation is not None and len(relation.columns) > 1:
             # One column of the other table's key may repeat there; all of them never do.
             if set(relation.columns) <= set(names) and not taken & set(relation.columns):
@@ -410,34 +423,38 @@ def _make_one_unique(
                 taken.update(relation.columns)
                 return
             continue
-        if one.column not in taken and is_reference and imports_columns.is_combinable(one.field, vocabulary):
-            one.field.pop("percent_blank", None)
-            one.field["unique"] = True
-            one.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
-            taken.add(one.column)
+        if (
+            member.column not in taken
+            and is_reference
+            and imports_columns.is_combinable(member.field, vocabulary)
+        ):
+            member.field.pop("percent_blank", None)
+            member.field["unique"] = True
+            member.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
+            taken.add(member.column)
             return
-    for one in members:  # part of another key: each row once satisfies both
-        assert one.field is not None
-        shared, options = one.field.get("unique"), one.field["options"]
+    for member in members:  # part of another key: each row once satisfies both
+        assert member.field is not None
+        shared, options = member.field.get("unique"), member.field["options"]
         if (
             isinstance(shared, str)
-            and one.field["type"] == "reference"
+            and member.field["type"] == "reference"
             and options.get("template_id") != "self"
         ):
             for other in draft.columns:
                 if other.field is not None and other.field.get("unique") == shared:
                     del other.field["unique"]
-            one.field["unique"] = True
-            one.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
+            member.field["unique"] = True
+            member.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
             return
-    for one in members:
+    for member in members:
         if (
-            one.column not in taken
-            and not isinstance((one.field or {}).get("unique"), str)
-            and _make_unique(draft, one, vocabulary)
+            member.column not in taken
+            and not isinstance((member.field or {}).get("unique"), str)
+            and _make_unique(draft, member, vocabulary)
         ):
-            one.reason += f" It never repeats, so that ({', '.join(names)}) does not either."
-            taken.add(one.column)
+            member.reason += f" It never repeats, so that ({', '.join(names)}) does not either."
+            taken.add(member.column)
             return
     reason = f"The key ({', '.join(names)}) is not kept: combinations may repeat, and such rows are rejected."
     members[0].state, members[0].reason = "yellow", reason
@@ -455,7 +472,7 @@ def _make_unique(draft: Draft, one: ColumnResult, vocabulary: Vocabulary) -> boo
     if is_wide and one.guessed and field["type"] == "number":
         field["options"] = {"min": 1, "max": 2**31 - 1}
     elif is_wide and field["type"] == "number":
-        rule = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields]).of(one.column)
+        rule = checks.read(draft.entity.checks, [item.name for item in draft.entity.fields]).of(one.column)
         if rule.low is None and rule.high is None and rule.choices is None and not rule.excluded:
             field["options"] = {"min": 1, "max": _MANY_VALUES}
     if field["type"] in (*_REFERENCE_TYPES, "enum", "constant", "boolean", "null", "nested", "date_relative"):
@@ -475,13 +492,13 @@ def report(draft: Draft) -> list[dict[str, Any]]:
     return [
         {
             "table": draft.entity.name,
-            "column": one.column,
-            "type": None if one.field is None else one.field["type"],
-            "state": one.state,
-            "confidence": one.confidence,
-            "reason": one.reason,
+            "column": column.column,
+            "type": None if column.field is None else column.field["type"],
+            "state": column.state,
+            "confidence": column.confidence,
+            "reason": column.reason,
         }
-        for one in draft.columns
+        for column in draft.columns
     ]
 
 
@@ -522,28 +539,28 @@ def create(
     entities = find_entities(metadata.entities, table_names)
     known = existing_templates(actor, connection) if existing is None else {}
     name = connection.name
-    parents = (relation.entity for one in entities for relation in one.relations)
-    names = list(dict.fromkeys([*(one.name for one in entities), *parents]))
+    parents = (relation.entity for entity in entities for relation in entity.relations)
+    names = list(dict.fromkeys([*(entity.name for entity in entities), *parents]))
     samples = inspection.samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
     vocabulary = compilation.vocabulary()
     keys_connection_id = connection_id if KINDS[connection.type].can.tables else None
 
     def draft(tables: Sequence[Entity]) -> list[Draft]:
-        reachable = {one.name for one in tables} | known.keys()
-        named = named_references(tables, [one for one in metadata.entities if one.name in reachable])
+        reachable = {table.name for table in tables} | known.keys()
+        named = named_references(tables, [entity for entity in metadata.entities if entity.name in reachable])
         return [
             draft_table(
-                one,
-                samples.get(one.name),
+                table,
+                samples.get(table.name),
                 tables,
                 known,
                 keys_connection_id,
                 vocabulary,
                 quantity,
                 samples=samples,
-                named=named.get(one.name, ()),
+                named=named.get(table.name, ()),
             )
-            for one in tables
+            for table in tables
         ]
 
     drafts = draft(entities)
@@ -551,50 +568,54 @@ def create(
     existing_values = _read_existing(connection, drafts, samples, vocabulary) if existing is not None else {}
     full = _without_existing_values(drafts, existing_values, vocabulary, quantity)
     if existing is not None and (unneeded := _unneeded_tables(drafts, samples, existing, full)):
-        unneeded_names = {one["table"] for one in unneeded}
+        unneeded_names = {item["table"] for item in unneeded}
         entities = [
-            _redirect_triggers(one, entities, unneeded_names)
-            for one in entities
-            if one.name not in unneeded_names
+            _redirect_triggers(entity, entities, unneeded_names)
+            for entity in entities
+            if entity.name not in unneeded_names
         ]
         if not entities:
             text = "No table needs rows: " + unneeded[0]["message"]
             raise validation_error([Fault("tables", "nothing_to_fill", text, "Choose other tables.")])
         drafts = draft(entities)
         _without_existing_values(drafts, existing_values, vocabulary, quantity)
-    if any(one.kind == "operation" for one in entities):
+    if any(entity.kind == "operation" for entity in entities):
         _check_has_fields(drafts)
     else:
         make_valid(drafts, vocabulary)
-        for one in drafts:
-            limit_rows(one, vocabulary, quantity)
+        for item in drafts:
+            limit_rows(item, vocabulary, quantity)
     skipped = save(
-        actor, drafts, lambda one: f'Rows for the table "{one.name}" of {name}', quantity, connection_id
+        actor, drafts, lambda entity: f'Rows for the table "{entity.name}" of {name}', quantity, connection_id
     )
     endpoints = endpoints_endpoints.of_operations(
         actor,
         connection,
         {
-            one.name: (one.comment, request_of(one).model_dump(mode="json"))
-            for one in entities
-            if one.kind == "operation"
+            entity.name: (entity.comment, request_of(entity).model_dump(mode="json"))
+            for entity in entities
+            if entity.kind == "operation"
         },
     )
     db.session.commit()
     return ImportedTables(
-        {one.entity.name: one.created for one in drafts if one.created is not None},
-        [row for one in drafts for row in report(one)],
-        [endpoints_endpoints.as_json(one) for one in endpoints],
+        {item.entity.name: item.created for item in drafts if item.created is not None},
+        [row for item in drafts for row in report(item)],
+        [endpoints_endpoints.as_json(endpoint) for endpoint in endpoints],
         unneeded + skipped,
     )
 
 
 def limit_rows(draft: Draft, vocabulary: Vocabulary, rows: int) -> None:
     """Let a template make as many rows as its unique fields have values, if that is fewer than `rows`."""
-    for one in draft.columns:
-        if one.field is None or one.field["type"] in _REFERENCE_TYPES or one.field.get("unique") is not True:
+    for column in draft.columns:
+        if (
+            column.field is None
+            or column.field["type"] in _REFERENCE_TYPES
+            or column.field.get("unique") is not True
+        ):
             continue
-        space = _value_count(one.field, vocabulary)
+        space = _value_count(column.field, vocabulary)
         if space is not None and 0 < space < min(rows, draft.rows or rows):
             draft.rows = space
 
@@ -641,14 +662,16 @@ def _read_existing(
         name, sample = draft.entity.name, samples.get(draft.entity.name)
         if sample is None:
             continue
-        unique = [one for one in draft.columns if one.field is not None and one.field.get("unique")]
-        unique = [one for one in unique if one.column in sample.schema.names]
-        numbers[name] = [one.column for one in unique if _counts_up(draft, one)]
+        unique = [
+            column for column in draft.columns if column.field is not None and column.field.get("unique")
+        ]
+        unique = [result for result in unique if result.column in sample.schema.names]
+        numbers[name] = [result.column for result in unique if _counts_up(draft, result)]
         texts[name] = [
-            one.column
-            for one in unique
-            if sample.num_rows and one.field is not None and one.field["unique"] is True
-            if one.field["type"] not in _REFERENCE_TYPES and _has_few_values(one.field, vocabulary)
+            result.column
+            for result in unique
+            if sample.num_rows and result.field is not None and result.field["unique"] is True
+            if result.field["type"] not in _REFERENCE_TYPES and _has_few_values(result.field, vocabulary)
         ]
     requests = {
         name: {"highest": numbers[name], "values": texts[name]}
@@ -662,16 +685,19 @@ def _read_existing(
     )
     found = {}
     for name in numbers:
-        sampled = {one: samples[name].column(one).to_pylist() for one in (*numbers[name], *texts[name])}
+        sampled = {item: samples[name].column(item).to_pylist() for item in (*numbers[name], *texts[name])}
         known = read.get(name, {"highest": {}, "values": sampled})
         highest = {
-            one: max((int(value) for value in sampled[one] if value is not None), default=None)
-            for one in numbers[name]
+            item: max((int(value) for value in sampled[item] if value is not None), default=None)
+            for item in numbers[name]
         }
         found[name] = _Existing(
             samples[name].num_rows > 0,
-            {one: number for one, number in {**highest, **known["highest"]}.items() if number is not None},
-            {one: frozenset(str(value).casefold() for value in known["values"][one]) for one in texts[name]},
+            {key: number for key, number in {**highest, **known["highest"]}.items() if number is not None},
+            {
+                item: frozenset(str(value).casefold() for value in known["values"][item])
+                for item in texts[name]
+            },
         )
     return found
 
@@ -699,17 +725,17 @@ def _without_existing_values(
         existing = existing_by_table.get(draft.entity.name)
         if existing is None:
             continue
-        for one in draft.columns:
-            if one.column in existing.values and one.field is not None:
-                values, known = _all_values(one.field, vocabulary), existing.values[one.column]
+        for column in draft.columns:
+            if column.column in existing.values and column.field is not None:
+                values, known = _all_values(column.field, vocabulary), existing.values[column.column]
                 free = [value for value in values if str(value).casefold() not in known]
                 if not values or len(free) == len(values):
                     continue
                 if not free:
                     full[draft.entity.name] = len(values)
                     continue
-                one.field = definition(one.column, "enum", {"values": free}, unique=True)
-                one.reason = f"{one.reason} Values that the table already has are left out."
+                column.field = definition(column.column, "enum", {"values": free}, unique=True)
+                column.reason = f"{column.reason} Values that the table already has are left out."
         _count_up(draft, existing, rows)
     return full
 
@@ -721,23 +747,23 @@ _MAX_NUMBERS: Final = 10_000_000  # chosen: more than a template generates at on
 def _count_up(draft: Draft, existing: _Existing, rows: int) -> None:
     """Let unique numbers begin after those that the table has, and leave room for the next fill. In a key of several
     columns, one number is sufficient, and none if a column refers to a new row of another table."""
-    rules = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields])
+    rules = checks.read(draft.entity.checks, [item.name for item in draft.entity.fields])
     settled = {
-        one.field["unique"]
-        for one in draft.columns
-        if one.field is not None
-        and isinstance(one.field.get("unique"), str)
-        and one.field["type"] == "reference"
-        and one.field["options"].get("template_id") != "self"
+        item.field["unique"]
+        for item in draft.columns
+        if item.field is not None
+        and isinstance(item.field.get("unique"), str)
+        and item.field["type"] == "reference"
+        and item.field["options"].get("template_id") != "self"
     }
-    for one in draft.columns:
-        unique = None if one.field is None else one.field.get("unique")
-        if one.field is None or not unique or unique in settled or not _counts_up(draft, one):
+    for item in draft.columns:
+        unique = None if item.field is None else item.field.get("unique")
+        if item.field is None or not unique or unique in settled or not _counts_up(draft, item):
             continue
-        column, options = draft.entity.column(one.column), one.field["options"]
-        if column is None or rules.of(one.column).high is not None:
+        column, options = draft.entity.column(item.column), item.field["options"]
+        if column is None or rules.of(item.column).high is not None:
             continue
-        highest, limit = existing.highest.get(one.column), value_checks.limit_of(column)
+        highest, limit = existing.highest.get(item.column), value_checks.limit_of(column)
         minimum = options["min"] if highest is None else max(options["min"], highest + 1)
         maximum = options["max"]
         if minimum + rows > maximum and limit is not None:
@@ -749,7 +775,7 @@ def _count_up(draft: Draft, existing: _Existing, rows: int) -> None:
             maximum = min(maximum, minimum + options["max"] - options["min"])
             settled.add(unique)
         if minimum + (rows if unique is True else 0) <= maximum:
-            one.field["options"] = {**options, "min": minimum, "max": maximum}
+            item.field["options"] = {**options, "min": minimum, "max": maximum}
 
 
 def _has_few_values(field: Field, vocabulary: Vocabulary) -> bool:
@@ -781,7 +807,7 @@ def _unneeded_tables(
 ) -> list[dict[str, str]]:
     """Return the tables that need no generated rows: `{table, code, message, hint}`. `full` are those that have all
     values of a unique column, with their number."""
-    filled = {one.entity.name for one in drafts}
+    filled = {item.entity.name for item in drafts}
     found = []
     for draft in drafts:
         entity, sample = draft.entity, samples.get(draft.entity.name)
@@ -802,14 +828,16 @@ def _unneeded_tables(
 
 def _redirect_triggers(entity: Entity, entities: Sequence[Entity], unneeded: Collection[str]) -> Entity:
     """Let foreign keys to a table that triggers fill refer to the table of the trigger, which has the same keys."""
-    by_name = {one.name: one for one in entities}
+    by_name = {item.name: item for item in entities}
 
     def redirected(relation: Relation) -> Relation:
         parent = by_name.get(relation.entity)
         if parent is None or parent.name not in unneeded or not parent.filled_by:
             return relation
         (own,) = [
-            one for one in parent.relations if one.entity == parent.filled_by and one.columns == parent.keys
+            item
+            for item in parent.relations
+            if item.entity == parent.filled_by and item.columns == parent.keys
         ][:1]
         if relation.entity_columns != parent.keys:
             return relation
@@ -820,8 +848,8 @@ def _redirect_triggers(entity: Entity, entities: Sequence[Entity], unneeded: Col
 
 def find_entities(entities: Iterable[Entity], names: Sequence[str], path: str = "entities") -> list[Entity]:
     """Return the tables with these names, each once. Error: validation_error with every unknown name."""
-    known = {one.name: one for one in entities}
-    folded = {name.casefold(): one for name, one in known.items()}
+    known = {item.name: item for item in entities}
+    folded = {name.casefold(): item for name, item in known.items()}
     found, faults = {}, []
     for index, name in enumerate(names):
         entity = known.get(name) or folded.get(name.casefold())
@@ -862,12 +890,15 @@ _FIELD_INDEX: Final = re.compile(r"fields\[(\d+)\]")
 
 def make_valid(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
     """Return the drafts so that each of them can be saved: what does not fit is simplified in steps and reported."""
-    by_table = {one.entity.name: one for one in drafts}
+    by_table = {item.entity.name: item for item in drafts}
     for draft in drafts:  # references to columns that are not made become what plain text can be
-        for one in draft.columns:
-            if one.field is None or one.field["type"] != "reference":
+        for column in draft.columns:
+            if column.field is None or column.field["type"] != "reference":
                 continue
-            template_id, target_column = one.field["options"]["template_id"], one.field["options"]["field"]
+            template_id, target_column = (
+                column.field["options"]["template_id"],
+                column.field["options"]["field"],
+            )
             if template_id != "self" and not template_id.startswith(HERE):
                 continue  # a template that was made before
             parent = draft if template_id == "self" else by_table.get(template_id.removeprefix(HERE))
@@ -877,8 +908,12 @@ def make_valid(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
             text = (
                 f"it refers to {target_column} of {template_id.removeprefix(HERE)}, of which nothing is made."
             )
-            replacement = fallback(one.column, text)
-            one.field, one.state, one.reason = replacement.field, replacement.state, replacement.reason
+            replacement = fallback(column.column, text)
+            column.field, column.state, column.reason = (
+                replacement.field,
+                replacement.state,
+                replacement.reason,
+            )
             if template_id.startswith(HERE) and not any(
                 refers_to(other, template_id) for other in draft.columns
             ):
@@ -891,14 +926,14 @@ def make_valid(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
             found = _faults(draft, vocabulary)
             if not found:
                 break
-            generated = [one for one in draft.columns if one.field is not None]
+            generated = [column for column in draft.columns if column.field is not None]
             for index, fault in found.items():
                 _simplify(draft, generated[index], fault)
         else:
-            for one in draft.columns:
-                if one.field is not None and one.field["type"] != "reference":
-                    one.field, one.state = definition(one.column, "words"), "red"
-                    one.reason = "Plain text stands for it: the fields did not fit together."
+            for column in draft.columns:
+                if column.field is not None and column.field["type"] != "reference":
+                    column.field, column.state = definition(column.column, "words"), "red"
+                    column.reason = "Plain text stands for it: the fields did not fit together."
             continue
         with processor_time.of_one_table():
             _obey_letter_cases(draft, vocabulary)
@@ -911,14 +946,14 @@ def _obey_letter_cases(draft: Draft, vocabulary: Vocabulary) -> None:
     cases = {
         name: case for check in draft.entity.checks for name, case in check_search.letter_cases(check).items()
     }
-    for one in draft.columns:
-        case = cases.get(one.column.casefold())
-        if case is None or one.field is None or one.field["type"] in _REFERENCE_TYPES:
+    for column in draft.columns:
+        case = cases.get(column.column.casefold())
+        if case is None or column.field is None or column.field["type"] in _REFERENCE_TYPES:
             continue
-        previous = one.field
-        one.field = {**previous, "text_case": case}
+        previous = column.field
+        column.field = {**previous, "text_case": case}
         if _faults(draft, vocabulary):
-            one.field = previous
+            column.field = previous
 
 
 _REFERENCE_TYPES: Final = ("reference", "foreign_key")
@@ -932,44 +967,44 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
     rows, filled, options = sample_rows(draft, vocabulary, True), sample_rows(draft, vocabulary, False), {}
     if not rows or not filled:
         return
-    for one in draft.columns:
-        column = draft.entity.column(one.column)
-        if column is None or one.field is None:
+    for item in draft.columns:
+        column = draft.entity.column(item.column)
+        if column is None or item.field is None:
             continue
-        key = one.column in draft.entity.keys
-        outside = one.field["type"] in _REFERENCE_TYPES
-        options[one.column.casefold()] = check_search.Options(
+        key = item.column in draft.entity.keys
+        outside = item.field["type"] in _REFERENCE_TYPES
+        options[item.column.casefold()] = check_search.Options(
             nullable=column.nullable and not key,
-            fixed=not key and not one.field.get("unique") and not outside and not column.generated,
+            fixed=not key and not item.field.get("unique") and not outside and not column.generated,
             values=_constants(column),
         )
     changes = check_search.search(draft.entity.checks, rows, filled, options)
-    for one in draft.columns:
-        change = changes.get(one.column.casefold())
-        if change is None or one.field is None:
+    for item in draft.columns:
+        change = changes.get(item.column.casefold())
+        if change is None or item.field is None:
             continue
         kind, value = change
         if kind == "filled":
-            one.field.pop("percent_blank", None)
+            item.field.pop("percent_blank", None)
             continue
-        template_id = one.field["options"].get("template_id", "")
+        template_id = item.field["options"].get("template_id", "")
         if kind == "null":
-            one.field, one.reason = (
-                definition(one.column, "null"),
+            item.field, item.reason = (
+                definition(item.column, "null"),
                 "It stays null, as a check of the table demands.",
             )
         else:
             constant = jsonable(value) if isinstance(value, Decimal) else value
-            if isinstance(value, tuple) and (of := draft.entity.column(one.column)) and of.type == "json":
-                one.field = definition(one.column, "array", {"of": {"type": "words"}, "count": 1})
+            if isinstance(value, tuple) and (of := draft.entity.column(item.column)) and of.type == "json":
+                item.field = definition(item.column, "array", {"of": {"type": "words"}, "count": 1})
                 constant = "an array"
             elif isinstance(value, tuple):
                 constant = f"{{{','.join(value)}}}"
-                one.field = definition(one.column, "constant", {"value": constant})
+                item.field = definition(item.column, "constant", {"value": constant})
             else:
-                one.field = definition(one.column, "enum", {"values": [constant]})
-            one.reason = f"Always {constant}, so that the checks of the table hold."
-        one.state = "yellow"
+                item.field = definition(item.column, "enum", {"values": [constant]})
+            item.reason = f"Always {constant}, so that the checks of the table hold."
+        item.state = "yellow"
         if (
             isinstance(template_id, str)
             and template_id.startswith(HERE)
@@ -979,7 +1014,7 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
     _drop_single_keys(draft)
     if _faults(draft, vocabulary):  # the constants did not fit after all
         for index, fault in _faults(draft, vocabulary).items():
-            _simplify(draft, [one for one in draft.columns if one.field is not None][index], fault)
+            _simplify(draft, [item for item in draft.columns if item.field is not None][index], fault)
 
 
 _EXAMPLE_ITEMS: Final = {"integer": "1", "decimal": "1", "float": "1", "text": "example", "boolean": "true"}
@@ -1004,10 +1039,10 @@ def sample_rows(draft: Draft, vocabulary: Vocabulary, blanks: bool) -> list[dict
     references are numbers. Columns without a field have their default, which is left out if it is no constant, or are
     null."""
     fields = []
-    for one in draft.fields:
-        field = {key: value for key, value in one.items() if key != "unique" or value is True}
-        if one["type"] in _REFERENCE_TYPES:
-            field = definition(one["name"], "row_number", percent_blank=one.get("percent_blank", False))
+    for item in draft.fields:
+        field = {key: value for key, value in item.items() if key != "unique" or value is True}
+        if item["type"] in _REFERENCE_TYPES:
+            field = definition(item["name"], "row_number", percent_blank=item.get("percent_blank", False))
         if not blanks:
             field.pop("percent_blank", None)
         fields.append(field)
@@ -1024,7 +1059,7 @@ def sample_rows(draft: Draft, vocabulary: Vocabulary, blanks: bool) -> list[dict
     for column in draft.entity.fields:
         name = column.name.casefold()
         if name in columns and column.type == "array":  # the only one that is generated is empty
-            columns[name] = [() if one == "{}" else one for one in columns[name]]
+            columns[name] = [() if item == "{}" else item for item in columns[name]]
         if name in columns or column.generated:
             continue
         if column.default is None:
@@ -1042,12 +1077,12 @@ def refers_to(one: ColumnResult, template_id: str) -> bool:
 def _faults(draft: Draft, vocabulary: Vocabulary) -> dict[int, Fault]:
     """Return the first fault of each invalid field, by the index of the field. References are treated as numbers."""
     fields = []
-    for one in draft.fields:
-        if one["type"] == "reference":
-            common = {key: one[key] for key in ("unique", "percent_blank") if key in one}
-            fields.append(definition(one["name"], "number", {"min": 1, "max": limits.MAX_INTEGER}, **common))
+    for item in draft.fields:
+        if item["type"] == "reference":
+            common = {key: item[key] for key in ("unique", "percent_blank") if key in item}
+            fields.append(definition(item["name"], "number", {"min": 1, "max": limits.MAX_INTEGER}, **common))
         else:
-            fields.append(one)
+            fields.append(item)
     try:
         compile_plan(field_ids.finished(parse(fields)), vocabulary)
     except SpecError as error:
@@ -1103,13 +1138,15 @@ def save(
     unfinished: list[Draft] = []
     skipped: list[dict[str, str]] = []
     failed: set[str] = set()
-    waiting = {one.entity.name: one for one in drafts}
+    waiting = {item.entity.name: item for item in drafts}
     try:
         while waiting:
             if time.thread_time() - start > seconds:
                 text = f"Creating the templates takes more than {seconds:,.0f} s of processor time."
                 raise validation_error([Fault("tables", "too_slow", text, "Create fewer of them at once.")])
-            free = next((one for one in waiting.values() if one.waits.keys() <= ready.keys() | failed), None)
+            free = next(
+                (item for item in waiting.values() if item.waits.keys() <= ready.keys() | failed), None
+            )
             one = free or min(
                 waiting.values(),
                 key=lambda draft: (
@@ -1150,7 +1187,10 @@ def save(
         raise
     if not ready:
         raise validation_error(
-            [Fault(f"entities.{one['table']}", one["code"], one["message"], one["hint"]) for one in skipped]
+            [
+                Fault(f"entities.{item['table']}", item["code"], item["message"], item["hint"])
+                for item in skipped
+            ]
         )
     return skipped
 
@@ -1172,34 +1212,34 @@ def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
     """Return the fields, with the ids of templates instead of the names of tables. References to tables without a
     template are left out, as are options of other fields that depend on them."""
     found: list[Field] = []
-    for one in draft.fields:
-        template_id = one["options"].get("template_id", "")
+    for item in draft.fields:
+        template_id = item["options"].get("template_id", "")
         if not template_id.startswith(HERE):
-            found.append(one)
+            found.append(item)
         elif (name := template_id.removeprefix(HERE)) in ready:
-            found.append({**one, "options": {**one["options"], "template_id": ready[name]}})
-    counts = Counter(one["unique"] for one in found if isinstance(one.get("unique"), str))
+            found.append({**item, "options": {**item["options"], "template_id": ready[name]}})
+    counts = Counter(item["unique"] for item in found if isinstance(item.get("unique"), str))
     found = [
-        {key: value for key, value in one.items() if key != "unique"}
-        if counts.get(one.get("unique")) == 1  # the other part of the key was left out
-        else one
-        for one in found
+        {key: value for key, value in item.items() if key != "unique"}
+        if counts.get(item.get("unique")) == 1  # the other part of the key was left out
+        else item
+        for item in found
     ]
-    templates = {one["name"]: one["options"].get("template_id") for one in found}
-    for index, one in enumerate(found):
-        other = one["options"].get("differs_from")
-        if other is not None and templates.get(other) != templates[one["name"]]:
-            options = {key: value for key, value in one["options"].items() if key != "differs_from"}
-            found[index] = {**one, "options": options}
+    templates = {item["name"]: item["options"].get("template_id") for item in found}
+    for index, item in enumerate(found):
+        other = item["options"].get("differs_from")
+        if other is not None and templates.get(other) != templates[item["name"]]:
+            options = {key: value for key, value in item["options"].items() if key != "differs_from"}
+            found[index] = {**item, "options": options}
     return found or [{"name": "id", "type": "row_number", "options": {}}]
 
 
 def _check_has_fields(drafts: Sequence[Draft]) -> None:
     """Raise `validation_error` for tables without any field."""
     faults = [
-        Fault(f"entities[{index}]", "nothing_to_make", f'No column of "{one.entity.name}" can be made.', "")
-        for index, one in enumerate(drafts)
-        if not one.fields
+        Fault(f"entities[{index}]", "nothing_to_make", f'No column of "{draft.entity.name}" can be made.', "")
+        for index, draft in enumerate(drafts)
+        if not draft.fields
     ]
     if faults:
         raise validation_error(faults)

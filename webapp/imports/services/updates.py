@@ -72,7 +72,7 @@ class Compared:
             "template": self.template,
             "table": self.table,
             "format": self.format,
-            "columns": [one.as_dict() for one in self.changes],
+            "columns": [change.as_dict() for change in self.changes],
             "report": self.report,
             "accepted": self.taken,
         }
@@ -107,9 +107,9 @@ def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str |
     )
     imported = [(row[0], row[1]) for row in db.session.execute(statement)]
     spec = templates.version_of(template).spec
-    used = {one["options"].get("template_id") for one in spec["fields"]}
+    used = {field["options"].get("template_id") for field in spec["fields"]}
     # A template that this one refers to stands for its table, also where a newer one was imported from it.
-    known = {**dict(imported), **{table: one for table, one in imported if one in used}}
+    known = {**dict(imported), **{table: item for table, item in imported if item in used}}
     likely = [name for name in (last_import.entity if last_import else "", template.name) if name]
     result = imports.opened(
         "compared", sent, form, spec["quantity"], table=table, likely=likely, known=list(known)
@@ -124,32 +124,34 @@ def compare(actor: Actor, template: Template, schema: OpenUpdate, accept: Sequen
     draft, known, report = schema.draft, schema.related_templates, schema.report
     name = draft.entity.name
     current = templates.version_of(template).spec["fields"]
-    tables = {one: table for table, one in known.items()}
+    tables = {item: table for table, item in known.items()}
     base: dict[str, Any]
     if last_import is None:
-        base = {one["name"]: _schema_attributes(one, tables) for one in current}
+        base = {item["name"]: _schema_attributes(item, tables) for item in current}
     else:
         base = {
-            column: None if one is None else _schema_attributes(one, tables)
-            for column, one in last_import.columns.items()
+            column: None if item is None else _schema_attributes(item, tables)
+            for column, item in last_import.columns.items()
         }
     found = list(_find_changes(draft, current, base, tables, last_import is not None))
     if accept is None:
         return Compared(templates.show(template), name, schema.format, found, report)
-    names = [one.column for one in found]
+    names = [item.column for item in found]
     faults = [
-        Fault(f"accept[{index}]", "unknown_column", f'"{one}" does not differ.', did_you_mean(one, names))
-        for index, one in enumerate(accept)
-        if one not in names
+        Fault(f"accept[{index}]", "unknown_column", f'"{item}" does not differ.', did_you_mean(item, names))
+        for index, item in enumerate(accept)
+        if item not in names
     ]
     if faults:
         raise validation_error(faults)
-    accepted = [one for one in names if one in set(accept)]
-    updated = _apply_changes(actor, template, draft, [one for one in found if one.column in accepted], known)
+    accepted = [item for item in names if item in set(accept)]
+    updated = _apply_changes(
+        actor, template, draft, [item for item in found if item.column in accepted], known
+    )
     # The base of the next comparison: what was not accepted differs then too.
     rejected = set(names) - set(accepted)
-    columns = {one.column: one.field for one in draft.columns if one.column not in rejected}
-    columns |= {column: one for column, one in base.items() if column in rejected}
+    columns = {item.column: item.field for item in draft.columns if item.column not in rejected}
+    columns |= {column: item for column, item in base.items() if column in rejected}
     imports.keep(updated, schema.format, schema.sent, name, report, columns)
     db.session.commit()
     return Compared(updated, name, schema.format, found, report, accepted)
@@ -166,29 +168,34 @@ def _schema_attributes(field: Field, tables: Mapping[str, str]) -> dict[str, Any
             attributes[key] = field[key]
     inner = options.get("fields")
     if isinstance(inner, list):
-        options["fields"] = [{"name": one["name"], **_schema_attributes(one, tables)} for one in inner]
+        options["fields"] = [{"name": item["name"], **_schema_attributes(item, tables)} for item in inner]
     return attributes
 
 
 def _find_changes(
     draft: Draft, current: Sequence[Field], base: Mapping[str, Any], tables: Mapping[str, str], imported: bool
 ) -> Any:
-    current_fields = {one["name"]: one for one in current}
-    for one in draft.columns:
-        new = None if one.field is None else _schema_attributes(one.field, tables)
-        if one.column in current_fields:
+    current_fields = {field["name"]: field for field in current}
+    for column in draft.columns:
+        new = None if column.field is None else _schema_attributes(column.field, tables)
+        if column.column in current_fields:
             is_unchanged = (
                 new is None
-                or new == _schema_attributes(current_fields[one.column], tables)
-                or (imported and new == base.get(one.column))
+                or new == _schema_attributes(current_fields[column.column], tables)
+                or (imported and new == base.get(column.column))
             )
             if not is_unchanged:
                 yield Change(
-                    one.column, "changed", current_fields[one.column], one.field, one.state, one.reason
+                    column.column,
+                    "changed",
+                    current_fields[column.column],
+                    column.field,
+                    column.state,
+                    column.reason,
                 )
-        elif new is not None and one.column not in base:
-            yield Change(one.column, "added", None, one.field, one.state, one.reason)
-    schema_columns = {one.column for one in draft.columns if one.field is not None}
+        elif new is not None and column.column not in base:
+            yield Change(column.column, "added", None, column.field, column.state, column.reason)
+    schema_columns = {column.column for column in draft.columns if column.field is not None}
     for name in base:
         if name in current_fields and name not in schema_columns:
             yield Change(
@@ -202,19 +209,19 @@ def _apply_changes(
     """Return the next version with the changes applied; the unchanged template without changes."""
     if not changes:
         return templates.show(template)
-    by_name = {one.column: one for one in changes}
-    linked = {one["name"]: one for one in imports_tables.linked(draft, known)}
+    by_name = {item.column: item for item in changes}
+    linked = {field["name"]: field for field in imports_tables.linked(draft, known)}
     fields: list[dict[str, Any]] = []
-    for one in templates.version_of(template).spec["fields"]:
-        change = by_name.get(one["name"])
+    for field in templates.version_of(template).spec["fields"]:
+        change = by_name.get(field["name"])
         if change is None:
-            fields.append(dict(one))
-        elif change.change == "changed" and one["name"] in linked:
-            fields.append({**linked[one["name"]], **{key: one[key] for key in _USER_ATTRIBUTES}})
-    order = [one.column for one in draft.columns]
+            fields.append(dict(field))
+        elif change.change == "changed" and field["name"] in linked:
+            fields.append({**linked[field["name"]], **{key: field[key] for key in _USER_ATTRIBUTES}})
+    order = [column.column for column in draft.columns]
     for change in changes:
         if change.change == "added" and change.column in linked:
             preceding = set(order[: order.index(change.column)])
-            positions = [index + 1 for index, one in enumerate(fields) if one["name"] in preceding]
+            positions = [index + 1 for index, field in enumerate(fields) if field["name"] in preceding]
             fields.insert(max(positions, default=0), linked[change.column])
     return templates.change(actor, template, {"fields": fields})

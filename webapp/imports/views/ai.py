@@ -122,7 +122,7 @@ def _page(actor: Actor, error: ApiError | None = None) -> Response:
         {"save": "true"},
         sent=request.form if error else None,
         error=error,
-        choices={"connection_id": [(one.id, one.name) for one in models]},
+        choices={"connection_id": [(model.id, model.name) for model in models]},
         without=("connection_id",) if len(models) < 2 else (),
     )
     status = error.status if error else 200
@@ -146,7 +146,7 @@ def describe(actor: Actor, body: DescribeIn) -> Response:
             raise
         db.session.rollback()
         return _page(actor, error)  # the model's fault, not ours: what was typed is not lost by it
-    doubtful = [one["field"] for one in result["report"] if one["state"] != "green"]
+    doubtful = [item["field"] for item in result["report"] if item["state"] != "green"]
     message = (
         f" Look at {', '.join(doubtful)}, which the model did not describe correctly." if doubtful else ""
     )
@@ -175,7 +175,7 @@ def suggest_here(actor: Actor) -> Response:
     model = request.form.get("model") or None
     draft = draft_page.of_form(actor)
     fields = places(forms.read(request.form, draft.spec)["fields"])
-    field = next((one.submitted for one in fields if one.key == key), {})
+    field = next((item.submitted for item in fields if item.key == key), {})
     name = str(field.get("name", ""))
     context: dict[str, Any] = {"name": name, "asked": model, "found": [], "error": None}
     data = {"name": name, "description": str(field.get("description") or ""), "connection_id": model}
@@ -183,7 +183,7 @@ def suggest_here(actor: Actor) -> Response:
         if name:
             body = parse(SuggestIn, data, strict=False)
             results = imports_suggestions.suggestions(actor, **body.model_dump())
-            context["found"] = [_picker_entry(one) for one in results]
+            context["found"] = [_picker_entry(result) for result in results]
     except ApiError as error:
         db.session.rollback()
         context["error"] = error

@@ -413,7 +413,10 @@ def compare(actor: Actor, template_id: str, body: AgainIn) -> Response:
 def _document(actor: Actor, body: ImportIn) -> Iterator[Sent]:
     """The document of a request, or that of an earlier import. On the page, a file that is still chosen is not what was
     reviewed, so it counts only if it is to be read again."""
-    person, files = g.face == "person", [one for one in request.files.getlist("file") if one.filename]
+    person, files = (
+        g.face == "person",
+        [storage for storage in request.files.getlist("file") if storage.filename],
+    )
     has_document = bool(body.content or body.file or files)
     if not body.import_id or (person and has_document and not body.save):
         with sent_by(actor, body) as sent:
@@ -437,9 +440,9 @@ def _size(sent: Sent) -> int:
 def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
     """The file that was sent, the one of the workspace that was named, or the text. Errors: validation_error,
     not_found."""
-    files = [one for one in request.files.getlist("file") if one.filename]
+    files = [storage for storage in request.files.getlist("file") if storage.filename]
     content = body.content or None
-    sources = [one for one in (content, body.file, *files) if one]
+    sources = [item for item in (content, body.file, *files) if item]
     if len(sources) != 1:
         text = "Send one file, or one text." if sources else "There is neither a file nor a text."
         raise validation_error(

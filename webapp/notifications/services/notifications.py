@@ -226,7 +226,7 @@ def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
                     item = {"id": work.id, "text": f"{subject} {_outcome_text(kind, work)}.", "href": page}
                     found.append((work.noticed_at, item))
         found += recent_warnings(session, actor, since, now)
-    found.sort(key=lambda one: one[0])
+    found.sort(key=lambda entry: entry[0])
     return {"now": clock.to_text(now), "items": [item for _, item in found]}
 
 
@@ -382,6 +382,6 @@ def recent_warnings(
     )
     newest = statement.order_by(LimitWarning.created_at.desc()).limit(limits.NOTICE_BROWSER_ITEMS)
     return [
-        (one.created_at, {"id": one.id, "text": sentence(one), "href": "/usage"})
-        for one in session.scalars(newest)
+        (warning.created_at, {"id": warning.id, "text": sentence(warning), "href": "/usage"})
+        for warning in session.scalars(newest)
     ]

@@ -304,7 +304,7 @@ def keys_of(hook: Webhook, now: datetime) -> list[str]:
     sealed = [hook.sealed]
     if hook.sealed_before is not None and hook.before_until is not None and hook.before_until > now:
         sealed.append(hook.sealed_before)
-    return [app_vault.vault().open(one) for one in sealed]
+    return [app_vault.vault().open(item) for item in sealed]
 
 
 def _note(

@@ -129,7 +129,7 @@ _REPORT_KEYS: Final = ("bad", "refused", "taken", "unknown", "good_refused")
 
 def has_bad(push: Push) -> bool:
     """Return whether some of the rows to be sent contain injected invalid data."""
-    return push.kind != "undo" and any(one.get("bad") for one in push.tables)
+    return push.kind != "undo" and any(table.get("bad") for table in push.tables)
 
 
 def report(push: Push) -> dict[str, int]:
@@ -145,17 +145,19 @@ def report(push: Push) -> dict[str, int]:
         return dict(verdict)
     if not has_bad(push):
         return dict.fromkeys(_REPORT_KEYS, 0) | {"good_refused": push.failed if push.kind != "undo" else 0}
-    makers = pushes_rows.makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])
+    makers = pushes_rows.makers_of(
+        push.pins, push.request["ask"], [table.get("given") for table in push.tables]
+    )
     found = np.zeros(len(_REPORT_KEYS), np.int64)
-    for place, one in enumerate(push.tables):
-        names = {each["field"] for each in one["columns"] if each.get("field")}
-        maker = makers[one.get("recipe", 0)]
-        for first in range(1, one["count"] + 1, limits.ANSWER_BLOCK_ROWS):
-            last = min(first + limits.ANSWER_BLOCK_ROWS - 1, one["count"])
+    for place, table in enumerate(push.tables):
+        names = {each["field"] for each in table["columns"] if each.get("field")}
+        maker = makers[table.get("recipe", 0)]
+        for first in range(1, table["count"] + 1, limits.ANSWER_BLOCK_ROWS):
+            last = min(first + limits.ANSWER_BLOCK_ROWS - 1, table["count"])
             numbers = read.ended(db.session(), push, place, first, last)
             if not numbers.size:
                 continue
-            bad = maker.bad_rows((numbers - 1 + one["offset"]).astype(np.uint64), names)
+            bad = maker.bad_rows((numbers - 1 + table["offset"]).astype(np.uint64), names)
             refused, unknown = (
                 np.isin(numbers, _rows_in_state(push.id, place, state, first, last))
                 for state in ("failed", "unknown")

@@ -114,7 +114,7 @@ class _TableMapping:
         for name, column_name in self.requested.mapping.items():
             path = f"{self.requested.mapping_path}.{name}"
             if name not in self.fields:
-                visible = [one.name for one in self.fields.values() if not one.hidden]
+                visible = [field.name for field in self.fields.values() if not field.hidden]
                 self.faults.append(unknown_field(path, name, visible))
                 continue
             self.used.add(name)
@@ -135,7 +135,9 @@ class _TableMapping:
     def _assign(self, path: str, column_name: str, cell: Cell) -> None:
         column = self.entity.column(column_name)
         if column is None:
-            folded = [one for one in self.entity.fields if one.name.casefold() == column_name.casefold()]
+            folded = [
+                field for field in self.entity.fields if field.name.casefold() == column_name.casefold()
+            ]
             if len(folded) == 1:
                 column = folded[0]
             elif self.free_form:
@@ -179,7 +181,7 @@ class _TableMapping:
         required = [column for column in self._open_columns() if column.required]
         for kind in _DISTINCTIVE_TYPES:
             columns_of_kind = [column for column in required if column.type == kind]
-            fields = [one for one in self._unused_fields() if kind in kinds_of(one)[:1]]
+            fields = [item for item in self._unused_fields() if kind in kinds_of(item)[:1]]
             if len(columns_of_kind) == len(fields) == 1:
                 name = columns_of_kind[0].name
                 self.used.add(fields[0].name)
@@ -194,7 +196,10 @@ class _TableMapping:
     def _open_columns(self) -> Iterator[Column]:
         # A foreign key that is also the target's counter takes the key of its parent.
         foreign = {
-            name for one in self.entity.relations if one.entity != self.entity.name for name in one.columns
+            name
+            for relation in self.entity.relations
+            if relation.entity != self.entity.name
+            for name in relation.columns
         }
         for cell in self.cells.values():
             column = cell.column
@@ -204,7 +209,7 @@ class _TableMapping:
             yield column
 
     def _unused_fields(self) -> list[Field]:
-        return [one for one in self.fields.values() if not one.hidden and one.name not in self.used]
+        return [field for field in self.fields.values() if not field.hidden and field.name not in self.used]
 
     def result(self) -> Mapped:
         """The table, with what every column without a field is left out for."""
@@ -221,7 +226,9 @@ class _TableMapping:
             if not cell.filled and not cell.skipped:
                 text = f'The column "{cell.column.name}" requires a value, but no field is mapped to it.'
                 hint = "Name a field for it in mapping, or a formula in computed."
-                unused_fields = [f'"{one.name}"' for one in self._unused_fields() if "." not in one.name]
+                unused_fields = [
+                    f'"{field.name}"' for field in self._unused_fields() if "." not in field.name
+                ]
                 if 0 < len(unused_fields) <= limits.MAPPING_FIELDS_NAMED:
                     hint += f" Fields without a column: {', '.join(unused_fields)}."
                 self.faults.append(Fault(self.requested.mapping_path, "missing_column", text, hint))
@@ -230,7 +237,7 @@ class _TableMapping:
             self.faults.append(
                 Fault(self.requested.mapping_path, "nothing_mapped", text, "Name the columns.")
             )
-        unused = [one.name for one in self._unused_fields() if "." not in one.name]
+        unused = [field.name for field in self._unused_fields() if "." not in field.name]
         parts = {name.partition(".")[0] for name in self.used if "." in name}
         return Mapped(cells, [name for name in unused if name not in parts], self.faults)
 
@@ -318,7 +325,7 @@ def _comparable_names(name: str, entity: Entity) -> list[str]:
 
 
 def _canonical_names(name: str, entity: Entity) -> list[str]:
-    return list(dict.fromkeys(_SYNONYMS.get(one, one) for one in _comparable_names(name, entity)))
+    return list(dict.fromkeys(_SYNONYMS.get(item, item) for item in _comparable_names(name, entity)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,32 +339,33 @@ def _last_part(field: Field) -> str:
 
 
 _MATCH_LEVELS: Final[Sequence[tuple[str, _KeyFunctions]]] = (
-    ("name", _KeyFunctions(lambda one, _: [one.name], lambda one, _: [one.name])),
+    ("name", _KeyFunctions(lambda column, _: [column.name], lambda field, _: [field.name])),
     (
         "alike",
         _KeyFunctions(
-            lambda one, _: [letters_and_digits(one.name)], lambda one, _: [letters_and_digits(one.name)]
+            lambda column, _: [letters_and_digits(column.name)],
+            lambda field, _: [letters_and_digits(field.name)],
         ),
     ),
     (
         "alike",
         _KeyFunctions(
-            lambda one, of: _comparable_names(one.name, of),
-            lambda one, of: [*_comparable_names(one.name, of), letters_and_digits(_last_part(one))],
+            lambda column, of: _comparable_names(column.name, of),
+            lambda field, of: [*_comparable_names(field.name, of), letters_and_digits(_last_part(field))],
         ),
     ),
     (
         "synonym",
         _KeyFunctions(
-            lambda one, of: _canonical_names(one.name, of),
-            lambda one, of: [*_canonical_names(one.name, of), *_canonical_names(_last_part(one), of)],
+            lambda column, of: _canonical_names(column.name, of),
+            lambda field, of: [*_canonical_names(field.name, of), *_canonical_names(_last_part(field), of)],
         ),
     ),
     (
         "label",
         _KeyFunctions(
-            lambda one, of: _canonical_names(one.name, of),
-            lambda one, of: _canonical_names(one.label, of) if one.label else [],
+            lambda column, of: _canonical_names(column.name, of),
+            lambda field, of: _canonical_names(field.label, of) if field.label else [],
         ),
     ),
 )

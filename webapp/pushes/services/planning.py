@@ -98,7 +98,7 @@ class KeySpool:
             file.write_table(stored)
         self._store.put(key, [sink.getvalue().to_pybytes()])
         with self._lock:
-            files = [one for one in self._files_of(table) if one.key != key]
+            files = [item for item in self._files_of(table) if item.key != key]
             self._files[table] = sorted([*files, _parse_key(key)])
             self._evict(key)
 
@@ -160,7 +160,7 @@ class KeySpool:
     def _files_of(self, table: int) -> list[_KeyFile]:
         if table not in self._files:
             found = self._store.listing(f"{self._folder}/{table}")
-            self._files[table] = sorted(_parse_key(one.key) for one in found)
+            self._files[table] = sorted(_parse_key(item.key) for item in found)
         return self._files[table]
 
 
@@ -188,12 +188,14 @@ def new_entity(
     named = {
         name.partition(".")[0] for name, to in requested.mapping.items() if to and not can.sql and "." in name
     }
-    for one in maker.fields.values():
-        if one.name in named - requested.mapping.keys() and pa.types.is_struct(one.dtype):
+    for item in maker.fields.values():
+        if item.name in named - requested.mapping.keys() and pa.types.is_struct(item.dtype):
             continue
-        name = requested.mapping.get(one.name, one.name if "." not in one.name and not one.hidden else None)
+        name = requested.mapping.get(
+            item.name, item.name if "." not in item.name and not item.hidden else None
+        )
         if name is not None:
-            columns.append(_new_column(name, one, count))
+            columns.append(_new_column(name, item, count))
     for name, source in requested.computed.items():
         try:
             expression = maker.formula(source, "")
@@ -203,8 +205,8 @@ def new_entity(
         columns.append(_new_column(name, Field(name, dtype, longest=longest), count))
     keys = tuple(requested.key_columns) or _new_key(maker.fields, columns, requested)
     fields = tuple(
-        replace(one, key=True, nullable=False) if one.name in keys else one
-        for one in {one.name: one for one in columns}.values()
+        replace(item, key=True, nullable=False) if item.name in keys else item
+        for item in {column.name: column for column in columns}.values()
     )
     if not can.sql:
         return Entity(target, (target,), fields, "collection", keys=keys)
@@ -216,8 +218,8 @@ def long_names(entity: Entity, requested: RequestedMapping, can: Capabilities) -
     text = f"Names have {can.name_chars} characters there at most."
     long = [column.name for column in entity.fields if len(column.name) > can.name_chars]
     found = [
-        Fault(requested.mapping_path, "too_long", f'"{one[:60]}…": {text}', "Map it to a shorter one.")
-        for one in long
+        Fault(requested.mapping_path, "too_long", f'"{item[:60]}…": {text}', "Map it to a shorter one.")
+        for item in long
     ]
     if max(map(len, entity.parts)) > can.name_chars:
         found.insert(0, Fault("target", "too_long", text, "Take a shorter one."))
@@ -252,12 +254,12 @@ def _new_key(
     fields: Mapping[str, Field], columns: Sequence[Column], requested: RequestedMapping
 ) -> tuple[str, ...]:
     """Return the column that identifies rows: one whose values never repeat."""
-    for one in fields.values():
-        column = one.column
-        if column is None or column.blank is not None or one.hidden or "." in one.name:
+    for item in fields.values():
+        column = item.column
+        if column is None or column.blank is not None or item.hidden or "." in item.name:
             continue
         is_unique = column.type.name in _UNIQUE_TYPES and column.formula is None
-        name = requested.mapping.get(one.name, one.name)
+        name = requested.mapping.get(item.name, item.name)
         if name is not None and (is_unique or column.type.primary or column.spec.common.unique):
             return (name,)
     return ()
@@ -360,7 +362,7 @@ def table(requested_table: RequestedTable, can: Capabilities, push_id: str, plac
         "create": requested_table.entity is None,
         "recipe": requested_table.recipe,
     }
-    if requested_table.maker.spoils(one["field"] for one in columns if "field" in one):
+    if requested_table.maker.spoils(item["field"] for item in columns if "field" in item):
         spec["bad"] = True
     if requested_table.entity is None:
         spec["definition"] = [column_definition(column) for column in entity.fields]
@@ -411,7 +413,7 @@ def _column_spec(
 def field_faults(maker: RowGenerator, requested: RequestedMapping) -> list[Fault]:
     """Return the errors of a mapping and its formulas that do not depend on the table: unknown fields, and formulas
     with syntax errors."""
-    visible = [one.name for one in maker.fields.values() if not one.hidden]
+    visible = [item.name for item in maker.fields.values() if not item.hidden]
     faults = [
         unknown_field(f"{requested.mapping_path}.{name}", name, visible)
         for name in requested.mapping
@@ -428,7 +430,7 @@ def field_faults(maker: RowGenerator, requested: RequestedMapping) -> list[Fault
 def writing_of_new(planned: Planned) -> WriteSpec:
     """Return the columns of a table that does not exist yet."""
     cells = planned.mapped.columns()
-    names = [one["column"] for one in planned.spec["columns"]]
+    names = [column["column"] for column in planned.spec["columns"]]
     columns = tuple(cells[name].column if name in cells else Column(name, "objectid", "") for name in names)
     return WriteSpec(planned.entity, columns, "insert", tuple(planned.spec["key_columns"]))
 
@@ -462,7 +464,7 @@ def _choose_key_columns(planned: Planned, key_columns: Sequence[str], can: Capab
             if name not in filled:
                 text = f'No field goes into the key column "{name}".'
                 planned.faults.append(Fault(f"{path}[{place}]", "missing_column", text, "Map a field to it."))
-        is_unique = any(one and set(one) == set(key_columns) for one in unique_keys)
+        is_unique = any(key and set(key) == set(key_columns) for key in unique_keys)
         if mode == "upsert" and can.sql and not is_unique:
             text = f"The columns {', '.join(key_columns)} are no key of the table: an upsert needs a unique constraint."
             planned.faults.append(Fault(path, "not_a_key", text, _keys_hint(entity)))
@@ -492,21 +494,22 @@ def _undo_columns(planned: Planned) -> list[str]:
         for name, cell in planned.mapped.columns().items()
         if cell.filled and name not in planned.spec["from_parent"] and cell.column.type in _COMPARABLE_TYPES
     ]
-    never_null = [one.name for one in found if not one.nullable]
-    return never_null or [one.name for one in found]
+    never_null = [column.name for column in found if not column.nullable]
+    return never_null or [column.name for column in found]
 
 
 def _has_generated_key(entity: Entity, filled: Mapping[str, Any]) -> bool:
     """Return whether the target generates the primary key columns that rows do not have."""
     missing = [entity.column(name) for name in entity.keys if name not in filled]
     return bool(missing) and all(
-        one is not None and (one.generated == "identity" or one.default is not None) for one in missing
+        column is not None and (column.generated == "identity" or column.default is not None)
+        for column in missing
     )
 
 
 def _keys_hint(entity: Entity) -> str:
     known = [entity.keys, *entity.uniques, *((c.name,) for c in entity.fields if c.unique)]
-    keys = [" + ".join(one) for one in dict.fromkeys(known) if one]
+    keys = [" + ".join(item) for item in dict.fromkeys(known) if item]
     return f"Its keys: {'; '.join(keys)}." if keys else "It has no key; use insert."
 
 
@@ -516,21 +519,21 @@ def _keys_hint(entity: Entity) -> str:
 def ordered(tables: list[Planned], edges: Sequence[Edge]) -> list[Edge]:
     """Sort tables for sending, parents first. A circular reference is broken at a nullable column. Returns the foreign
     keys that this order cannot satisfy."""
-    by_id = {one.request.template_id: one for one in tables}
+    by_id = {item.request.template_id: item for item in tables}
 
     def may_wait(edge: Edge) -> bool:
         child = by_id[edge.child_template_id]
         cell = _cell(child, edge)
         return cell is None or (cell.column.nullable and bool(child.spec["key_columns"]))
 
-    found = relations.order([one for one in by_id if one is not None], edges, may_wait)
-    tables.sort(key=lambda one: found.template_ids.index(one.request.template_id or ""))
+    found = relations.order([item for item in by_id if item is not None], edges, may_wait)
+    tables.sort(key=lambda item: found.template_ids.index(item.request.template_id or ""))
     return list(found.broken)
 
 
 def _cell(child: Planned, edge: Edge) -> mapping.Cell | None:
     """Return the mapping of a reference; None if it is skipped."""
-    return next((one for one in child.mapped.cells if one.field == edge.child_field), None)
+    return next((cell for cell in child.mapped.cells if cell.field == edge.child_field), None)
 
 
 class ForeignKeyChecks(Protocol):
@@ -554,13 +557,13 @@ def related(
     order of sending; `broken` are the edges that this order cannot satisfy. `checks` is needed for cycles whose columns
     are not nullable."""
     if checks is not None:
-        for one in tables:
-            _number_own_rows(one, checks)
-    positions = {one.request.template_id: at for at, one in enumerate(tables)}
+        for item in tables:
+            _number_own_rows(item, checks)
+    positions = {item.request.template_id: at for at, item in enumerate(tables)}
     cycles = {(edge.child_template_id, edge.child_field) for edge in broken if not edge.to_itself}
     # Circular references come first, because they may require that the push numbers a key that the target would
     # generate.
-    for edge in sorted(edges, key=lambda one: (one.child_template_id, one.child_field) not in cycles):
+    for edge in sorted(edges, key=lambda item: (item.child_template_id, item.child_field) not in cycles):
         if edge.child_template_id not in positions or edge.parent_template_id not in positions:
             continue
         child, parent = tables[positions[edge.child_template_id]], tables[positions[edge.parent_template_id]]
@@ -618,7 +621,7 @@ def without_parents(
     If the referring column is nullable, it is removed from the table's columns instead. `names` are the dataset's names
     of tables by template, `out` those that are left out already.
     """
-    by_id = {one.request.template_id: one for one in tables}
+    by_id = {item.request.template_id: item for item in tables}
     missing = {template_id: name for template_id, name in names.items() if name in out}
     found: dict[str, dict[str, Any]] = {}
     changed = True
@@ -629,11 +632,13 @@ def without_parents(
             if child is None or edge.to_itself or edge.parent_template_id not in missing:
                 continue
             cell = _cell(child, edge)
-            if cell is None or not any(one["column"] == cell.column.name for one in child.spec["columns"]):
+            if cell is None or not any(
+                column["column"] == cell.column.name for column in child.spec["columns"]
+            ):
                 continue
             if cell.column.nullable and cell.column.name not in child.spec["key_columns"]:
                 child.spec["columns"] = [
-                    one for one in child.spec["columns"] if one["column"] != cell.column.name
+                    column for column in child.spec["columns"] if column["column"] != cell.column.name
                 ]
                 continue
             parent = missing[edge.parent_template_id]
@@ -650,10 +655,10 @@ def optional_columns(entity: Entity, table: TableRows) -> list[str]:
     part of its key, and that no row of another table refers to."""
     read = {
         (parent["table"], column)
-        for one in table.siblings
-        for columns, key in ((one.from_parent, "column"), (one.references, "parent_field"))
+        for sibling in table.siblings
+        for columns, key in ((sibling.from_parent, "column"), (sibling.references, "parent_field"))
         for parent in columns.values()
-        for column in (parent[key], one.siblings[parent["table"]].column_of(parent[key]))
+        for column in (parent[key], sibling.siblings[parent["table"]].column_of(parent[key]))
     }
     found = []
     for name in table.columns:
@@ -679,10 +684,10 @@ def without_columns(spec: Mapping[str, Any], names: Collection[str]) -> dict[str
 
     return {
         **spec,
-        "columns": [one for one in spec["columns"] if one["column"] not in names],
+        "columns": [column for column in spec["columns"] if column["column"] not in names],
         "from_parent": remaining(spec["from_parent"]),
         "references": remaining(spec.get("references") or {}),
-        "undo_columns": [one for one in spec.get("undo_columns") or () if one not in names],
+        "undo_columns": [column for column in spec.get("undo_columns") or () if column not in names],
     }
 
 
@@ -691,7 +696,7 @@ def _number_keys(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
     if key in parent.spec["numbered"]:
         return
     column = parent.entity.column(key)
-    field = next((one.field for one in parent.mapped.cells if one.column.name == key and one.field), None)
+    field = next((cell.field for cell in parent.mapped.cells if cell.column.name == key and cell.field), None)
     source = parent.request.maker.fields.get(field or key)
     if column is None or column.type != "integer" or source is None:
         return
@@ -703,14 +708,14 @@ def _number_keys(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
 def _number_own_rows(table: Planned, checks: ForeignKeyChecks) -> None:
     """Send the key of a table whose rows refer to themselves, because it must be known before a row is inserted, and of
     a table that has no other column."""
-    columns = [table.entity.column(one["column"]) for one in table.spec["columns"]]
+    columns = [table.entity.column(item["column"]) for item in table.spec["columns"]]
     if len(columns) == 1 and columns[0] is not None and columns[0].generated == "identity":
         table.spec["numbered"][columns[0].name] = checks.highest(table.entity, columns[0].name)
     for relation in table.entity.relations:
         if relation.entity != table.entity.name or len(relation.columns) != 1:
             continue
         (column,), (key,) = relation.columns, relation.entity_columns
-        cell = next((one for one in table.mapped.cells if one.column.name == column and one.field), None)
+        cell = next((item for item in table.mapped.cells if item.column.name == column and item.field), None)
         source = table.request.maker.fields.get((cell and cell.field) or "")
         key_column = table.entity.column(key)
         kind = source.column.type if source is not None and source.column is not None else None
@@ -732,7 +737,7 @@ def _generated_key(child: Entity, column: str, parent: Planned, parent_field: st
     elif any(cell.field == parent_field for cell in filled.values()):
         return None
     elif parent.entity.kind == "endpoint":
-        returned = [one.name for one in parent.entity.fields if not one.name.startswith("@")]
+        returned = [item.name for item in parent.entity.fields if not item.name.startswith("@")]
         name = parent_field if parent_field in returned else returned[0] if len(returned) == 1 else ""
     elif len(parent.entity.keys) != 1:
         return None
@@ -746,7 +751,7 @@ def _generated_key(child: Entity, column: str, parent: Planned, parent_field: st
 
 def relation_of(entity: Entity, column: str) -> Relation | None:
     """The foreign key that a column is part of."""
-    return next((one for one in entity.relations if column in one.columns), None)
+    return next((relation for relation in entity.relations if column in relation.columns), None)
 
 
 def _defer_column(child: Planned, column: Column, can: Capabilities) -> None:

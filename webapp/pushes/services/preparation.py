@@ -77,8 +77,8 @@ def add(destination: Destination, tables: Sequence[Planned]) -> None:
     if not destination.can.by_row or not destination.settings_fit or not tables:
         return
     with targets.channel_of(destination) as channel:
-        for place, one in enumerate(tables):
-            one.faults += of_table(channel, one.rows(place), one.request.path, sound=not one.faults)
+        for place, table in enumerate(tables):
+            table.faults += of_table(channel, table.rows(place), table.request.path, sound=not table.faults)
 
 
 def of_table(channel: Channel, rows: TableRows, path: str = "", *, sound: bool = True) -> list[Fault]:
@@ -247,17 +247,17 @@ class PreparedPush:
     @property
     def total(self) -> int:
         """Rows of all tables."""
-        return sum(one.spec["count"] for one in self.tables)
+        return sum(table.spec["count"] for table in self.tables)
 
     @property
     def records(self) -> int:
         """Objects in arrays of all tables, which are spent like rows."""
-        return sum(one.rows(place).records() for place, one in enumerate(self.tables))
+        return sum(table.rows(place).records() for place, table in enumerate(self.tables))
 
     @property
     def largest(self) -> int:
         """Rows of the largest table."""
-        return max(int(one.spec["count"]) for one in self.tables)
+        return max(int(table.spec["count"]) for table in self.tables)
 
     @property
     def connection(self) -> Connection:
@@ -272,11 +272,11 @@ class PreparedPush:
     @property
     def targets(self) -> list[str]:
         """The names of the tables in the target."""
-        return [one.spec["target"] for one in self.tables]
+        return [table.spec["target"] for table in self.tables]
 
     def faults(self) -> list[Fault]:
         """The errors of the push."""
-        return [fault for one in self.tables for fault in one.faults]
+        return [fault for table in self.tables for fault in table.faults]
 
     def check(self) -> None:
         """Error: validation_error with every fault."""
@@ -369,7 +369,7 @@ def of_template(
     }  # fmt: skip
     _plan_single_table(actor, prepared, ask, source.name, table_options, gathered)
     own = [(found.id, found.version)]
-    edges = [one for one in _edges(own) if one.to_itself]
+    edges = [edge for edge in _edges(own) if edge.to_itself]
     if not prepared.faults():
         planning.related(prepared.tables, edges, edges, prepared.can)
     return _complete(prepared, gathered)
@@ -477,8 +477,8 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
     datasets.known_templates(actor, version.spec, "push")
     destination = pushes_targets.destination_of(actor, ask, gathered)
     members = rows.members(version.spec, version.pins["templates"])
-    gathered.add(_unknown_tables(ask, [one.name for one in members]))
-    if all(ask.targets.get(one.name, one.name) is None for one in members):
+    gathered.add(_unknown_tables(ask, [member.name for member in members]))
+    if all(ask.targets.get(member.name, member.name) is None for member in members):
         gathered.add([Fault("targets", "nothing_mapped", "Every table is left out.")])
     if destination is None:
         gathered.raise_all()
@@ -505,9 +505,9 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
     with gathered.check("count"):
         quotas.check_rows(actor, max(recipe.count for recipe in bundle.recipes))
     _plan_dataset_tables(actor, prepared, ask, bundle, gathered)
-    edges = _edges([(one.template_id, one.version) for one in members])
+    edges = _edges([(member.template_id, member.version) for member in members])
     if skipped is not None and not gathered:
-        _skip_faulty(prepared, edges, skipped, {one.template_id: one.name for one in members})
+        _skip_faulty(prepared, edges, skipped, {member.template_id: member.name for member in members})
     elif not gathered and not prepared.faults():
         broken = planning.ordered(prepared.tables, edges)
         checks = pushes_targets.ForeignKeyChecks(prepared.connection)
@@ -527,32 +527,34 @@ def _skip_faulty(
     reasons = {
         name: _skip_reason(error.details.get("fields") or (), error) for name, error in skipped.items()
     }
-    reasons |= {one["name"]: one for one in prepared.skipped}
+    reasons |= {item["name"]: item for item in prepared.skipped}
     while True:
-        for one in prepared.tables:
-            if one.faults:
-                reasons[one.request.name] = _skip_reason([fault.as_dict() for fault in one.faults])
+        for table in prepared.tables:
+            if table.faults:
+                reasons[table.request.name] = _skip_reason([fault.as_dict() for fault in table.faults])
         reasons |= planning.without_parents(
-            [one for one in prepared.tables if one.request.name not in reasons], edges, names, reasons
+            [table for table in prepared.tables if table.request.name not in reasons], edges, names, reasons
         )
-        prepared.tables = [one for one in prepared.tables if one.request.name not in reasons]
+        prepared.tables = [table for table in prepared.tables if table.request.name not in reasons]
         if not prepared.tables:
             reported = list(reasons.items())[: limits.MAX_FAULTS]
             raise validation_error(
                 [
-                    Fault(f"templates.{name}", one["code"], one["message"], one["hint"])
-                    for name, one in reported
+                    Fault(f"templates.{name}", item["code"], item["message"], item["hint"])
+                    for name, item in reported
                 ]
             )
-        before = [planning.links_of(one) for one in prepared.tables]
-        remaining_edges = relations.among(edges, [one.request.template_id or "" for one in prepared.tables])
+        before = [planning.links_of(table) for table in prepared.tables]
+        remaining_edges = relations.among(
+            edges, [table.request.template_id or "" for table in prepared.tables]
+        )
         broken = planning.ordered(prepared.tables, remaining_edges)
         planning.related(prepared.tables, remaining_edges, broken, prepared.can, checks)
         _check_first_rows(prepared.tables)
-        if not any(one.faults for one in prepared.tables):
+        if not any(table.faults for table in prepared.tables):
             break
-        for one, links in zip(prepared.tables, before, strict=True):
-            planning.restore_links(one, links)
+        for table, links in zip(prepared.tables, before, strict=True):
+            planning.restore_links(table, links)
     prepared.skipped = [{**reasons[name], "name": name} for name in names.values() if name in reasons]
 
 
@@ -568,15 +570,15 @@ def _skip_reason(faults: Sequence[Mapping[str, Any]], error: ApiError | None = N
 
 def _check_first_rows(tables: Sequence[Planned]) -> None:
     """Generate the first row of each table; what cannot be generated is a fault of the table."""
-    for place, one in enumerate(tables):
-        rows = one.rows(place)
+    for place, table in enumerate(tables):
+        rows = table.rows(place)
         first = np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64)
         try:
             with processor_time.of_one_table():
                 rows.batch(first, value_checks.NoKeys())
         except ApiError as error:
             found = [Fault(**fault) for fault in error.details.get("fields", ())]
-            one.faults += found or [Fault("", error.code, error.message)]
+            table.faults += found or [Fault("", error.code, error.message)]
 
 
 def _plan_dataset_tables(
@@ -586,7 +588,9 @@ def _plan_dataset_tables(
     with gathered.check():
         found = pushes_targets.catalogue_of(actor, prepared.destination)
         if ask.create_table and prepared.can.create_table:
-            names = [one.name for one in bundle.members if ask.targets.get(one.name, one.name) is not None]
+            names = [
+                item.name for item in bundle.members if ask.targets.get(item.name, item.name) is not None
+            ]
             spellings = [
                 [target] if (target := ask.targets.get(name)) else pushes_targets.spellings(name)
                 for name in names
@@ -655,8 +659,8 @@ def _unknown_tables(ask: DatasetPushInput, known: Sequence[str]) -> list[Fault]:
             f'The dataset has no table "{name}".',
             did_you_mean(name, known) or f"Its tables are {', '.join(known)}.",
         )
-        for key, one in requested.items()
-        for name in one
+        for key, item in requested.items()
+        for name in item
         if name not in known
     ]
 

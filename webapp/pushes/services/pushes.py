@@ -40,19 +40,19 @@ def dry_run_requests(prepared: PreparedPush) -> dict[str, Any]:
     credentials masked. Nothing is sent to the target. Errors: those of connections."""
     found, checked, tables = [], 0, []
     with targets.channel_of(prepared.destination) as channel:
-        for place, one in enumerate(prepared.tables):
-            sent = preview_requests(prepared.push_id, channel, place, one)
+        for place, table in enumerate(prepared.tables):
+            sent = preview_requests(prepared.push_id, channel, place, table)
             mismatches, count = value_checks.check(
-                one, one.rows(place), None, prepared.targets, prepared.connection.type
+                table, table.rows(place), None, prepared.targets, prepared.connection.type
             )
             found += mismatches
             checked += count
-            table_names = {"name": one.spec["name"], "target": one.spec["target"]}
+            table_names = {"name": table.spec["name"], "target": table.spec["target"]}
             tables.append({**table_names, "statements": None, "requests": sent})
     return {
         "statements": None,
-        "requests": [text for one in tables for text in one["requests"]],
-        "misfits": [one.as_json() for one in found],
+        "requests": [text for table in tables for text in table["requests"]],
+        "misfits": [item.as_json() for item in found],
         "checked_rows": checked,
         "tables": tables,
     }
@@ -92,7 +92,7 @@ def as_json(push: Push) -> dict[str, Any]:
         "dataset_version": push.dataset_version,
         "target": push.target,
         "mode": first["mode"],
-        "tables": [_table_json(one) for one in push.tables],
+        "tables": [_table_json(table) for table in push.tables],
         "skipped": push.request.get("skipped", []),
         "seed": push.pins["seed"],
         "now": push.pins["now"],
@@ -141,16 +141,18 @@ def _keep_undo_columns(prepared: PreparedPush) -> None:
     """Leave the columns by which an undo finds rows without a key only in tables that are empty: elsewhere it could
     delete rows of others."""
     keyless = [
-        one.spec for one in prepared.tables if not one.spec["key_columns"] and one.spec.get("undo_columns")
+        table.spec
+        for table in prepared.tables
+        if not table.spec["key_columns"] and table.spec.get("undo_columns")
     ]
     row_counts: dict[str, int] = {}
     if keyless:
         with suppress(ApiError):
-            names = [one["target"] for one in keyless]
+            names = [item["target"] for item in keyless]
             row_counts = inspection.counts(prepared.connection, names, limits.UNDO_COUNT_SECONDS)
-    for one in keyless:
-        if row_counts.get(one["target"]) != 0:
-            del one["undo_columns"]
+    for item in keyless:
+        if row_counts.get(item["target"]) != 0:
+            del item["undo_columns"]
 
 
 def queue(
@@ -184,7 +186,7 @@ def queue(
             endpoint_id=prepared.destination.endpoint.id if prepared.destination.endpoint else None,
             target=prepared.target[: limits.MAX_NAME_CHARS],
             total=prepared.total,
-            tables=[one.spec for one in prepared.tables],
+            tables=[table.spec for table in prepared.tables],
             request={
                 "ask": ask,
                 "records": records,
@@ -219,8 +221,8 @@ def queue(
 
 def _check_first_rows(prepared: PreparedPush) -> None:
     """Generate one row of each table and discard it, so that errors are reported here and not by a worker."""
-    for place, one in enumerate(prepared.tables):
-        rows = one.rows(place)
+    for place, table in enumerate(prepared.tables):
+        rows = table.rows(place)
         first = np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64)
         with processor_time.of_one_table():
             rows.batch(first, value_checks.NoKeys())
@@ -233,30 +235,30 @@ def plan(prepared: PreparedPush) -> dict[str, Any]:
     """Return the mapping of each table for display: the source of every column, and values that may not fit. Errors of
     the mapping are part of the result."""
     tables = []
-    for one in prepared.tables:
+    for table in prepared.tables:
         mismatches: dict[str, list[dict[str, Any]]] = {}
-        for mismatch in value_checks.by_schema(one):
+        for mismatch in value_checks.by_schema(table):
             mismatches.setdefault(mismatch.column, []).append(mismatch.as_json())
         cells = [
             {
                 **cell.as_json(),
                 "misfits": mismatches.get(cell.column.name, []),
-                "from_parent": one.spec["from_parent"].get(cell.column.name, {}).get("table"),
+                "from_parent": table.spec["from_parent"].get(cell.column.name, {}).get("table"),
             }
-            for cell in one.mapped.cells
+            for cell in table.mapped.cells
         ]
         tables.append(
             {
-                "name": one.spec["name"],
-                "target": one.spec["target"],
-                "create": one.spec["create"],
-                "mode": one.spec["mode"],
-                "count": one.spec["count"],
-                "note": one.spec.get("note", ""),
-                "key_columns": one.spec["key_columns"],
-                "capture": one.spec["capture"],
-                "later": one.spec["later"],
-                "unchecked": one.spec["unchecked"],
+                "name": table.spec["name"],
+                "target": table.spec["target"],
+                "create": table.spec["create"],
+                "mode": table.spec["mode"],
+                "count": table.spec["count"],
+                "note": table.spec.get("note", ""),
+                "key_columns": table.spec["key_columns"],
+                "capture": table.spec["capture"],
+                "later": table.spec["later"],
+                "unchecked": table.spec["unchecked"],
                 "columns": cells,
                 "fields": [
                     {
@@ -265,11 +267,11 @@ def plan(prepared: PreparedPush) -> dict[str, Any]:
                         "label": each.label,
                         "sensitive": each.sensitive,
                     }
-                    for each in one.request.maker.fields.values()
+                    for each in table.request.maker.fields.values()
                     if not each.hidden
                 ],
-                "unused": one.mapped.unused,
-                "faults": [fault.as_dict() for fault in one.faults],
+                "unused": table.mapped.unused,
+                "faults": [fault.as_dict() for fault in table.faults],
             }
         )
     environment = prepared.connection.environment
@@ -298,20 +300,20 @@ def dry_run(prepared: PreparedPush) -> dict[str, Any]:
     found, checked = [], 0
     tables: list[dict[str, Any]] = []
     with targets.session_of(prepared.connection) as session:
-        for place, one in enumerate(prepared.tables):
-            rows = one.rows(place)
-            statements = _statements(one, rows, session)
-            sent = [each for each in prepared.targets if each != one.spec["target"]]
-            mismatches, count = value_checks.check(one, rows, session, sent, prepared.connection.type)
+        for place, table in enumerate(prepared.tables):
+            rows = table.rows(place)
+            statements = _statements(table, rows, session)
+            sent = [each for each in prepared.targets if each != table.spec["target"]]
+            mismatches, count = value_checks.check(table, rows, session, sent, prepared.connection.type)
             found += mismatches
             checked += count
             tables.append(
                 {"name": rows.name, "target": rows.target, "statements": statements, "requests": None}
             )
     return {
-        "statements": [text for one in tables for text in one["statements"]],
+        "statements": [text for table in tables for text in table["statements"]],
         "requests": None,
-        "misfits": [one.as_json() for one in found],
+        "misfits": [item.as_json() for item in found],
         "checked_rows": checked,
         "tables": tables,
     }
@@ -381,7 +383,7 @@ def table_of(push: Push, name: str | None) -> int | None:
     """Return the position of a table by its name; None for no name. Error: invalid_request."""
     if name is None:
         return None
-    names = [one["name"] for one in push.tables]
+    names = [table["name"] for table in push.tables]
     if name not in names:
         message = f'This push has no table "{name[:100]}".'
         raise ApiError("invalid_request", message, {"hint": did_you_mean(name, names), "tables": names})
@@ -393,12 +395,12 @@ def values_of(push: Push, ends: list[read.RowEnd]) -> list[dict[str, Any]]:
     redacted."""
     tables = pushes_rows.tables(push)
     values_by_row: dict[tuple[int, int], dict[str, Any]] = {}
-    for place in {one.table for one in ends}:
-        numbers = [one.row for one in ends if one.table == place]
+    for place in {item.table for item in ends}:
+        numbers = [item.row for item in ends if item.table == place]
         rows = np.array(numbers, np.uint64) - np.uint64(1) + np.uint64(tables[place].first)
         objects = tables[place].masked_objects(rows, value_checks.NoKeys())
         values_by_row |= {(place, number): values for number, values in zip(numbers, objects, strict=True)}
-    return [values_by_row[one.table, one.row] for one in ends]
+    return [values_by_row[item.table, item.row] for item in ends]
 
 
 def cancel(actor: Actor, push: Push) -> Push:

@@ -63,7 +63,7 @@ def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
         raise _nothing_to_send_error(push, original, ask)
     completion.keep_verdict(original)
     new_push = _new_push(actor, original, "retry", recorded + sum(pending_counts))
-    new_push.tables = [{**one, "pending": spans} for one, spans in zip(tables, pending, strict=True)]
+    new_push.tables = [{**table, "pending": spans} for table, spans in zip(tables, pending, strict=True)]
     new_push.request = {"ask": retry_request(original, ask), "records": 0}
     nested_records = original.request.get("records", 0) * sum(pending_counts) // max(1, original.total)
     rows = sum(pending_counts) + nested_records
@@ -168,17 +168,19 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
         )
     _connection(actor, push, ask.confirm, gathered)
     original = _lock_original(push)
-    keyless = [one["name"] for one in original.tables if not can_find_rows(one)]
+    keyless = [table["name"] for table in original.tables if not can_find_rows(table)]
     if len(keyless) == len(original.tables):
         text = f"Rows of {', '.join(keyless)} cannot be found again: no key of them was sent."
         gathered.add([Fault("", "missing_keys", text)])
-    changed = [one["name"] for one in original.tables if one["mode"] != "insert"]
+    changed = [table["name"] for table in original.tables if table["mode"] != "insert"]
     if changed:
         text = f"What {', '.join(changed)} held before was not kept: only inserted rows can be deleted again."
         gathered.add([Fault("mode", "not_allowed", text)])
     total = original.delivered
     if keyless:
-        total -= sum(one.delivered for one in read.by_table(db.session(), original) if one.name in keyless)
+        total -= sum(
+            counts.delivered for counts in read.by_table(db.session(), original) if counts.name in keyless
+        )
     if not total:
         gathered.add([Fault("", "nothing_to_send", "No row of this push is at the target.")])
     gathered.raise_all()
@@ -236,7 +238,7 @@ def _retry_condition(push: Push, original: Push, ask: RetryInput) -> Any:
     """Select the requested rows in the first push's ledger. Raise validation_error."""
     other = aliased(Push)
     is_being_retried = exists().where(other.id == PushRow.retried_by, other.status.not_in(END_STATES))
-    states: Any = PushRow.state.in_([one for one in ask.states if one != "pending"])
+    states: Any = PushRow.state.in_([state for state in ask.states if state != "pending"])
     conditions = [PushRow.push_id == original.id, ~is_being_retried]
     if push.id != original.id:
         conditions.append(PushRow.retried_by == push.id)
@@ -248,8 +250,8 @@ def _retry_condition(push: Push, original: Push, ask: RetryInput) -> Any:
             )
             states = or_(states, and_(PushRow.state.in_(("failed", "unknown")), ~reached))
     if "pending" in ask.states:  # Rows in doubt are resolved before rows that were never sent
-        for one in read.unsettled(db.session(), push) + ([push] if push.unsettled else []):
-            chunk = one.unsettled or {}
+        for item in read.unsettled(db.session(), push) + ([push] if push.unsettled else []):
+            chunk = item.unsettled or {}
             in_doubt = (
                 PushRow.table == chunk["table"],
                 PushRow.row >= chunk["first"],
@@ -268,7 +270,7 @@ def _retry_condition(push: Push, original: Push, ask: RetryInput) -> Any:
 def _pending_spans(push: Push, original: Push, ask: RetryInput) -> list[list[read.Span]]:
     """Return the rows of each table that were never sent and are not part of another retry. Raise validation_error."""
     session, only_place = db.session(), _selected_place(original, ask)
-    running = [one for one in read.retries(session, original) if not one.ended]
+    running = [item for item in read.retries(session, original) if not item.ended]
     found = []
     for place, table in enumerate(original.tables):
         own_spans = [(1, int(table["count"]))] if push.id == original.id else read.pending_of(push, place)
@@ -287,7 +289,7 @@ def _pending_spans(push: Push, original: Push, ask: RetryInput) -> list[list[rea
 
 def _selected_place(original: Push, ask: RetryInput) -> int | None:
     """Return the index of the only table that is selected or repaired, else None. Raise validation_error."""
-    names = [one["name"] for one in original.tables]
+    names = [table["name"] for table in original.tables]
     if ask.table is not None and ask.table not in names:
         text = f'This push has no table "{ask.table}".'
         hint = did_you_mean(ask.table, names) or f"It has {', '.join(names)}."
@@ -350,10 +352,10 @@ def _repaired_tables(
     planned = planning.table(requested_table, targets.capabilities(connection), original.id, place)
     # Keys that the target generated are not in any field.
     ignored = {"missing_column"} if before["capture"] or before["from_parent"] else set()
-    faults = [one for one in planned.faults if one.code not in ignored]
+    faults = [fault for fault in planned.faults if fault.code not in ignored]
     gathered.add(faults)
-    object_ids = [one for one in before["columns"] if "object_id" in one]
-    columns = [*object_ids, *(one for one in planned.spec["columns"] if "object_id" not in one)]
+    object_ids = [column for column in before["columns"] if "object_id" in column]
+    columns = [*object_ids, *(column for column in planned.spec["columns"] if "object_id" not in column)]
     tables[place] = {**before, "columns": columns}
     return tables, sound and not faults
 
@@ -361,7 +363,7 @@ def _repaired_tables(
 def _row_generators(original: Push, ask: RetryInput) -> Sequence[RowGenerator]:
     """Return the row generators of the push, with the fixed values of its retry. Raise validation_error."""
     return pushes_rows.makers_of(
-        original.pins, retry_request(original, ask), [one.get("given") for one in original.tables]
+        original.pins, retry_request(original, ask), [table.get("given") for table in original.tables]
     )
 
 
@@ -381,25 +383,27 @@ def _check_requests(
         makers = _row_generators(original, ask if sound else ask.model_copy(update={"overrides": {}}))
     if not makers:
         return
-    rows = [pushes_rows.TableRows(at, one, makers[one.get("recipe", 0)]) for at, one in enumerate(tables)]
+    rows = [
+        pushes_rows.TableRows(at, table, makers[table.get("recipe", 0)]) for at, table in enumerate(tables)
+    ]
     with gathered.check(), targets.channel_of(targets.destination_of_push(connection, original)) as channel:
-        gathered.add(fault for one in rows for fault in preparation.of_table(channel, one, sound=sound))
+        gathered.add(fault for row in rows for fault in preparation.of_table(channel, row, sound=sound))
 
 
 def _mapping(before: Mapping[str, Any], ask: RetryInput, maker: RowGenerator) -> dict[str, str | None]:
     """Return the original mapping with the requested changes: a column that is assigned to another field is removed
     from its previous field, and excluded columns remain excluded."""
     taken = {*ask.mapping.values(), *ask.computed}
-    mapping: dict[str, str | None] = {name: None for name, one in maker.fields.items() if not one.hidden}
-    for one in before["columns"]:
-        if "field" in one and one["column"] not in taken:
-            mapping[one["field"]] = one["column"]
+    mapping: dict[str, str | None] = {name: None for name, field in maker.fields.items() if not field.hidden}
+    for column in before["columns"]:
+        if "field" in column and column["column"] not in taken:
+            mapping[column["field"]] = column["column"]
     return {**mapping, **ask.mapping}
 
 
 def _formulas(before: Mapping[str, Any], ask: RetryInput) -> dict[str, str]:
     taken = set(ask.mapping.values())
-    formulas = {one["column"]: one["formula"] for one in before["columns"] if "formula" in one}
+    formulas = {column["column"]: column["formula"] for column in before["columns"] if "formula" in column}
     return {**{name: text for name, text in formulas.items() if name not in taken}, **ask.computed}
 
 
@@ -534,7 +538,7 @@ def groups(push: Push) -> list[Group]:
             Group(table, state, code, native, column, status, False, count, first, message)
             for table, state, code, native, column, status, count, first, message in session.execute(counted)
         ]
-    return sorted(found, key=lambda one: (one.expected, -one.count, one.table, one.code, one.column))
+    return sorted(found, key=lambda item: (item.expected, -item.count, item.table, item.code, item.column))
 
 
 def _rows_with_expectation(
@@ -564,7 +568,7 @@ class _InjectedRows:
         self._push = push
         self._row_generators: Any = None
         if completion.has_bad(push):
-            storage_keys = [one.get("given") for one in push.tables]
+            storage_keys = [table.get("given") for table in push.tables]
             try:
                 self._row_generators = pushes_rows.makers_of(push.pins, push.request["ask"], storage_keys)
             except ApiError:
@@ -574,13 +578,13 @@ class _InjectedRows:
         found = [False] * len(block)
         if self._row_generators is None:
             return found
-        for place, one in enumerate(self._push.tables):
+        for place, table in enumerate(self._push.tables):
             at = [number for number, row in enumerate(block) if row.table == place]
             if not at:
                 continue
-            fields = {each["field"] for each in one["columns"] if each.get("field")}
-            numbers = np.array([block[number].row for number in at], np.int64) - 1 + one["offset"]
-            bad = self._row_generators[one.get("recipe", 0)].bad_rows(numbers.astype(np.uint64), fields)
+            fields = {each["field"] for each in table["columns"] if each.get("field")}
+            numbers = np.array([block[number].row for number in at], np.int64) - 1 + table["offset"]
+            bad = self._row_generators[table.get("recipe", 0)].bad_rows(numbers.astype(np.uint64), fields)
             for number, is_bad in zip(at, bad.tolist(), strict=True):
                 found[number] = is_bad
         return found

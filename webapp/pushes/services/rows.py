@@ -99,17 +99,19 @@ class TableRows:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns written for each row, in the order of the batches."""
-        return tuple(one["column"] for one in self.spec["columns"])
+        return tuple(column["column"] for column in self.spec["columns"])
 
     def column_of(self, field: str) -> str:
         """Return the column that a field is written to, or "" for an unmapped field."""
-        return next((one["column"] for one in self.spec["columns"] if one.get("field") == field), "")
+        return next((column["column"] for column in self.spec["columns"] if column.get("field") == field), "")
 
     @property
     def sensitive(self) -> frozenset[str]:
         """Columns whose values are never shown."""
         hidden = {name for name, field in self.maker.fields.items() if field.sensitive}
-        return frozenset(one["column"] for one in self.spec["columns"] if hidden & self._source_fields(one))
+        return frozenset(
+            column["column"] for column in self.spec["columns"] if hidden & self._source_fields(column)
+        )
 
     def _source_fields(self, one: Mapping[str, Any]) -> set[str]:
         if "formula" in one:
@@ -153,7 +155,7 @@ class TableRows:
     @property
     def new_columns(self) -> tuple[list[Column], tuple[str, ...]]:
         """Return the columns and the key for creating a missing table (`spec["create"]`)."""
-        return [Column(**one) for one in self.spec["definition"]], self.key_columns
+        return [Column(**item) for item in self.spec["definition"]], self.key_columns
 
     # --- The rows ---------------------------------------------------------------------------------------------
 
@@ -237,7 +239,7 @@ class TableRows:
         sent: bool = False,
     ) -> pa.RecordBatch:
         """`sent`: take columns of `kept` as they were sent instead of generating them."""
-        specs_by_column = {one["column"]: one for one in self.spec["columns"]}
+        specs_by_column = {column["column"]: column for column in self.spec["columns"]}
         specs = [specs_by_column.get(name, {"column": name}) for name in names]
         parts = list(self._parts(rows, specs, keys, empty))
         arrays = parts[0]
@@ -248,10 +250,10 @@ class TableRows:
                 self._values_as_sent(name, rows, values, keys)
                 for name, values in zip(names, arrays, strict=True)
             ]
-        arrays = [_to_single_type(values, one) for values, one in zip(arrays, specs, strict=True)]
+        arrays = [_to_single_type(values, spec) for values, spec in zip(arrays, specs, strict=True)]
         fields = [
-            pa.field(one["column"], values.type, metadata=self._metadata(one, values.type))
-            for one, values in zip(specs, arrays, strict=True)
+            pa.field(spec["column"], values.type, metadata=self._metadata(spec, values.type))
+            for spec, values in zip(specs, arrays, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
@@ -296,8 +298,8 @@ class TableRows:
         view = self.maker.at(rows)
         try:
             return [
-                pa.nulls(rows.size) if one["column"] in empty else self._values(view, one, keys)
-                for one in specs
+                pa.nulls(rows.size) if spec["column"] in empty else self._values(view, spec, keys)
+                for spec in specs
             ]
         except TooLarge:
             raise
@@ -392,7 +394,9 @@ class DeliveredRows:
                 return False
             place = parent["table"]
             specs = self.tables[place].spec["columns"]
-            column = next((one["column"] for one in specs if one.get("field") == parent["parent_field"]), "")
+            column = next(
+                (spec["column"] for spec in specs if spec.get("field") == parent["parent_field"]), ""
+            )
         return False
 
 
@@ -476,23 +480,25 @@ def tables(push: Push) -> list[TableRows]:
     if push.pins["engine"] not in ENGINES:
         message = f"This push was created with engine {push.pins['engine']}; this is engine {ENGINE}."
         raise ApiError("unavailable", message, {"pinned": push.pins["engine"], "present": ENGINE})
-    makers = makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])
+    makers = makers_of(push.pins, push.request["ask"], [table.get("given") for table in push.tables])
     db.session.remove()
-    found = [TableRows(place, one, makers[one.get("recipe", 0)]) for place, one in enumerate(push.tables)]
+    found = [
+        TableRows(place, table, makers[table.get("recipe", 0)]) for place, table in enumerate(push.tables)
+    ]
     arrivals = DeliveredRows(push, found) if push.kind == "push" else None
     referenced = {
         (parent["table"], found[parent["table"]].column_of(parent["parent_field"]))
-        for one in found
-        for parent in one.references.values()
+        for rows in found
+        for parent in rows.references.values()
     }
-    for one in found:
-        one.arrivals, one.siblings = arrivals, found
-        one.stored_columns = tuple(
+    for rows in found:
+        rows.arrivals, rows.siblings = arrivals, found
+        rows.stored_columns = tuple(
             name
-            for name in one.columns
-            if (name in one.from_parent or name in one.references)
-            and name not in one.later
-            and (name in one.found_by or (one.place, name) in referenced)
+            for name in rows.columns
+            if (name in rows.from_parent or name in rows.references)
+            and name not in rows.later
+            and (name in rows.found_by or (rows.place, name) in referenced)
         )
     return found
 
@@ -503,7 +509,9 @@ def makers_of(
     """Return the row generators of stored pins, in their order. `storage_keys` are those of rows that came with
     the request. Raises the errors of `tables`."""
     if "tables" in pins:
-        return [TemplateRows(one.bound) for one in datasets_rows.from_stored_pins(pins, {}, "json").recipes]
+        return [
+            TemplateRows(recipe.bound) for recipe in datasets_rows.from_stored_pins(pins, {}, "json").recipes
+        ]
     stored_pins = Pins.from_json(pins)
     if storage_keys and storage_keys[0] is not None:
         return [GivenRows(stored_rows(storage_keys[0]), stored_pins.seed, stored_pins.now)]

@@ -300,7 +300,7 @@ class Catalogue:
         """Return the fault for a missing table."""
         can_create = capabilities(self._connection).create_table
         text = f'There is no {"table" if can_create else "target"} "{name}" in "{self._connection.name}".'
-        known = [one.name for one in self._entities()]
+        known = [entity.name for entity in self._entities()]
         default_hint = "Set create_table to create it." if can_create else "See its metadata for a list."
         hint = did_you_mean(name, known) or default_hint
         return Fault(path, "unknown_table", text, hint)
@@ -317,8 +317,8 @@ class Catalogue:
         return self._metadata.entities
 
     def _find(self, name: str) -> Entity | None:
-        exact = [one for one in self._entities() if one.name == name]
-        folded = [one for one in self._entities() if one.name.casefold() == name.casefold()]
+        exact = [entity for entity in self._entities() if entity.name == name]
+        folded = [entity for entity in self._entities() if entity.name.casefold() == name.casefold()]
         return exact[0] if exact else folded[0] if len(folded) == 1 else None
 
     def _refresh_once(self) -> bool:

@@ -222,8 +222,10 @@ def check(
         found += table_check.strangers(session, sent)
     if session is not None and planned.spec["mode"] == "insert" and not planned.spec["create"]:
         found += table_check.existing_unique_values(session)
-    reported = {(one.column, one.reason) for one in found}
-    return [one for one in by_schema(planned) if (one.column, one.reason) not in reported] + found, count
+    reported = {(mismatch.column, mismatch.reason) for mismatch in found}
+    return [
+        mismatch for mismatch in by_schema(planned) if (mismatch.column, mismatch.reason) not in reported
+    ] + found, count
 
 
 class NoKeys:
@@ -335,7 +337,7 @@ class _TableCheck:
             name: values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
             for name, values in zip(batch.schema.names, batch.columns, strict=True)
         }
-        self.fields = {one["column"]: one.get("field") for one in planned.spec["columns"]}
+        self.fields = {column["column"]: column.get("field") for column in planned.spec["columns"]}
 
     def values(self) -> Iterator[ValueMismatch]:
         """Yield values that do not fit their column."""
@@ -388,8 +390,8 @@ class _TableCheck:
 
     def _unique_keys(self) -> list[tuple[str, ...]]:
         known = [self.entity.keys, *self.entity.uniques, *((c.name,) for c in self.entity.fields if c.unique)]
-        fit = [one for one in known if one and set(one) <= self.columns.keys() - self.waiting]
-        return list({frozenset(one): one for one in fit}.values())
+        fit = [item for item in known if item and set(item) <= self.columns.keys() - self.waiting]
+        return list({frozenset(item): item for item in fit}.values())
 
     def _find_existing(
         self, session: Session, entity: Entity, columns: Sequence[str], names: Sequence[str]

@@ -92,11 +92,13 @@ def destinations(actor: Actor, chosen: str) -> list[dict[str, Any]]:
     """Return the connections that can receive rows, then endpoints, including the chosen one. Error: not_found."""
     page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX)
     found = {
-        one.id: one
-        for one in page.items
-        if one.type in KINDS and KINDS[one.type].can.modes and (one.id == chosen or not _has_failed(one))
+        item.id: item
+        for item in page.items
+        if item.type in KINDS and KINDS[item.type].can.modes and (item.id == chosen or not _has_failed(item))
     }
-    endpoints = {one.id: one for one in connections.list_endpoints(actor, limit=limits.PAGE_LIMIT_MAX).items}
+    endpoints = {
+        item.id: item for item in connections.list_endpoints(actor, limit=limits.PAGE_LIMIT_MAX).items
+    }
     if is_endpoint(chosen) and chosen not in endpoints:
         endpoints[chosen] = connections.get_endpoint(actor, chosen)
     elif chosen and not is_endpoint(chosen) and chosen not in found:
@@ -112,9 +114,9 @@ def search(actor: Actor, text: str) -> tuple[list[dict[str, Any]], list[tuple[di
     there are beyond those returned. Tables are those that were last read from each connection; nothing is connected to.
     """
     page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
-    writable = [one for one in page.items if _is_writable(one)]
+    writable = [item for item in page.items if _is_writable(item)]
     endpoint_page = connections.list_endpoints(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
-    endpoints = [one for one in map(_endpoint_choice, endpoint_page.items) if not one["read_only"]]
+    endpoints = [item for item in map(_endpoint_choice, endpoint_page.items) if not item["read_only"]]
     found = [*map(_connection_choice, writable), *endpoints]
     more = (
         page.total
@@ -209,7 +211,7 @@ class Sending:
 
     def placed(self, faults: list[dict[str, Any]]) -> dict[str, str]:
         """Return the messages of faults by their controls."""
-        found = self.how.placed([{**one, "path": f"{_HOW}.{one['path']}"} for one in faults])
+        found = self.how.placed([{**fault, "path": f"{_HOW}.{fault['path']}"} for fault in faults])
         if self.request is not None:
             found |= self.request.placed(faults)
         return found
@@ -297,25 +299,25 @@ def tables_of(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The form's tables: `{name, target, was, out, all, c: [{column, field, formula, was, key}]}`; columns of
     another target than the present one are dropped."""
     found = values.get("t")
-    tables = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    tables = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
     if tables and "target" in values:  # the form of a template has one
         tables[0] = {**tables[0], "target": _text(values, "target")}
     moved = values.get("connection_id") != values.get("was")
     return [
         {
-            "name": _text(one, "name"),
-            "target": "" if moved else _text(one, "target"),
-            "out": "out" in one,
-            "all": _parse_names(_text(one, "all")),
-            "c": [] if moved or _text(one, "target") != _text(one, "was") else _columns(one.get("c")),
+            "name": _text(table, "name"),
+            "target": "" if moved else _text(table, "target"),
+            "out": "out" in table,
+            "all": _parse_names(_text(table, "all")),
+            "c": [] if moved or _text(table, "target") != _text(table, "was") else _columns(table.get("c")),
         }
-        for one in tables
+        for table in tables
     ]
 
 
 def _columns(found: Any) -> list[dict[str, str]]:
-    rows = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    return [{key: _text(one, key) for key in ("column", "field", "formula", "was", "key")} for one in rows]
+    rows = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    return [{key: _text(row, key) for key in ("column", "field", "formula", "was", "key")} for row in rows]
 
 
 def _text(one: Mapping[str, Any], key: str) -> str:
@@ -328,7 +330,7 @@ def _parse_names(text: str) -> list[str]:
         found = orjson.loads(text) if text else []
     except orjson.JSONDecodeError:
         return []
-    return [str(one) for one in found] if isinstance(found, list) else []
+    return [str(item) for item in found] if isinstance(found, list) else []
 
 
 # --- As a request -----------------------------------------------------------------------------------------------
@@ -337,8 +339,8 @@ def _parse_names(text: str) -> list[str]:
 def of_template(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form as the body of `POST /templates/{id}/push`."""
     body = _common(values)
-    for one in tables_of(values)[:1]:
-        body |= {"target": one["target"] or None, **_mapping(one, body["mode"])}
+    for item in tables_of(values)[:1]:
+        body |= {"target": item["target"] or None, **_mapping(item, body["mode"])}
     for key in ("count", "seed", "locale"):
         if text := _text(values, key).strip():
             body[key] = text
@@ -349,13 +351,13 @@ def of_dataset(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form as the body of `POST /datasets/{id}/push`."""
     body = _common(values)
     body |= {"targets": {}, "mappings": {}, "computed": {}, "key_columns": {}}
-    for one in tables_of(values):
-        if one["out"] or one["target"]:
-            body["targets"][one["name"]] = None if one["out"] else one["target"]
-        mapping = _mapping(one, body["mode"])
+    for item in tables_of(values):
+        if item["out"] or item["target"]:
+            body["targets"][item["name"]] = None if item["out"] else item["target"]
+        mapping = _mapping(item, body["mode"])
         for key, place in (("mapping", "mappings"), ("computed", "computed"), ("key_columns", "key_columns")):
             if mapping.get(key):
-                body[place][one["name"]] = mapping[key]
+                body[place][item["name"]] = mapping[key]
     if text := _text(values, "seed").strip():
         body["seed"] = text
     return body
@@ -403,10 +405,10 @@ def page_tables(
 ) -> list[dict[str, Any]]:
     """The tables of the page, in the order of sending, those that are left out or have no plan at the end:
     `{name, target, out, plan, kept, all, cells, unused, listed}`; `kept` are rows of the form that have no plan now."""
-    submitted = {one["name"]: one for one in tables_of(values)}
-    planned = {one["name"]: one for one in (plan or {}).get("tables", ())}
+    submitted = {item["name"]: item for item in tables_of(values)}
+    planned = {item["name"]: item for item in (plan or {}).get("tables", ())}
     tables = []
-    for name in [*planned, *(one for one in names if one not in planned)]:
+    for name in [*planned, *(item for item in names if item not in planned)]:
         form_table, table = (
             submitted.get(name, {"target": "", "out": False, "c": [], "all": []}),
             planned.get(name),
@@ -419,23 +421,25 @@ def page_tables(
                 "plan": table,
                 "kept": [] if table else form_table["c"],
                 "all": form_table["all"],
-                "cells": [_displayed_cell(one, form_table["c"]) for one in table["columns"]] if table else [],
+                "cells": [_displayed_cell(column, form_table["c"]) for column in table["columns"]]
+                if table
+                else [],
                 "unused": _unused_fields(table) if table else [],
             }
         )
-    options = sum(len(one["cells"]) * len(one["plan"]["fields"]) for one in tables if one["plan"])
-    return [{**one, "listed": options > _MAX_OPTIONS} for one in tables]
+    options = sum(len(item["cells"]) * len(item["plan"]["fields"]) for item in tables if item["plan"])
+    return [{**item, "listed": options > _MAX_OPTIONS} for item in tables]
 
 
 def _unused_fields(table: Mapping[str, Any]) -> list[str]:
-    sent = {one["field"] or one["formula"] for one in table["columns"]}
+    sent = {column["field"] or column["formula"] for column in table["columns"]}
     parts = {str(name).partition(".")[0] for name in sent if name}
-    return [one["name"] for one in table["fields"] if one["name"].partition(".")[0] not in parts]
+    return [field["name"] for field in table["fields"] if field["name"].partition(".")[0] not in parts]
 
 
 def _displayed_cell(cell: Mapping[str, Any], rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Return a planned column, with how its field was first found."""
-    row = next((one for one in rows if one["column"] == cell["column"]), None)
+    row = next((item for item in rows if item["column"] == cell["column"]), None)
     how, _, field = (row["was"] if row else "").partition("|")
     found = how if how and field == cell["field"] else cell["how"] or ""
     names_a_field = cell["formula"] and not (row and row["field"] == FORMULA)
@@ -472,7 +476,7 @@ def with_faults(
     own, rest, cells = [], [], {}
     of_how: dict[str, str] = {}
     if error is None:
-        found = [one for table in (plan or {}).get("tables", ()) for one in table["faults"]]
+        found = [fault for table in (plan or {}).get("tables", ()) for fault in table["faults"]]
     else:
         path = error.path or _ERROR_CONTROLS.get(error.code, "")
         single = {
@@ -483,19 +487,19 @@ def with_faults(
         }
         reported = error.details.get("fields") or [single]
         found = [
-            {**one, "path": "connection_id" if one["path"] == "endpoint_id" else one["path"]}
-            for one in reported
+            {**item, "path": "connection_id" if item["path"] == "endpoint_id" else item["path"]}
+            for item in reported
         ]
-    for one in found:
-        cell = _formula_cell(one["path"], tables)
-        if form.owner(one["path"]) is not None:
-            own.append(Fault(one["path"], one["code"], one["message"], one.get("hint")))
-        elif how is not None and (placed := how.placed([one])):
+    for item in found:
+        cell = _formula_cell(item["path"], tables)
+        if form.owner(item["path"]) is not None:
+            own.append(Fault(item["path"], item["code"], item["message"], item.get("hint")))
+        elif how is not None and (placed := how.placed([item])):
             of_how |= {name: text for name, text in placed.items() if name not in of_how}
         elif cell is not None:
-            cells[cell] = one["message"]
+            cells[cell] = item["message"]
         else:
-            rest.append(one)
+            rest.append(item)
     return Faults(draw(validation_error(own)) if own else form, of_how, cells, rest)
 
 
@@ -522,14 +526,14 @@ def head(
 ) -> PageForm:
     """Return the controls of a push apart from its mapping. `table` is the only table, None for a dataset; `entities`
     are the names to select from, empty if the user types them. `focuses`: the first invalid control gets the focus."""
-    endpoints = [one for one in connections if one["endpoint"]]
+    endpoints = [connection for connection in connections if connection["endpoint"]]
     choices: dict[str, Choices] = {
         "connection_id": [
             SelectChoice("", "choose one"),
-            *(_choice(one) for one in connections if not one["endpoint"]),
-            *(_choice(one, "Endpoints") for one in endpoints),
+            *(_choice(connection) for connection in connections if not connection["endpoint"]),
+            *(_choice(endpoint, "Endpoints") for endpoint in endpoints),
         ],
-        "mode": [(one, one) for one in (plan or {}).get("modes", ())],
+        "mode": [(mode, mode) for mode in (plan or {}).get("modes", ())],
     }
     without = [name for name in ("count", "locale", "target") if table is None]
     data = {**values, "target": table["target"] if table else "", "confirm": values.get("confirm")}
@@ -541,8 +545,8 @@ def head(
             first.append((table["target"], f"{table['target']} ({what})"))
         choices["target"] = [*first, *((name, name) for name in entities)]
     form = SEND.draw(data, error=error, choices=choices, without=without)
-    for one in form:
-        one.focused = one.focused and focuses
+    for field in form:
+        field.focused = field.focused and focuses
     if endpoints:
         form["connection_id"].label.text = "Connection or endpoint"
     if chosen is not None:

@@ -101,7 +101,7 @@ def _template_source(actor: Actor, template_id: str) -> Source:
 
     def prepare(body: dict[str, Any], sends: bool) -> PreparedPush:
         ask = _parse_form(
-            PushInput, body, sends, lambda one: preparation.of_template(actor, template_id, one, keep=False)
+            PushInput, body, sends, lambda item: preparation.of_template(actor, template_id, item, keep=False)
         )
         return preparation.of_template(actor, template_id, ask, keep=sends)
 
@@ -127,11 +127,11 @@ def source_table(actor: Actor, template: Template) -> str:
 def _dataset_source(actor: Actor, dataset_id: str) -> Source:
     found = datasets.get(actor, dataset_id, "push")
     version = datasets.version_of(found)
-    names = [one.name for one in rows.members(version.spec, version.pins["templates"])]
+    names = [member.name for member in rows.members(version.spec, version.pins["templates"])]
 
     def prepare(body: dict[str, Any], sends: bool) -> PreparedPush:
         ask = _parse_form(
-            DatasetPushInput, body, sends, lambda one: preparation.of_dataset(actor, dataset_id, one)
+            DatasetPushInput, body, sends, lambda item: preparation.of_dataset(actor, dataset_id, item)
         )
         return preparation.of_dataset(actor, dataset_id, ask)
 
@@ -182,7 +182,7 @@ def _show_form(actor: Actor, source: Source, query: WhereQuery) -> Response:
         "count": query.count or str(source.count or ""),
         "locale": query.locale,
         "create_table": "yes",
-        "t": [{"name": one, "target": query.target or table, "was": ""} for one in source.names[:1]],
+        "t": [{"name": name, "target": query.target or table, "was": ""} for name in source.names[:1]],
     }
     return _render_form(actor, source, values, "")
 
@@ -206,7 +206,7 @@ def _submit_form(actor: Actor, source: Source) -> Response:
 
 
 def _chosen_destination(known: list[dict[str, Any]], values: Mapping[str, Any]) -> dict[str, Any] | None:
-    return next((one for one in known if one["id"] == values.get("connection_id")), None)
+    return next((item for item in known if item["id"] == values.get("connection_id")), None)
 
 
 def _render_form(
@@ -214,7 +214,7 @@ def _render_form(
 ) -> Response:
     """Render the page with the plan of the form's request; with `verb` "dry", include the dry run."""
     known = form.destinations(actor, str(values.get("connection_id", "")))
-    usable = [one for one in known if not one["read_only"]]
+    usable = [item for item in known if not item["read_only"]]
     if not values.get("connection_id") and len(usable) == 1:
         values = {**values, "connection_id": usable[0]["id"], "was": usable[0]["id"]}
     chosen = _chosen_destination(known, values)
@@ -244,7 +244,7 @@ def _render_form(
     controls: list[PageForm | SettingsForm] = [faults.form]
     if how is not None:
         controls += [how.how, *([how.request] if how.request else [])]
-    named = {one.name: " ".join(one.errors) for one in faults.form.wrong}
+    named = {field.name: " ".join(field.errors) for field in faults.form.wrong}
     context = {
         "source": source,
         "given": values,
@@ -285,9 +285,9 @@ def destinations(actor: Actor, text: str = "", chosen: str = "") -> dict[str, An
     place = form.writable_destination(actor, connection_id) if not text.strip() else None
     if place is not None and table:
         tables = [(place, table), *tables]
-    elif place is not None and place["id"] not in {one["id"] for one in found}:
+    elif place is not None and place["id"] not in {item["id"] for item in found}:
         found = [place, *found]
-    values = [one["id"] for one in found] + [f"{connection['id']}/{table}" for connection, table in tables]
+    values = [item["id"] for item in found] + [f"{connection['id']}/{table}" for connection, table in tables]
     return {
         "found": found,
         "tables": tables,
@@ -337,7 +337,11 @@ def destination_target(actor: Actor, query: DestinationQuery) -> Response:
 def _table_names(actor: Actor, connection_id: str, text: str = "") -> list[str]:
     metadata = inspection.metadata(actor, connections.get(actor, connection_id))
     query = text.strip().casefold()
-    return [one.name for one in metadata.entities if one.kind != "view" and query in one.name.casefold()]
+    return [
+        entity.name
+        for entity in metadata.entities
+        if entity.kind != "view" and query in entity.name.casefold()
+    ]
 
 
 @route(
@@ -406,7 +410,7 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
     values = form_values(request.args)
     lines = values.get("r")
     fix = lines[0] if isinstance(lines, list) and lines and isinstance(lines[0], dict) else {}
-    found = [one for one in retries.groups(push) if one.key == chosen_key(query)]
+    found = [group for group in retries.groups(push) if group.key == chosen_key(query)]
     can_retry = actor.can("push") and push.ended and push.kind != "undo" and push.connection_id is not None
     context = presentation.repair_context(push)
     before: list[dict[str, Any]] = [{} for _ in ends]
@@ -422,7 +426,7 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
             after = retries.repaired_values(push, tables, ask, ends)
     except ApiError as error:
         faults = (error.details or {}).get("fields") or []
-        problem = " ".join(one["message"] for one in faults) or error.message
+        problem = " ".join(fault["message"] for fault in faults) or error.message
     page_context = {
         **context,
         "push": data,
@@ -471,7 +475,7 @@ def repair(actor: Actor, push_id: str) -> Response:
             if query.table >= len(push.tables):
                 raise tenancy.not_found("table", str(query.table))
             ends = retries.rows_of(push, query.selection(), 0, limits.MAX_ROWS_PER_GENERATION)
-            body = {**body, "table": push.tables[query.table]["name"], "rows": [one.row for one in ends]}
+            body = {**body, "table": push.tables[query.table]["name"], "rows": [item.row for item in ends]}
         try:
             ask = parse(RetryInput, body, strict=False)
         except ApiError as error:

@@ -56,17 +56,17 @@ def body(push: Push, values: Mapping[str, Any]) -> dict[str, Any]:
     }
     lines = values.get("r")
     changed = (
-        [one for one in lines if isinstance(one, dict) and one.get("column")]
+        [line for line in lines if isinstance(line, dict) and line.get("column")]
         if isinstance(lines, list)
         else []
     )
     if table and (changed or len(push.tables) > 1):
         request_body["table"] = table
-    names = {one["name"]: one for one in push.tables}
+    names = {item["name"]: item for item in push.tables}
     columns = names.get(str(table), push.tables[0])["columns"]
-    fields = {one["column"]: one.get("field") for one in columns}
-    for one in changed:
-        column, how, to = (str(one.get(key, "")) for key in ("column", "how", "to"))
+    fields = {item["column"]: item.get("field") for item in columns}
+    for item in changed:
+        column, how, to = (str(item.get(key, "")) for key in ("column", "how", "to"))
         field = fields.get(column)
         if how == "value" and field and push.template_id:
             request_body["overrides"][field] = _parse_value(to)
@@ -92,7 +92,9 @@ def _parse_value(text: str) -> Any:
 
 def fields(push: Mapping[str, Any]) -> list[str]:
     """Return the fields that can be mapped to a column instead, as far as the push names them."""
-    named = {one["field"]: None for table in push["tables"] for one in table["columns"] if one["field"]}
+    named = {
+        column["field"]: None for table in push["tables"] for column in table["columns"] if column["field"]
+    }
     return list({**named, **dict.fromkeys(push["request"].get("mapping") or {})})
 
 
@@ -116,7 +118,7 @@ def context(
     state = "failed" if counts["failed"] or not counts["unknown"] else "unknown"
     found = read.rows(push.id, state=state, limit=limits.PAGE_LIMIT_DEFAULT + 1)
     ends = found[: limits.PAGE_LIMIT_DEFAULT]
-    items = [one.as_json(push.tables) for one in ends]
+    items = [item.as_json(push.tables) for item in ends]
     last = [ends[-1].table, ends[-1].row] if len(found) > len(ends) else None
     return {
         "pace": exports_views.pace({**data, "rows_done": total - counts["pending"], "count": total}),
@@ -171,7 +173,7 @@ def _unknown_rows(push: Push) -> list[dict[str, Any]]:
     if not push.unknown:
         return []
     found = read.rows(push.id, state="unknown", limit=limits.PAGE_LIMIT_DEFAULT)
-    return [one.as_json(push.tables) for one in found]
+    return [item.as_json(push.tables) for item in found]
 
 
 def _source(push: Push) -> dict[str, str] | None:
@@ -189,8 +191,8 @@ def _source(push: Push) -> dict[str, str] | None:
 
 def _can_undo(push: Push, data: Mapping[str, Any]) -> bool:
     """Return whether the user can undo the push, that is, delete the delivered rows, or those of some tables."""
-    inserted = all(one["mode"] == "insert" for one in push.tables)
-    inserted = inserted and any(retries.can_find_rows(one) for one in push.tables)
+    inserted = all(table["mode"] == "insert" for table in push.tables)
+    inserted = inserted and any(retries.can_find_rows(table) for table in push.tables)
     return bool(
         data["status"] in END_STATES and data["kind"] != "undo" and data["counts"]["delivered"] and inserted
     )
@@ -227,7 +229,7 @@ def chart(points: Sequence[Sequence[float]]) -> dict[str, Any] | None:
 
 def names(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return the names of the connections of some pushes, by id."""
-    ids = {one["connection_id"] for one in items if one["connection_id"]}
+    ids = {item["connection_id"] for item in items if item["connection_id"]}
     rows = (
         db.session.execute(select(Connection.id, Connection.name).where(Connection.id.in_(ids)))
         if ids
@@ -352,10 +354,10 @@ def explained(reason: str) -> Explanation | None:
 def explained_rows(items: Iterable[Mapping[str, Any]]) -> list[Explanation]:
     """Return the explanations for some rows, the most frequent first."""
     counts: dict[str, int] = {}
-    for one in items:
-        counts[one["code"]] = counts.get(one["code"], 0) + 1
-    found = (explained(reason) for reason in sorted(counts, key=lambda one: -counts[one]))
-    return [one for one in found if one is not None]
+    for item in items:
+        counts[item["code"]] = counts.get(item["code"], 0) + 1
+    found = (explained(reason) for reason in sorted(counts, key=lambda count: -counts[count]))
+    return [explanation for explanation in found if explanation is not None]
 
 
 def explained_error(error: Mapping[str, Any] | None) -> Explanation | None:

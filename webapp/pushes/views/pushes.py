@@ -213,7 +213,7 @@ def rows(actor: Actor, push_id: str, query: RowQuery) -> Response:
         push.id, state=query.state, table=place, after=(after[0], after[1]), limit=query.limit + 1
     )
     ends, more = found[: query.limit], len(found) > query.limit
-    items = [one.as_json(push.tables) for one in ends]
+    items = [entry.as_json(push.tables) for entry in ends]
     if query.values:
         for item, values in zip(items, pushes.values_of(push, ends), strict=True):
             item["values"] = values

@@ -122,7 +122,7 @@ def search(q: str = "") -> list[dict[str, Any]]:
         if rank is not None:
             matches.append(((rank, rank != _rank(item, (), compact, words)), item))
     return [
-        item for _, item in sorted(matches, key=lambda one: one[0])
+        item for _, item in sorted(matches, key=lambda match: match[0])
     ]  # a stable sort: else the registry's order
 
 
@@ -136,7 +136,7 @@ def _rank(item: dict[str, Any], aliases: Iterable[str], compact: str, words: lis
         if any(all(word in part for word in words) for part in parts):
             return _WORD
         if any(text.startswith(compact) for text in texts) or any(
-            all(any(one.startswith(word) for one in part) for word in words) for part in parts
+            all(any(element.startswith(word) for element in part) for word in words) for part in parts
         ):
             return _BEGINS
         if any(compact in text for text in texts):
@@ -144,7 +144,7 @@ def _rank(item: dict[str, Any], aliases: Iterable[str], compact: str, words: lis
     text = f"{item['description']} {item['category']}".casefold()
     if all(word in text for word in words):
         return _INSIDE_TEXT
-    if any(all(any(is_near_match(word, one) for one in part) for word in words) for part in parts):
+    if any(all(any(is_near_match(word, element) for element in part) for word in words) for part in parts):
         return _MISTYPED
     return None
 

@@ -151,7 +151,7 @@ def gather(
             known |= read(unknown)
             # The pins of a template name all that it reached when it was saved. They are read together, because
             # a chain of references would need a query for each of its templates.
-            ahead = {item for one in unknown & known.keys() for item in known[one][2].get("templates", ())}
+            ahead = {item for key in unknown & known.keys() for item in known[key][2].get("templates", ())}
             known |= read(ahead - known.keys() - {template_id})
         new = {item: known[item] for item in waiting if item in known}
         found.update(new)

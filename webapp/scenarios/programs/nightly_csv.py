@@ -18,7 +18,7 @@ client = Client()
 name = os.environ.get("TEMPLATE", "Customers")
 rows_wanted = int(os.environ.get("ROWS", "500"))
 
-template = next((one for one in client.get_templates() if one["name"] == name), None)
+template = next((item for item in client.get_templates() if item["name"] == name), None)
 if template is None:
     raise SystemExit(f"There is no template {name!r} in this project.")
 

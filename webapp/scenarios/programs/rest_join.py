@@ -44,7 +44,7 @@ def call(method, path, **how):
 def fetch(name, count):
     """Rows of the template of this name."""
     found = call("GET", "/templates", params={"q": name})["items"]
-    template = next((one for one in found if one["name"] == name), None)
+    template = next((item for item in found if item["name"] == name), None)
     if template is None:
         raise SystemExit(f"There is no template {name!r} in this project.")
     return call("POST", f"/templates/{template['id']}/generate", json={"count": count, "seed": "join"})
@@ -68,7 +68,7 @@ joined = [
     for customer in customers
     if bought[customer["id"]]
 ]
-joined.sort(key=lambda one: one["spent"], reverse=True)
+joined.sort(key=lambda item: item["spent"], reverse=True)
 print(f"joined: {len(joined)} of {len(customers)} customers have ordered")
 
 document = json.dumps(joined, indent=2, ensure_ascii=False)
@@ -79,5 +79,5 @@ posted = call(
     files={"file": ("customers.json", document.encode(), "application/json")},
 )
 print(f"posted {posted['name']}, {posted['size']} bytes")
-for one in joined[:3]:
-    print(f"  {one['spent']:>10.2f}  {one['email']}")
+for item in joined[:3]:
+    print(f"  {item['spent']:>10.2f}  {item['email']}")

@@ -20,7 +20,7 @@ wanted = int(os.environ.get("CUSTOMERS", "50"))
 def fetch(name, count):
     """Rows of the template of this name."""
     found = api.get(f"{url}/templates", params={"q": name}, timeout=30).json()["items"]
-    template = next(one for one in found if one["name"] == name)
+    template = next(item for item in found if item["name"] == name)
     ask = {"count": count, "seed": "join"}
     return api.post(f"{url}/templates/{template['id']}/generate", json=ask, timeout=60).json()
 
@@ -31,7 +31,7 @@ orders = fetch("Orders", wanted * 3)
 bought = defaultdict(list)
 for order in orders:
     bought[order["customer_id"]].append(order["order_number"])
-joined = [{"email": one["email"], "orders": bought[one["id"]]} for one in customers]
+joined = [{"email": customer["email"], "orders": bought[customer["id"]]} for customer in customers]
 
 files = {"file": ("customers.json", json.dumps(joined))}
 api.post(f"{url}/workspace/files", data={"name": "joined/customers.json"}, files=files, timeout=60)

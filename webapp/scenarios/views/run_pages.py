@@ -80,10 +80,10 @@ def last_runs(actor: Actor, ids: Sequence[str]) -> dict[str, Last]:
     for row in db.session.execute(statement):
         found.setdefault(row.scenario_id, []).append(row)
     return {
-        one: Last(
+        key: Last(
             rows[0].id, rows[0].status, rows[0].created_at, spark([_duration(row) for row in reversed(rows)])
         )
-        for one, rows in found.items()
+        for key, rows in found.items()
     }
 
 
@@ -123,14 +123,14 @@ def with_lines(found: Iterable[Mapping[str, Any]], code: str) -> list[dict[str, 
     """Return the check results of a program with their lines: `{path, code, message, hint, line, text}`."""
     lines = code.split("\n")
     results = []
-    for one in found:
+    for item in found:
         line = None
-        if one.get("position"):
-            line = code.count("\n", 0, max(0, int(one["position"]) - 1)) + 1
-        elif one["path"] == "code" and (match := _LINE.search(one["message"])):
+        if item.get("position"):
+            line = code.count("\n", 0, max(0, int(item["position"]) - 1)) + 1
+        elif item["path"] == "code" and (match := _LINE.search(item["message"])):
             line = int(match[1])
         line = line if line and line <= len(lines) else None
-        results.append({"hint": None, **one, "line": line, "text": lines[line - 1].strip() if line else ""})
+        results.append({"hint": None, **item, "line": line, "text": lines[line - 1].strip() if line else ""})
     return results
 
 
@@ -139,7 +139,8 @@ def required(data: Mapping[str, Any]) -> dict[str, Any]:
     locked = data["lock"]["packages"] if data["lock"] else {}
     common = requirements.packages(requirements.common_lock())
     declared = {
-        requirements.normal(re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0]) for one in data["requirements"]
+        requirements.normal(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
+        for requirement in data["requirements"]
     }
     return {
         "asked": data["requirements"],
@@ -294,8 +295,8 @@ def piece(run_id: str, first: int, limit: int = limits.LOG_PIECE_LINES) -> list[
     found: list[Line] = []
     after, size = max(0, first - 1), 0
     while len(found) < limit and (pieces := run_completion.pieces(run_id, after)):
-        for one in pieces:
-            for number, line in enumerate(one.lines, one.first):
+        for item in pieces:
+            for number, line in enumerate(item.lines, item.first):
                 text = _visible(line)
                 size += len(text)
                 if len(found) >= limit or (found and size > limits.LOG_PIECE_CHARS):
@@ -309,11 +310,11 @@ def lines_around(run_id: str, number: int) -> list[Line]:
     """Return the lines before and after a line, as many as a page first shows."""
     found = piece(run_id, max(1, number - limits.LOG_TAIL_LINES // 4), limits.LOG_TAIL_LINES)
     size, lines = 0, []
-    for one in found:
-        size += len(one[1])
-        if size > limits.LOG_TAIL_CHARS and one[0] > number:
+    for line in found:
+        size += len(line[1])
+        if size > limits.LOG_TAIL_CHARS and line[0] > number:
             break
-        lines.append(one)
+        lines.append(line)
     return lines
 
 
@@ -323,8 +324,8 @@ def search(run_id: str, text: str) -> dict[str, Any]:
     hits: list[Line] = []
     total = after = 0
     while pieces := run_completion.pieces(run_id, after):
-        for one in pieces:
-            for number, line in enumerate(one.lines, one.first):
+        for item in pieces:
+            for number, line in enumerate(item.lines, item.first):
                 visible = plain(line)
                 at = visible.casefold().find(folded)
                 if at < 0:
@@ -358,7 +359,7 @@ def charts(points: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
     ]
     memory = _chart("memory", [(at, value) for at, value, _ in steps])
     percent = _chart("processor", busy)
-    return [one for one in (memory, percent) if one]
+    return [item for item in (memory, percent) if item]
 
 
 def _chart(name: str, points: Sequence[tuple[float, float]]) -> dict[str, Any] | None:
@@ -381,24 +382,24 @@ def _chart(name: str, points: Sequence[tuple[float, float]]) -> dict[str, Any] |
 def list_context(items: Iterable[Run]) -> dict[str, Any]:
     """Return the names of the scenarios and users of some runs, and bars for their durations."""
     found = list(items)
-    ids = {one.scenario_id for one in found}
+    ids = {run.scenario_id for run in found}
     rows = db.session.execute(select(Scenario.id, Scenario.name).where(Scenario.id.in_(ids))) if ids else ()
     durations = [
-        (one.status, (one.finished_at - one.started_at).total_seconds())
-        if one.started_at and one.finished_at
-        else (one.status, None)
-        for one in reversed(found)
+        (run.status, (run.finished_at - run.started_at).total_seconds())
+        if run.started_at and run.finished_at
+        else (run.status, None)
+        for run in reversed(found)
     ]
     return {
         "names": {row[0]: row[1] for row in rows},
-        "people": people({one.created_by for one in found if one.created_by}),
+        "people": people({run.created_by for run in found if run.created_by}),
         "spark": spark(durations),
     }
 
 
 def params_rows(items: Sequence[Run]) -> scenarios_forms.Rows:
     """Return the parameters of the newest of some runs, as rows of a form."""
-    newest = max(items, key=lambda one: one.id, default=None)
+    newest = max(items, key=lambda item: item.id, default=None)
     return scenarios_forms.padded(scenarios_forms.rows_of(newest.params if newest is not None else {}))
 
 
@@ -563,7 +564,7 @@ def _show_start_form(actor: Actor, error: ApiError, scenario_id: str, run_id: st
     run = runs.get(actor, scenario_id, run_id, "run") if run_id else None
     faults = error.details.get("fields", ())
     rows = scenarios_forms.rows(form_values(request.form), "params")
-    bad = {one["path"]: one["message"] for one in faults}
+    bad = {fault["path"]: fault["message"] for fault in faults}
     controls = scenarios_forms.controls(rows, "params", "parameter", bad, "params")
     places = [
         (row["name"].id, row["name"].label.text, row["name"].errors[0])

@@ -66,13 +66,13 @@ def found() -> dict[str, Any]:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 if node.name == _CLIENT:
                     client = [
-                        {"name": one.name, "args": _arguments(one), "doc": _summary(one)}
-                        for one in node.body
-                        if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")
+                        {"name": item.name, "args": _arguments(item), "doc": _summary(item)}
+                        for item in node.body
+                        if isinstance(item, ast.FunctionDef) and not item.name.startswith("_")
                     ]
                 names.append(_class_entry(node, path))
-    ordered = sorted({one["name"]: one for one in names}.values(), key=lambda one: one["name"])
-    plain = [one for one in dir(builtins) if not one.startswith("_")]
+    ordered = sorted({name["name"]: name for name in names}.values(), key=lambda item: item["name"])
+    plain = [item for item in dir(builtins) if not item.startswith("_")]
     return {"client": client, "names": ordered, "words": sorted({*keyword.kwlist, *plain})}
 
 
@@ -88,7 +88,7 @@ def _names_hash() -> str:
 
 def _class_entry(node: ast.ClassDef, path: Path) -> dict[str, str]:
     constructor = next(
-        (one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None
+        (item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"), None
     )
     module = ".".join(("rowsmith", *path.relative_to(SOURCE).with_suffix("").parts))
     place = module.removesuffix(".__init__")
@@ -105,14 +105,14 @@ def _class_entry(node: ast.ClassDef, path: Path) -> dict[str, str]:
 def _arguments(node: ast.FunctionDef) -> str:
     """Return the arguments that a caller passes, without their types: `template, quantity=…`."""
     arguments = node.args
-    names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+    names = [posonlyarg.arg for posonlyarg in (*arguments.posonlyargs, *arguments.args)]
     needed = len(names) - len(arguments.defaults)
     parts = [name if place < needed else f"{name}=…" for place, name in enumerate(names)]
     parts += [
-        one.arg if default is None else f"{one.arg}=…"
-        for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        kwonlyarg.arg if default is None else f"{kwonlyarg.arg}=…"
+        for kwonlyarg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     ]
-    return ", ".join(one for one in parts if one.removesuffix("=…") not in _NOT_OFFERED)
+    return ", ".join(part for part in parts if part.removesuffix("=…") not in _NOT_OFFERED)
 
 
 def _summary(node: ast.ClassDef | ast.FunctionDef) -> str:
@@ -145,12 +145,12 @@ def page(
     """Render the page of a saved scenario, of a new one (`scenario` None), or of a submitted form."""
     data = scenarios_scenarios.show(scenario) if scenario is not None else None
     draft = {"name": "", "code": "", **(data or {}), **(submitted or {})}
-    faults = run_pages.with_lines([one.as_dict() for one in found], draft["code"])
+    faults = run_pages.with_lines([fault.as_dict() for fault in found], draft["code"])
     context: dict[str, Any] = {
         "data": data,
         "draft": draft,
         "faults": faults,
-        "bad": {one["path"]: one for one in faults},
+        "bad": {fault["path"]: fault for fault in faults},
         "clash": run_pages.diff_lines(
             scenarios_scenarios.unified(data["code"], draft["code"], "saved", "yours")
         )
@@ -275,8 +275,8 @@ def _show_with_error(
     db.session.rollback()
     reported = error.details.get("fields") or [{"path": "", "code": error.code, "message": error.message}]
     found = [
-        Fault(one["path"], one["code"], one["message"], one.get("hint"), one.get("position"))
-        for one in reported
+        Fault(item["path"], item["code"], item["message"], item.get("hint"), item.get("position"))
+        for item in reported
     ]
     scenario = scenarios_scenarios.get(actor, scenario_id) if scenario_id is not None else None
     return page(actor, scenario, submitted, status=error.status, found=found)
@@ -341,7 +341,7 @@ def _render_settings(
         "zones": run_pages.ZONES,
         "networks": current_app.config["SETTINGS"].program_networks,
         "error": error,
-        "bad": {one["path"]: one["message"] for one in fields},
+        "bad": {field["path"]: field["message"] for field in fields},
         "can_write": actor.can("write"),
         "can_secrets": actor.can("secrets"),
     }
@@ -388,7 +388,9 @@ def times(actor: Actor) -> Response:
     schedule = submitted["schedule"]
     faults = schedules.faults(schedule, set()) if schedule else []
     context = {"schedule": schedule or {}, "times": run_pages.next_times(schedule)}
-    return Response(render_block(SETTINGS, "times", **context, bad={one.path: one.message for one in faults}))
+    return Response(
+        render_block(SETTINGS, "times", **context, bad={fault.path: fault.message for fault in faults})
+    )
 
 
 # --- Versions ---------------------------------------------------------------------------------------------------

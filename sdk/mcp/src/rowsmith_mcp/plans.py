@@ -61,8 +61,8 @@ class Plans:
             now + self.seconds,
         )  # fmt: skip
         with self._lock:
-            self._plans = {name: one for name, one in self._plans.items() if one.until > now}
-            own = [name for name, one in self._plans.items() if one.owner == owner]
+            self._plans = {name: plan for name, plan in self._plans.items() if plan.until > now}
+            own = [name for name, plan in self._plans.items() if plan.owner == owner]
             for name in own[: max(len(own) - PLANS_OF_ONE + 1, 0)]:
                 del self._plans[name]
             while len(self._plans) >= PLANS_OF_ALL:

@@ -110,7 +110,7 @@ def offer(server: MCPServer[Any], tool: Tool, context: ToolContext) -> None:
     shape = Annotated[CallToolResult, signature.return_annotation]
     call.__signature__ = signature.replace(parameters=given, return_annotation=shape)  # type: ignore[attr-defined]
     del call.__wrapped__  # type: ignore[attr-defined]  # otherwise its signature would be used
-    call.__annotations__ = {**{one.name: one.annotation for one in given}, "return": shape}
+    call.__annotations__ = {**{parameter.name: parameter.annotation for parameter in given}, "return": shape}
     server.add_tool(
         call,
         name=tool.function.__name__,

@@ -62,13 +62,13 @@ async def listed(context: ToolContext) -> list[Resource]:
             found = api.request("GET", "/templates", query={"limit": MAX_PAGE, "sort": "-updated"})["items"]
         return [
             Resource(
-                uri=f"rowsmith://templates/{one['id']}",
-                name=one["id"],
-                title=one["name"],
-                description=one["description"][:200] or None,
+                uri=f"rowsmith://templates/{item['id']}",
+                name=item["id"],
+                title=item["name"],
+                description=item["description"][:200] or None,
                 mime_type=JSON,
             )
-            for one in found
+            for item in found
         ]
 
     made: list[Resource] = await anyio.to_thread.run_sync(guarded(work, context), abandon_on_cancel=True)
@@ -78,8 +78,8 @@ async def listed(context: ToolContext) -> list[Resource]:
 def _catalogue(work: Work) -> dict[str, Any]:
     """Return the names of all types by category. The whole catalogue would exceed the size of a result."""
     by_category: dict[str, list[str]] = {}
-    for one in work.api.fields.list():
-        by_category.setdefault(one["category"], []).append(one["name"])
+    for item in work.api.fields.list():
+        by_category.setdefault(item["category"], []).append(item["name"])
     return {"categories": by_category, "one": "See rowsmith://field-types/{name} for its options"}
 
 

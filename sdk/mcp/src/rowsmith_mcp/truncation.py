@@ -93,14 +93,14 @@ def tail(lines: list[str], count: int, room: int = MAX_TEXT_BYTES) -> list[str]:
 def without_keys(value: Any, *known: str) -> Any:
     """Remove API keys from every text: the given ones, and anything with the pattern of a key."""
     if isinstance(value, str):
-        for one in known:
-            if one:
-                value = value.replace(one, HIDDEN)
+        for item in known:
+            if item:
+                value = value.replace(item, HIDDEN)
         return KEY.sub(HIDDEN, value)
     if isinstance(value, Mapping):
-        return {without_keys(name, *known): without_keys(one, *known) for name, one in value.items()}
+        return {without_keys(name, *known): without_keys(item, *known) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [without_keys(one, *known) for one in value]
+        return [without_keys(item, *known) for item in value]
     return value
 
 
@@ -115,11 +115,11 @@ def _shortened(value: Any, chars: int) -> tuple[Any, int]:
             return value, 0
         return f"{value[:chars]}… (cut, {len(value)} characters)", 1
     if isinstance(value, dict):
-        done = {name: _shortened(one, chars) for name, one in value.items()}
-        return {name: one for name, (one, _) in done.items()}, sum(count for _, count in done.values())
+        done = {name: _shortened(item, chars) for name, item in value.items()}
+        return {name: item for name, (item, _) in done.items()}, sum(count for _, count in done.values())
     if isinstance(value, list):
-        parts = [_shortened(one, chars) for one in value]
-        return [one for one, _ in parts], sum(count for _, count in parts)
+        parts = [_shortened(item, chars) for item in value]
+        return [item for item, _ in parts], sum(count for _, count in parts)
     return value, 0
 
 
@@ -142,7 +142,7 @@ def _without_ends(answer: dict[str, Any], limit: int) -> dict[str, Any]:
         keep = min(len(found) - 1, int(len(found) * limit / now * 0.97))
         del found[max(keep, 0) :]
         told = [_told(made, where, was) for where, was in lengths.items()]
-        made["notes"] = [*answer.get("notes", []), *[one for one in told if one]]
+        made["notes"] = [*answer.get("notes", []), *[item for item in told if item]]
     return dict(made)
 
 
@@ -152,10 +152,10 @@ def _heaviest(value: Any, path: Path) -> tuple[Path, list[Any]]:
     if isinstance(value, list):
         return path, value
     if isinstance(value, dict):
-        for name, one in value.items():
+        for name, item in value.items():
             if name == "notes" and not path:
                 continue
-            found = _heaviest(one, (*path, name))
+            found = _heaviest(item, (*path, name))
             if found[1] and len(compact(found[1])) > len(compact(best[1])):
                 best = found
     return best

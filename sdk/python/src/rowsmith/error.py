@@ -87,7 +87,7 @@ class ValidationError(ServiceError):
     def fields(self) -> list[dict[str, Any]]:
         """The errors of single fields; empty if the error does not concern single fields."""
         found = self.details.get("fields")
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
     def __str__(self) -> str:
         told = super().__str__()

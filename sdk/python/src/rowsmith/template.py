@@ -167,7 +167,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, (Field, Template)):
         return value.to_dict()
     if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     return value

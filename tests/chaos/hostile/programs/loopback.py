@@ -49,8 +49,8 @@ for host in spelled:
 # Fast open connects while it sends; an address may also come with a message.
 for flags in (0, 0x20000000):
     for make in (
-        lambda one: one.sendto(b"x", flags, ("127.0.0.1", port)),
-        lambda one: one.sendmsg([b"x"], [], flags, ("127.0.0.1", port)),
+        lambda item: item.sendto(b"x", flags, ("127.0.0.1", port)),
+        lambda item: item.sendmsg([b"x"], [], flags, ("127.0.0.1", port)),
     ):
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
             try:

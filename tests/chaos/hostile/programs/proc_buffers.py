@@ -7,9 +7,9 @@ import time
 
 def take():
     poll = select.epoll()
-    for one in [os.pipe()[0] for _ in range(10)]:
+    for item in [os.pipe()[0] for _ in range(10)]:
         for number in range(60, 240):
-            os.dup2(one, number)
+            os.dup2(item, number)
             poll.register(number, select.EPOLLIN)
     os.closerange(60, 240)
     held = []

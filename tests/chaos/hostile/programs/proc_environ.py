@@ -1,6 +1,6 @@
 import os
 
-for entry in ["1", "self", os.environ["WORKER"], *(str(one) for one in range(1, 70000))]:
+for entry in ["1", "self", os.environ["WORKER"], *(str(item) for item in range(1, 70000))]:
     for name in ("environ", "cmdline", "maps", "mem", "root/etc/shadow", "cwd"):
         path = f"/proc/{entry}/{name}"
         try:

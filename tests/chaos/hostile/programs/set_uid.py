@@ -29,9 +29,9 @@ try:
     os.close(os.open(path + "2", os.O_CREAT | os.O_WRONLY, 0o6777))
 except OSError as error:
     print("closed", error)
-for one in (path, path + "2"):
-    if os.path.exists(one) and os.stat(one).st_mode & 0o6000:
-        print("GOT IN: set-user-ID", one)
+for item in (path, path + "2"):
+    if os.path.exists(item) and os.stat(item).st_mode & 0o6000:
+        print("GOT IN: set-user-ID", item)
 for call in (lambda: os.setuid(0), lambda: os.setresuid(0, 0, 0), lambda: os.setgroups([0])):
     try:
         call()

@@ -21,8 +21,8 @@ until = time.monotonic() + 2
 
 def flip():
     while time.monotonic() < until:
-        for one in (bad, good, unix):
-            ctypes.memmove(memory, one, 16)
+        for item in (bad, good, unix):
+            ctypes.memmove(memory, item, 16)
 
 
 threading.Thread(target=flip).start()

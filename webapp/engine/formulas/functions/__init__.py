@@ -109,7 +109,9 @@ FAMILIES = {
     "list": "Lists",
 }
 
-BY_NAME: dict[str, Function] = {name: one for one in FUNCTIONS for name in (one.name, *one.aliases)}
+BY_NAME: dict[str, Function] = {
+    name: function for function in FUNCTIONS for name in (function.name, *function.aliases)
+}
 
 
 def find(name: str) -> Function | None:

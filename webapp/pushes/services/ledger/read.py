@@ -137,7 +137,7 @@ def all_delivered(session: Session, push: Push, table: int, count: int) -> Numbe
 
 def undone(session: Session, push: Push, table: int, first: int, last: int) -> Numbers:
     """Return the row numbers between two numbers that undos deleted from the target, ascending."""
-    parts = [delivered(session, one, table, first, last) for one in _undos(session, push)]
+    parts = [delivered(session, undo, table, first, last) for undo in _undos(session, push)]
     return np.unique(np.concatenate(parts)) if parts else _numbers([])
 
 
@@ -153,7 +153,7 @@ def unsettled(session: Session, push: Push) -> list[Push]:
     """Return the first push and its retries that ended with a chunk whose commit is in doubt, except `push` itself."""
     original = first_of(session, push)
     family = (original, *retries(session, original))
-    return [one for one in family if one.unsettled is not None and one.id != push.id]
+    return [item for item in family if item.unsettled is not None and item.id != push.id]
 
 
 def upwards(session: Session, push: Push, table: int, after: int, limit: int) -> Numbers:
@@ -536,7 +536,7 @@ class TableCounts:
 
 def by_table(session: Session, push: Push) -> list[TableCounts]:
     """Return the outcome for each table of a push, in the order of sending."""
-    found = [TableCounts(one["name"], one["target"], one["count"]) for one in push.tables]
+    found = [TableCounts(item["name"], item["target"], item["count"]) for item in push.tables]
     size = func.sum(PushRange.last - PushRange.first + 1)
     ended = select(PushRange.table, size).where(PushRange.push_id == push.id).group_by(PushRange.table)
     for table, rows in session.execute(ended):

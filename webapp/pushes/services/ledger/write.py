@@ -69,7 +69,7 @@ class Bad:
 def write_bad(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
     """Insert a `PushRow` for each of some rows, each with its own state."""
     if bad:
-        rows = [{"push_id": push.id, "table": table, **asdict(one)} for one in bad]
+        rows = [{"push_id": push.id, "table": table, **asdict(item)} for item in bad]
         session.execute(insert(PushRow), rows)
 
 
@@ -81,14 +81,14 @@ def amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
     if push.of_id is None:
         _amend(session, push, table, bad)
         return
-    rows = [one.row for one in bad]
+    rows = [item.row for item in bad]
     own = set(read.belonging(session, push, table, min(rows), max(rows)).tolist())
-    _amend(session, push, table, [one for one in bad if one.row in own])
+    _amend(session, push, table, [item for item in bad if item.row in own])
     _amend(session, read.first_of(session, push), table, bad)
 
 
 def _amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
-    numbers = PushRow.row.in_([one.row for one in bad])
+    numbers = PushRow.row.in_([item.row for item in bad])
     conditions = (PushRow.push_id == push.id, PushRow.table == table, PushRow.state == "delivered", numbers)
     statement = select(PushRow.row, PushRow.attempts, PushRow.retried_by).where(*conditions)
     stored = {
@@ -96,7 +96,7 @@ def _amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None
     }
     session.execute(delete(PushRow).where(*conditions), execution_options=_NO_SYNC)
     owner = {"push_id": push.id, "table": table, "retried_by": None}
-    rows = [{**owner, **asdict(one), "state": "delivered", **stored.get(one.row, {})} for one in bad]
+    rows = [{**owner, **asdict(item), "state": "delivered", **stored.get(item.row, {})} for item in bad]
     if rows:
         session.execute(insert(PushRow), rows)
 
@@ -338,7 +338,7 @@ class Book:
             last = select(func.max(PushLine.number)).where(PushLine.push_id == self.push_id)
             self._number: int = session.scalar(last) or 0
             ranges = select(PushRange).where(PushRange.push_id == self.push_id)
-            self._ranges = {one.table: (one.first, one.last) for one in session.scalars(ranges)}
+            self._ranges = {item.table: (item.first, item.last) for item in session.scalars(ranges)}
         intent = self.push.intent or {}
         self.doubt = Chunk(**intent["chunk"]) if intent.get("chunk") else None
         self._steps: dict[str, Any] = dict(intent.get("steps") or {})
@@ -439,16 +439,20 @@ class Book:
             session.flush()
             for owner in {push.id: push, (original := read.first_of(session, push)).id: original}.values():
                 session.refresh(owner, with_for_update=True)
-                for one in outcomes:
-                    conditions = (PushRow.push_id == owner.id, PushRow.table == table, PushRow.row == one.row)
+                for outcome in outcomes:
+                    conditions = (
+                        PushRow.push_id == owner.id,
+                        PushRow.table == table,
+                        PushRow.row == outcome.row,
+                    )
                     before = session.scalars(select(PushRow.state).where(*conditions)).one()
-                    values = {name: getattr(one, name) for name in _OUTCOME_COLUMNS}
-                    values["attempts"] = PushRow.attempts + one.attempts
+                    values = {name: getattr(outcome, name) for name in _OUTCOME_COLUMNS}
+                    values["attempts"] = PushRow.attempts + outcome.attempts
                     session.execute(
                         update(PushRow).where(*conditions).values(**values), execution_options=_NO_SYNC
                     )
                     setattr(owner, before, getattr(owner, before) - 1)
-                    setattr(owner, one.state, getattr(owner, one.state) + 1)
+                    setattr(owner, outcome.state, getattr(owner, outcome.state) + 1)
             self._add_progress_point(push)
             self._set_intent(push, None if self._is_committed else self.doubt)
         self._after_write(push)

@@ -51,8 +51,8 @@ def get_field_type(
 ) -> FieldType:
     """Return one field type with the JSON Schema of its options."""
     found: list[Any] = work.api.fields.list(q=name).page()["items"] if name.strip() else []
-    same = [one for one in found if _plain(name) in {_plain(word) for word in (one["name"], *one["aliases"])}]
-    exact = [one for one in same if _plain(one["name"]) == _plain(name)]
+    same = [item for item in found if _plain(name) in {_plain(word) for word in (item["name"], *item["aliases"])}]
+    exact = [item for item in same if _plain(item["name"]) == _plain(name)]
     if not same:
         raise ToolError(f"There is no field type {name!r}. {_near(work, name)}")
     return some((exact or same)[0], WHOLE)  # type: ignore[return-value]
@@ -70,7 +70,7 @@ def suggest_field_types(
 
 
 def _near(work: Work, name: str) -> str:
-    names = [one["name"] for one in work.api.fields.list()]
+    names = [item["name"] for item in work.api.fields.list()]
     near = difflib.get_close_matches(_plain(name), names, n=3, cutoff=0.6)
     return f"Did you mean {' or '.join(near)}?" if near else "Search with list_field_types."
 

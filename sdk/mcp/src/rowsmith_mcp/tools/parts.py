@@ -74,7 +74,7 @@ def listing(
     page = work.api.request("GET", path, query=asked)
     chosen = list(names)
     return {
-        "items": [some(one, chosen) for one in page["items"]],
+        "items": [some(item, chosen) for item in page["items"]],
         "next_cursor": page.get("next_cursor"),
         "total": page.get("total"),
     }

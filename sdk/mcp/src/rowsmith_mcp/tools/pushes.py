@@ -228,11 +228,11 @@ def _planned(work: Work, kind: Kind, of_id: str, request: dict[str, Any]) -> Pla
     production = mapped.get("needs_confirmation")
     plan = work.context.plans.keep(work.context.owner, kind, of_id, version, request, production or "")
     tables = [
-        {**some(one, ("name", "target", "create", "mode", "count", "key_columns", "unused", "faults")),
-         "columns": [lean(some(column, COLUMN)) for column in one["columns"]]}
-        for one in mapped["tables"]
+        {**some(table, ("name", "target", "create", "mode", "count", "key_columns", "unused", "faults")),
+         "columns": [lean(some(column, COLUMN)) for column in table["columns"]]}
+        for table in mapped["tables"]
     ]  # fmt: skip
-    what = " and ".join(f"{one['count']} rows to {one['target']}" for one in mapped["tables"])
+    what = " and ".join(f"{table['count']} rows to {table['target']}" for table in mapped["tables"])
     return {
         "plan_id": plan.id,
         "expires_in_seconds": int(work.context.plans.seconds),
@@ -243,10 +243,10 @@ def _planned(work: Work, kind: Kind, of_id: str, request: dict[str, Any]) -> Pla
         "production_connection": production,
         "tables": tables,
         "statements": [
-            line for one in dry["tables"] for line in one.get("statements") or one.get("requests") or []
+            line for table in dry["tables"] for line in table.get("statements") or table.get("requests") or []
         ],
-        "misfits": [lean(one) for one in dry["misfits"]],
-        "skipped": [lean(one) for one in mapped["skipped"]],
+        "misfits": [lean(item) for item in dry["misfits"]],
+        "skipped": [lean(item) for item in mapped["skipped"]],
     }
 
 

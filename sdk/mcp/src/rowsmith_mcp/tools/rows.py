@@ -74,10 +74,10 @@ def generate_rows(
     asked = {**given(seed=seed, overrides=overrides, locale=locale), "count": wanted, "format": "json"}
     if template_id:
         saved: Any = work.api.templates.get(template_id)
-        schema = [{"name": one["name"], "type": one["type"]} for one in saved["fields"] if not one["hidden"]]
+        schema = [{"name": field["name"], "type": field["type"]} for field in saved["fields"] if not field["hidden"]]
         made = work.api.templates.stream(template_id, **asked)
     elif fields:
-        schema = [some_field(one) for one in fields if not one.get("hidden")]
+        schema = [some_field(field) for field in fields if not field.get("hidden")]
         made = work.api.templates.stream({"name": "Draft", "fields": fields}, **asked)
     else:
         raise ToolError("Pass template_id, or the fields of a draft.")

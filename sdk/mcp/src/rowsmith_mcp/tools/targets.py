@@ -23,8 +23,8 @@ def list_connections(work: Work, q: Query = "", cursor: Cursor = "", limit: Limi
     included."""
     page = work.api.request("GET", "/connections", query={**given(q=q, cursor=cursor), "limit": limit})
     items = [
-        {**some(one, CONNECTION), "verified": (one["verification"] or {}).get("status", "never tested")}
-        for one in page["items"]
+        {**some(item, CONNECTION), "verified": (item["verification"] or {}).get("status", "never tested")}
+        for item in page["items"]
     ]
     return {"items": items, "next_cursor": page["next_cursor"], "total": page["total"]}
 
@@ -62,10 +62,10 @@ def get_connection_metadata(
     entities = found["entities"]
     if not entity:
         entities = [
-            {"name": one["name"], "fields": len(one["fields"]), "keys": one["keys"]} for one in entities
+            {"name": item["name"], "fields": len(item["fields"]), "keys": item["keys"]} for item in entities
         ]
     else:
-        entities = [{**lean(one), "fields": [lean(column) for column in one["fields"]]} for one in entities]
+        entities = [{**lean(item), "fields": [lean(column) for column in item["fields"]]} for item in entities]
     return {"kind": found.get("kind"), "version": found.get("version"), "entities": entities}
 
 
@@ -83,4 +83,4 @@ def create_templates_from_tables(
     made: Any = work.api.connections.make_templates(
         connection_id, entities=entities, **given(quantity=quantity)
     )
-    return {"templates": [some(one, TEMPLATE) for one in made["templates"]], "report": made["report"]}
+    return {"templates": [some(template, TEMPLATE) for template in made["templates"]], "report": made["report"]}

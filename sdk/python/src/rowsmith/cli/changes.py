@@ -122,17 +122,17 @@ def _moment(text: str) -> datetime:
 def lines(changes: Mapping[str, Any]) -> list[str]:
     """Format changes as text, one per line: + added, - removed, ~ changed, > moved."""
     told = [
-        f"~ {key}: {_shown(one['from'])} -> {_shown(one['to'])}" for key, one in changes["template"].items()
+        f"~ {key}: {_shown(item['from'])} -> {_shown(item['to'])}" for key, item in changes["template"].items()
     ]
     fields = changes["fields"]
-    told += [f"+ field {one['path']} ({one['field'].get('type')})" for one in fields["added"]]
-    told += [f"- field {one['path']} ({one['field'].get('type')})" for one in fields["removed"]]
-    for one in fields["changed"]:
+    told += [f"+ field {item['path']} ({item['field'].get('type')})" for item in fields["added"]]
+    told += [f"- field {item['path']} ({item['field'].get('type')})" for item in fields["removed"]]
+    for item in fields["changed"]:
         told += [
-            f"~ field {one['path']}.{key}: {_shown(change['from'])} -> {_shown(change['to'])}"
-            for key, change in one["changes"].items()
+            f"~ field {item['path']}.{key}: {_shown(change['from'])} -> {_shown(change['to'])}"
+            for key, change in item["changes"].items()
         ]
-    told += [f"> field {one['path']}: place {one['from'] + 1} -> {one['to'] + 1}" for one in fields["moved"]]
+    told += [f"> field {item['path']}: place {item['from'] + 1} -> {item['to'] + 1}" for item in fields["moved"]]
     return [clean(line) for line in told]
 
 

@@ -41,7 +41,7 @@ def _words(parser: argparse.ArgumentParser) -> list[str]:
     """Return what can follow a command: subcommands, choices of a positional argument, options."""
     made = list(tree.subcommands(parser))
     for action in tree.operands(parser):
-        made += [str(one) for one in action.choices or ()]
+        made += [str(choice) for choice in action.choices or ()]
     for action in tree.options(parser):
         made += action.option_strings
     return [*made, "--help"]
@@ -50,7 +50,7 @@ def _words(parser: argparse.ArgumentParser) -> list[str]:
 def _values(parser: argparse.ArgumentParser) -> dict[str, list[str]]:
     """Return the choices of each option, without options that accept any value."""
     return {
-        name: [str(one) for one in action.choices or ()]
+        name: [str(choice) for choice in action.choices or ()]
         for action in tree.options(parser)
         if action.nargs != 0
         for name in action.option_strings
@@ -93,7 +93,7 @@ def _bash(root: argparse.ArgumentParser) -> str:
             before = " ".join(path[:-1])
             paths.append(f'        "{before} {path[-1]}") path="{here}" ;;')
         for option, choices in _values(parser).items():
-            action = next(one for one in tree.options(parser) if option in one.option_strings)
+            action = next(item for item in tree.options(parser) if option in item.option_strings)
             if choices:
                 made = f"COMPREPLY=($(compgen -W '{' '.join(choices)}' -- \"$cur\"))"
             else:
@@ -135,7 +135,7 @@ def _zsh(root: argparse.ArgumentParser) -> str:
         if path:
             paths.append(f'        "{" ".join(path[:-1])} {path[-1]}") path_="{here}" ;;')
         for option, choices in _values(parser).items():
-            action = next(one for one in tree.options(parser) if option in one.option_strings)
+            action = next(item for item in tree.options(parser) if option in item.option_strings)
             made = f"compadd -- {' '.join(choices)}" if choices else "_files" if tree.is_file(action) else ":"
             values.append(f'    "{here}:{option}") {made}; return ;;')
         message = "\n".join(
@@ -153,7 +153,7 @@ def _zsh_word(name: str, text: str) -> str:
 def _described(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
     made = list(tree.summaries(parser).items())
     for action in tree.operands(parser):
-        made += [(str(one), "") for one in action.choices or ()]
+        made += [(str(choice), "") for choice in action.choices or ()]
     for action in tree.options(parser):
         made += [(name, action.help or "") for name in action.option_strings]
     return made
@@ -175,13 +175,13 @@ def _fish(root: argparse.ArgumentParser) -> str:
         "complete -c rowsmith -f",
     ]
     paths = [" ".join(path) for path, _ in tree.walk(root) if path]
-    out.insert(1, "set -g __rowsmith_paths " + " ".join(_quoted(one) for one in paths))
+    out.insert(1, "set -g __rowsmith_paths " + " ".join(_quoted(item) for item in paths))
     for path, parser in tree.walk(root):
         here = f"complete -c rowsmith -n {_quoted('__rowsmith_at ' + _quoted(' '.join(path)))}"
         for name, text in tree.summaries(parser).items():
             out.append(f"{here} -a {_quoted(name)} -d {_quoted(text)}")
         chosen = [action.choices for action in tree.operands(parser) if action.choices]
-        out += [f"{here} -a {_quoted(' '.join(str(one) for one in choices))}" for choices in chosen]
+        out += [f"{here} -a {_quoted(' '.join(str(choice) for choice in choices))}" for choices in chosen]
         if _takes_files(parser):
             out.append(f"{here} -F")
         out += [f"{here} {_fish_option(action)}" for action in tree.options(parser)]
@@ -193,7 +193,7 @@ def _fish_option(action: argparse.Action) -> str:
     if action.nargs != 0:
         made.append("-r -F" if tree.is_file(action) else "-x")
         if action.choices:
-            made.append(f"-a {_quoted(' '.join(str(one) for one in action.choices))}")
+            made.append(f"-a {_quoted(' '.join(str(choice) for choice in action.choices))}")
     return " ".join([*made, f"-d {_quoted(action.help or '')}"])
 
 

@@ -52,7 +52,7 @@ class Console:
         if self.as_json:
             self.out(json.dumps(items, indent=2, ensure_ascii=False, default=str))
         elif items:
-            self.out(table([[cell(_at(one, name)) for name in columns] for one in items], columns))
+            self.out(table([[cell(_at(item, name)) for name in columns] for item in items], columns))
 
     def bar(self, label: str, total: Optional[int] = None, unit: str = "rows") -> Bar:
         """Return a progress bar, which is only visible on a terminal."""
@@ -163,7 +163,7 @@ def cell(value: Any) -> str:
 
 def clean(text: str) -> str:
     """Escape terminal control characters, because names come from other users."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return "".join(item if item.isprintable() else item.encode("unicode_escape").decode() for item in text)
 
 
 _UNSAFE: Final = re.compile(r"(\x1b\[[0-9;:]{0,64}m)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")

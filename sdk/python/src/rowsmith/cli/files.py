@@ -82,13 +82,13 @@ def put(work: Work) -> int:
         raise usage("--as can only be used with a single file.")
     if STANDARD in args.file and not args.called:
         raise usage("Standard input has no name. Specify one with --as.")
-    for one in args.file:
-        if one != STANDARD and not Path(one).is_file():
-            raise FileNotFoundError(2, os.strerror(2), one)
+    for item in args.file:
+        if item != STANDARD and not Path(item).is_file():
+            raise FileNotFoundError(2, os.strerror(2), item)
     made = []
-    for one in args.file:
-        content: Any = sys.stdin.buffer if one == STANDARD else Path(one)
-        name = args.called or Path(one).name
+    for item in args.file:
+        content: Any = sys.stdin.buffer if item == STANDARD else Path(item)
+        name = args.called or Path(item).name
         name = f"{args.to.strip('/')}/{name}" if args.to else name
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         made.append(work.api.files.upload(content, name, content_type=kind, only_new=args.only_new))
@@ -98,6 +98,6 @@ def put(work: Work) -> int:
 
 def remove(work: Work) -> int:
     """Delete them."""
-    gone = [work.api.files.delete(one) for one in work.args.name]
+    gone = [work.api.files.delete(item) for item in work.args.name]
     work.console.rows(gone, ["name", "size", "id"])
     return OK

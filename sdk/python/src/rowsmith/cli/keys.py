@@ -53,6 +53,6 @@ def new(work: Work) -> int:
 
 def revoke(work: Work) -> int:
     """Revoke them."""
-    gone = [work.api.api_keys.revoke(one) for one in work.args.key]
+    gone = [work.api.api_keys.revoke(item) for item in work.args.key]
     work.console.rows(gone, ["id", "name", "revoked_at"])
     return OK

@@ -99,8 +99,8 @@ def _request(server: Server, asked: Mapping[str, Any]) -> Any:
     except ValueError as error:  # pydantic's own exception, which contains all errors
         found = error.errors() if hasattr(error, "errors") else []
         faults = [
-            {"path": ".".join(str(part) for part in one["loc"]), "code": "invalid", "message": one["msg"]}
-            for one in found
+            {"path": ".".join(str(part) for part in item["loc"]), "code": "invalid", "message": item["msg"]}
+            for item in found
         ]
         told = {
             "code": "validation_error",
@@ -134,9 +134,9 @@ def _beside(path: Path) -> Any:
 
     def read(ids: Iterable[str]) -> dict[str, Any]:
         if not files:
-            every = (template_files.read_or_none(one) for one in sorted(path.parent.glob("*.json")))
-            files.update({one.id: one for one in every if one is not None and one.id})
+            every = (template_files.read_or_none(item) for item in sorted(path.parent.glob("*.json")))
+            files.update({file.id: file for file in every if file is not None and file.id})
         empty = {"locale": None, "anchor": None, "quantity": 10}
-        return {one: (0, {**empty, **files[one].body}, {}) for one in ids if one in files}
+        return {item: (0, {**empty, **files[item].body}, {}) for item in ids if item in files}
 
     return read

@@ -101,21 +101,21 @@ def summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
     """Return the help sentence of each subcommand."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            return {one.dest: one.help or "" for one in action._choices_actions}
+            return {item.dest: item.help or "" for item in action._choices_actions}
     return {}
 
 
 def options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return the options of a parser without `--help`."""
     return [
-        one for one in parser._actions if one.option_strings and not isinstance(one, argparse._HelpAction)
+        action for action in parser._actions if action.option_strings and not isinstance(action, argparse._HelpAction)
     ]
 
 
 def operands(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return the positional arguments of a parser."""
     kinds = argparse._SubParsersAction
-    return [one for one in parser._actions if not one.option_strings and not isinstance(one, kinds)]
+    return [action for action in parser._actions if not action.option_strings and not isinstance(action, kinds)]
 
 
 def walk(

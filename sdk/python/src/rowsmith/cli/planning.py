@@ -109,9 +109,9 @@ def _current(api: rowsmith.Api, file: File, project: Optional[str]) -> Optional[
         except NotFound:
             pass
     name = file.body["name"]
-    found = [one for one in api.templates.list(q=name) if one["name"] == name]
+    found = [item for item in api.templates.list(q=name) if item["name"] == name]
     if len(found) > 1:
-        hints = [one["id"] for one in found]
+        hints = [item["id"] for item in found]
         text = f'{len(found)} templates have the name "{name}". Add the ID of one of them to {file.path}:'
         raise Problem("ambiguous", text, CLASH, hints)
     return api.templates.get(found[0]["id"]) if found else None
@@ -210,6 +210,6 @@ def record_versions(done: Sequence[tuple[Step, Mapping[str, Any]]]) -> None:
         by_folder.setdefault(step.file.path.parent, []).append(made)
     for folder, templates in by_folder.items():
         seen = KnownVersions(folder)
-        for one in templates:
-            seen.note(one)
+        for template in templates:
+            seen.note(template)
         seen.save()

@@ -82,7 +82,7 @@ def lines_of(error: ServiceError) -> list[str]:
         if isinstance(fault, dict):
             hint = f" {fault['hint']}" if fault.get("hint") else ""
             told.append(f"  {fault.get('path') or 'request'}: {fault.get('message', '')}{hint}")
-    told += [f"  {one}" for one in _more(error)]
+    told += [f"  {item}" for item in _more(error)]
     return told
 
 
@@ -103,9 +103,9 @@ def _more(error: ServiceError) -> list[str]:
 
 def _flat(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_flat(one)}" for key, one in value.items())
+        return ", ".join(f"{key} {_flat(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        return ", ".join(_flat(one) for one in value)
+        return ", ".join(_flat(item) for item in value)
     return str(value)
 
 

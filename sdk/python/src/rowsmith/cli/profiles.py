@@ -58,9 +58,9 @@ class Profiles:
         held = self._read()
         self.chosen: str = held.get("profile") or DEFAULT
         self.all: dict[str, Profile] = {}
-        for name, one in (held.get("profiles") or {}).items():
-            if isinstance(one, dict):
-                known = {key: one.get(key) for key in ("url", "key", "project")}
+        for name, profile in (held.get("profiles") or {}).items():
+            if isinstance(profile, dict):
+                known = {key: profile.get(key) for key in ("url", "key", "project")}
                 self.all[name] = Profile(str(known["url"]), str(known["key"]), known["project"])
 
     def _read(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Profiles:
         """Write a new file that only its owner can read, from its first byte on."""
         held = {
             "profile": self.chosen,
-            "profiles": {name: asdict(one) for name, one in sorted(self.all.items())},
+            "profiles": {name: asdict(profile) for name, profile in sorted(self.all.items())},
         }
         folder = self.path.parent
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -179,10 +179,10 @@ def fill(work: Work) -> int:
     }  # fmt: skip
     connection = args.connection if is_id(args.connection, "con") else work.connection(args.connection)["id"]
     found: Mapping[str, Any] = work.api.connections.fill(connection, dry_run=args.dry_run, **asked)
-    for one in found["skipped"]:
-        work.console.note(clean(f"not filled: {one['table']}: {one['message']}"))
+    for entity in found["skipped"]:
+        work.console.note(clean(f"not filled: {entity['table']}: {entity['message']}"))
     if args.dry_run:
-        lines = [clean(f"{one['name']}: {one['count']:,} rows") for one in found["plan"]["tables"]]
+        lines = [clean(f"{table['name']}: {table['count']:,} rows") for table in found["plan"]["tables"]]
         work.console.result(found, "\n".join(lines))
         return OK
     if not args.watch:
@@ -215,7 +215,7 @@ def _count(bar: Any, counts: Mapping[str, Any]) -> None:
 
 
 def _dry(work: Work, found: Mapping[str, Any]) -> int:
-    lines = [str(one) for one in found.get("statements") or found.get("requests") or ()]
+    lines = [str(statement) for statement in found.get("statements") or found.get("requests") or ()]
     work.console.result(found, "\n".join(lines))
     for misfit in found["misfits"]:
         where = misfit.get("column") or misfit.get("field") or "row"

@@ -110,9 +110,9 @@ def _find(work: Work, id: str) -> Mapping[str, Any]:
     """Return a run by its ID only. The list of runs provides the scenario that the route needs."""
     if not is_id(id, "run"):
         raise usage(f"{id!r} is not the ID of a run.")
-    for one in work.api.runs.list():
-        if one["id"] == id:
-            return one
+    for item in work.api.runs.list():
+        if item["id"] == id:
+            return item
     raise Problem("not_found", f"There is no run {id} in this project.", NOT_FOUND)
 
 

@@ -70,6 +70,6 @@ def start(work: Work) -> int:
 
 def delete(work: Work) -> int:
     """Delete them."""
-    gone = [work.api.schedules.delete(one) for one in work.args.schedule]
+    gone = [work.api.schedules.delete(item) for item in work.args.schedule]
     work.console.rows(gone, ["id", "name"])
     return OK

@@ -84,8 +84,8 @@ def listed(work: Work) -> int:
     """List the profiles, without their keys."""
     kept = Profiles()
     rows = [
-        {"name": name, "url": one.url, "project": one.project, "chosen": name == kept.chosen}
-        for name, one in sorted(kept.all.items())
+        {"name": name, "url": profile.url, "project": profile.project, "chosen": name == kept.chosen}
+        for name, profile in sorted(kept.all.items())
     ]
     work.console.rows(rows, ["name", "url", "project", "chosen"])
     return OK

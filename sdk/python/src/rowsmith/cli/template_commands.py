@@ -98,15 +98,15 @@ def get(work: Work) -> int:
 def import_(work: Work) -> int:
     """Create or change templates from files."""
     args = work.args
-    made = work.api.templates.import_file(Path(args.file), format=args.format, save=not args.look)
+    result = work.api.templates.import_file(Path(args.file), format=args.format, save=not args.look)
     if work.console.as_json:
-        work.console.result(made)
+        work.console.result(result)
         return OK
-    work.console.rows(made["report"], ["state", "table", "column", "type", "reason"])
+    work.console.rows(result["report"], ["state", "table", "column", "type", "reason"])
     names = ", ".join(
-        f"{one['name']} ({one['id']})" if one["id"] else one["name"] for one in made["templates"]
+        f"{item['name']} ({item['id']})" if item["id"] else item["name"] for item in result["templates"]
     )
-    work.console.note(f"{'Would create' if args.look else 'Made'}: {names}")
+    work.console.note(f"{'Would create' if args.look else 'Created'}: {names}")
     return OK
 
 
@@ -124,19 +124,19 @@ def diff(work: Work) -> int:
 def pull(work: Work) -> int:
     """Write templates to files."""
     args, folder = work.args, Path(work.args.dir)
-    wanted: list[Mapping[str, Any]] = [work.template(one) for one in args.template]
+    wanted: list[Mapping[str, Any]] = [work.template(item) for item in args.template]
     if not args.template:
         wanted = list(work.api.templates.list())
     folder.mkdir(parents=True, exist_ok=True)
-    there = [one for one in map(template_files.read_or_none, sorted(folder.glob("*.json"))) if one is not None]
+    there = [file for file in map(template_files.read_or_none, sorted(folder.glob("*.json"))) if file is not None]
     told, seen = [], KnownVersions(folder)
-    for one in wanted:
-        path = template_files.path_for(one, folder, there)
-        changed = template_files.write(path, one)
-        there.append(template_files.File(path, one["id"], {}))
-        seen.note(one)
+    for item in wanted:
+        path = template_files.path_for(item, folder, there)
+        changed = template_files.write(path, item)
+        there.append(template_files.File(path, item["id"], {}))
+        seen.note(item)
         told.append(
-            {"file": str(path), "template_id": one["id"], "version": one["version"], "changed": changed}
+            {"file": str(path), "template_id": item["id"], "version": item["version"], "changed": changed}
         )
     seen.save()
     work.console.rows(told, ["file", "template_id", "version", "changed"])
@@ -144,7 +144,7 @@ def pull(work: Work) -> int:
 
 
 def _steps(work: Work) -> list[planning.Step]:
-    files = template_files.read_all([Path(one) for one in work.args.file])
+    files = template_files.read_all([Path(item) for item in work.args.file])
     return planning.plan(work.api, files)
 
 

@@ -86,8 +86,8 @@ def read_all(paths: Iterable[Path]) -> list[File]:
     files: list[File] = []
     faults: list[Problem] = []
     for path in paths:
-        for one in sorted(path.glob("*.json")) if path.is_dir() else [path]:
-            found = _read_or_not(one)
+        for item in sorted(path.glob("*.json")) if path.is_dir() else [path]:
+            found = _read_or_not(item)
             if isinstance(found, Problem):
                 faults.append(found)
             else:
@@ -110,14 +110,14 @@ def _read_or_not(path: Path) -> Union[File, Problem]:
 
 
 def _together(faults: list[Problem]) -> Problem:
-    hints = [one.message for one in faults]
+    hints = [fault.message for fault in faults]
     return Problem("bad_file", f"{len(faults)} files cannot be read:", faults[0].exit, hints)
 
 
 def text_of(template: Mapping[str, Any]) -> str:
     """Format a template as a file: keys in a fixed order, two spaces, one line per value, no volatile keys."""
     kept = {key: template[key] for key in HEAD if template.get(key) is not None}
-    kept["fields"] = [_field(one) for one in template["fields"]]
+    kept["fields"] = [_field(field) for field in template["fields"]]
     return json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -125,7 +125,7 @@ def _field(field: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: field[key] for key in ("id", "name", "type") if field.get(key) is not None}
     options = dict(field.get("options") or {})
     if isinstance(options.get("fields"), list):
-        options["fields"] = [_field(one) for one in options["fields"]]
+        options["fields"] = [_field(item) for item in options["fields"]]
     if options:
         kept["options"] = options
     more = {key: field[key] for key, usual in COMMON.items() if key in field and field[key] != usual}

@@ -70,23 +70,23 @@ def is_id(text: str, prefix: str = "") -> bool:
 
 def find_by_name(kind: str, name: str, near: Pages[Any], every: Any) -> Mapping[str, Any]:
     """Return the object with exactly this name. Raise Problem if there is none or more than one."""
-    found = [one for one in near if one["name"] == name]
+    found = [item for item in near if item["name"] == name]
     if len(found) == 1:
         one: Mapping[str, Any] = found[0]
         return one
     if found:
-        hints = [f"{one['id']}  {one['name']}" for one in found]
+        hints = [f"{item['id']}  {item['name']}" for item in found]
         raise Problem(
             "ambiguous", f'{len(found)} {kind}s have the name "{name}". Use the ID of one of them:', CLASH, hints
         )
-    known = [one["name"] for one in every()]
+    known = [item["name"] for item in every()]
     raise Problem(
         "not_found", f'There is no {kind} "{name}" in this project.{_meant(name, known)}', NOT_FOUND
     )
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
-    by_fold = {one.casefold(): one for one in known}
+    by_fold = {item.casefold(): item for item in known}
     close = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.6)
     return f' Did you mean "{by_fold[close[0]]}"?' if close else ""
 
