@@ -155,7 +155,7 @@ def sweep(client: redis.Redis, now: datetime) -> dict[str, int]:
         for status, found in (("cancelled", cancelled), ("failed", failed)):
             metrics.count("work_ended", len(found), kind=kind, status=status)
         ended = [*cancelled, *failed]
-        if find := KINDS[kind].untold:
+        if find := KINDS[kind].pending:
             # Work that ended without its follow-up, because the process that ended it died.
             ended += [work_id for work_id in named(find)() if work_id not in ended]
         for work_id in ended:

@@ -81,7 +81,7 @@ def take_preview_records(actor: Actor, records: int) -> None:
     )
 
 
-def records_told(records: int) -> dict[str, Any]:
+def records_detail(records: int) -> dict[str, Any]:
     """Return the details of an audit entry about objects in arrays that counted in addition to the rows."""
     return {"records": records} if records else {}
 

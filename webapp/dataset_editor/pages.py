@@ -125,7 +125,7 @@ def _context(actor: Actor, dataset: Dataset, state: ViewState, feedback: Feedbac
         "tables": tables,
         "shown": state,
         "link": _link_function(dataset.id, state),
-        "told": feedback,
+        "feedback": feedback,
         "can_write": can_write,
         "can_generate": actor.can("generate", dataset.team_id),
         "can_push": actor.can("push", dataset.team_id),

@@ -527,7 +527,7 @@ def queue(
         export.workspace_id = actor.workspace_id
         export.created_by, export.key_id = actor.user_id, actor.key_id
         quota = {"rows": reservation.rows, "second": reservation.second, "records": records}
-        details |= quotas.records_told(records)
+        details |= quotas.records_detail(records)
         export.request = {**export.request, "quota": quota}
         db.session.add(export)
         db.session.flush()

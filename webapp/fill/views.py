@@ -195,7 +195,7 @@ def _page(
         "fill/show.html",
         connection=connection,
         form=form,
-        told=planned,
+        planned=planned,
         notes=notes,
         dataset=dataset,
         instead_of=instead_of,

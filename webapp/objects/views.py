@@ -14,7 +14,7 @@ from webapp.access.models import Project
 from webapp.errors import ApiError
 from webapp.files import services as files
 from webapp.objects import services
-from webapp.versioning.services import usages_as_json as told_uses
+from webapp.versioning.services import usages_as_json
 from webapp.web.inputs import Input, ListQuery
 from webapp.web.responses import Listed, Output, reply
 from webapp.web.routing import route
@@ -163,7 +163,7 @@ def index(actor: Actor, query: TrashQuery) -> Response:
 def used_by(actor: Actor, object_id: str) -> Response:
     """List what uses a template, dataset, scenario, connection, endpoint, file, secret, project or team."""
     found, uses = services.of(actor, object_id)
-    items = told_uses(actor, uses)
+    items = usages_as_json(actor, uses)
     data = {"items": items, "total": len(items), "blocked": any(item["blocks"] for item in items)}
     context: dict[str, Any] = {}
     if g.face == "person":

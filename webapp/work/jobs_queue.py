@@ -32,7 +32,7 @@ class Kind:
     `job` executes it; `ended` is called if it ended without its job; both take the id of the row. `attempts`:
     how many times it may be started before it fails because its worker was lost; 1 for work that must not be
     repeated. `turns` names the function that selects the queued rows that may start now, if there is a limit;
-    `untold` the function that finds ended rows whose follow-up did not run.
+    `pending` the function that finds ended rows whose follow-up did not run.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Kind:
     queue: str
     attempts: int
     turns: str = ""
-    untold: str = ""
+    pending: str = ""
 
     @property
     def model(self) -> type[Work]:
@@ -81,7 +81,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             ended="webapp.exports.services.settle_part",
             queue="parts",  # after the others: a thousand parts must not delay a small export
             attempts=limits.MAX_ATTEMPTS,
-            untold="webapp.exports.services.stalled_parts",
+            pending="webapp.exports.services.stalled_parts",
         ),
         "run": Kind(
             name="run",
@@ -90,7 +90,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             queue="runs",
             attempts=1,  # the program may have made changes
             turns="webapp.scenarios.services.run_completion.startable",
-            untold="webapp.scenarios.services.run_completion.untold",
+            pending="webapp.scenarios.services.run_completion.pending",
         ),
     }
 )

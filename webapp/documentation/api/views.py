@@ -55,7 +55,7 @@ def operation(actor: Actor | None, slug: str, name: str) -> Response:
     language = request.cookies.get(COOKIE, "")  # the language of samples that this browser chose last
     body = render_template(
         "docs/api_operation_body.html",
-        one=found,
+        operation=found,
         objects=group_found.objects_of(found),
         sample=samples.of(found, signed_in=actor is not None),
         chosen=language if language in samples.LANGUAGES else samples.LANGUAGES[0],
@@ -66,7 +66,7 @@ def operation(actor: Actor | None, slug: str, name: str) -> Response:
     own_ids = samples.ids(actor, set(_OWN_ID.findall(body))) if actor is not None else {}
     text = _OWN_ID.sub(lambda m: own_ids.get(m[1]) or f"{m[1]}_ID", body)
     html = Markup(text.replace(samples.ORIGIN, str(escape(snippets.origin()))))  # noqa: S704 - drawn by a template
-    return _page("docs/api_operation.html", group=group_found, one=found, body=html)
+    return _page("docs/api_operation.html", group=group_found, operation=found, body=html)
 
 
 @route(bp, "/docs/postman.json", scope="public", hidden=True)

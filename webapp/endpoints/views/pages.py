@@ -144,7 +144,7 @@ def _page(
         "templates": list(templates.listing(actor, limit=limits.PAGE_LIMIT_MAX).items),
         "plain": plain,
         "places": places((plain, form.request, form.auth, form.sending), faults),
-        "told": others if faults or others or error is None else [error.message],
+        "messages": others if faults or others or error is None else [error.message],
     }
     return Response(render_template(PAGE, **context), error.status if error else 200, mimetype="text/html")
 

@@ -375,7 +375,7 @@ def _run(actor: Actor, recipe: Recipe) -> Generation:
             seed=recipe.pins.seed,
             format=recipe.format.name,
             offset=recipe.offset,
-            **quotas.records_told(records),
+            **quotas.records_detail(records),
         )
     except BaseException:
         quotas.give_back(reservation, reservation.rows)

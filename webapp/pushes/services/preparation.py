@@ -227,8 +227,8 @@ def _quoted(value: str) -> str:
 
 @dataclass(slots=True)
 class PreparedPush:
-    """A push that is planned and not saved. `head` are columns of its row, `of` and `told` are used in the audit
-    entry."""
+    """A push that is planned and not saved. `head` are columns of its row; `of` and `response_fields` are used in the
+    audit entry."""
 
     push_id: str
     destination: Destination

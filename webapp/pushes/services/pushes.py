@@ -208,7 +208,7 @@ def queue(
             "target": push.target,
             **prepared.response_fields,
         }
-        details |= quotas.records_told(records)
+        details |= quotas.records_detail(records)
         audit_log.record(actor, action, prepared.of, join=True, rows=push.total, **details)
         jobs_queue.after_commit(db.session, redis_client(), KIND, push.id)
         db.session.commit()

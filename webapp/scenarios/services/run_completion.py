@@ -442,7 +442,7 @@ def settle(run_id: str) -> None:
     ring_next(redis_client(), workspace_id)
 
 
-def untold() -> list[str]:
+def pending() -> list[str]:
     """Return runs that have ended but are not completed; the sweeper completes them."""
     ended = select(Run.id).where(Run.closed_at.is_(None), Run.status.in_(END_STATES))
     with reading() as session:

@@ -1,7 +1,7 @@
 """Scenarios: programs and how they are run; their versions and their checks. See runs.py and run_pages.py for runs.
 
 The page shows the program in an editor, how it is run, and its versions. The editor is a textarea in a form, so it
-works without JavaScript. When a script saves it, only the part next to the text (`told`) is replaced.
+works without JavaScript. When a script saves it, only the part next to the text (`save_result`) is replaced.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def page(
         **_check_context(data, draft["code"] if submitted else None),
     }
     if "HX-Request" in request.headers:
-        return Response(render_block(PAGE, "told", **context), status)
+        return Response(render_block(PAGE, "save_result", **context), status)
     if scenario is not None and data is not None:
         context |= {
             "recent": runs.listing(actor, scenario_id=scenario.id, limit=_RECENT_RUNS).items,
