@@ -11,7 +11,7 @@ from tests.connectors.db2_answers import ID, NAME, PREFIX, Link, said
 from tests.connectors.sending import reasons
 from webapp.connectors.base import ConnectionLost, ConnectorError, WriteSpec
 from webapp.connectors.db2.errors import convert_error, row_rejection
-from webapp.connectors.db2.target import Db2Target
+from webapp.connectors.db2.session import Db2Target
 from webapp.connectors.schema import Column, Entity, Relation
 
 TABLE = Entity("t", ("SHOP", "t"), (ID, NAME), keys=("id",))

@@ -18,7 +18,7 @@ from tests.fakes.certificates import Authority
 from webapp.connectors.base import ConnectorError, WriteSpec
 from webapp.connectors.schema import Column, Entity
 from webapp.connectors.sqlserver.connector import MssqlConnector
-from webapp.connectors.sqlserver.target import MssqlTarget
+from webapp.connectors.sqlserver.session import MssqlTarget
 from webapp.net.gate import Gate
 
 kind = only(MssqlKind)

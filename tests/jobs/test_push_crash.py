@@ -17,7 +17,7 @@ from tests.jobs.test_push import bad, counts, people
 from webapp import clock as present
 from webapp import limits
 from webapp.connectors.base import ConnectionLost
-from webapp.connectors.postgresql.target import PostgresqlTarget
+from webapp.connectors.postgresql.session import PostgresqlTarget
 from webapp.connectors.sqlite.session import SqliteTarget
 from webapp.extensions import writing
 from webapp.pushes.models import Push
