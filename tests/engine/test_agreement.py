@@ -11,7 +11,7 @@ from bench import truth
 from tests.engine.types.made import bound, table
 from webapp.engine import groups
 from webapp.engine.spec import parse
-from webapp.engine.types import agreement_tables, registry
+from webapp.engine.types import agreement, registry
 from webapp.engine.types.agreement import RULES, _values
 
 ROWS = 300
@@ -110,15 +110,13 @@ def test_a_vin_has_the_maker_and_the_model_year():
     codes = "ABCDEFGHJKLMNPRSTVWXY123456789"
     for row in rows("vin", "car_make", "car_year"):
         assert vin_is_valid(row["vin"])
-        assert row["vin"][:3] == agreement_tables.CAR_MAKERS[row["car_make"]]
+        assert row["vin"][:3] == agreement.CAR_MAKERS[row["car_make"]]
         assert row["vin"][9] == codes[(row["car_year"] - 1980) % 30]
         assert row["vin"][6].isdigit() == (row["car_year"] < 2010)
 
 
 def test_every_make_of_the_vocabulary_has_a_maker_code():
-    assert {row["car_make"] for row in rows("vin", "car_make", count=4000)} <= set(
-        agreement_tables.CAR_MAKERS
-    )
+    assert {row["car_make"] for row in rows("vin", "car_make", count=4000)} <= set(agreement.CAR_MAKERS)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +146,7 @@ def test_a_table_says_what_goes_with_a_value(follower, leader, told):
      ("plant_scientific_name", "PLANT_FAMILIES"), ("diagnosis_name", "ICD_9")],
 )  # fmt: skip
 def test_the_tables_have_every_value(kind, known):
-    assert set(_values(kind)) == set(getattr(agreement_tables, known))
+    assert set(_values(kind)) == set(getattr(agreement, known))
 
 
 def test_snow_falls_when_it_is_cold_and_apple_devices_have_systems_of_apple():
@@ -164,7 +162,7 @@ def test_snow_falls_when_it_is_cold_and_apple_devices_have_systems_of_apple():
 def test_a_subcategory_is_of_the_category():
     for row in rows("product_category", "product_subcategory"):
         if row["product_category"] == "Furniture":
-            assert row["product_subcategory"] in agreement_tables.SUBCATEGORIES["FUR"]
+            assert row["product_subcategory"] in agreement.SUBCATEGORIES["FUR"]
 
 
 def test_names_of_people_that_are_neither_have_an_x():
