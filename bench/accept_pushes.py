@@ -46,12 +46,12 @@ class Service:
             cwd=ROOT, stdout=self._log, stderr=subprocess.STDOUT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
-        while "Ctrl-C" not in (said := Path(f"{folder}/log").read_text()):
+        while "Ctrl-C" not in (text := Path(f"{folder}/log").read_text()):
             if self._process.poll() is not None:
-                raise SystemExit(said)
+                raise SystemExit(text)
             time.sleep(0.1)
-        self.url = re.findall(r"http://127\.0\.0\.1:\d+", said)[0]
-        self.key = re.findall(r"rws_\w+", said)[0]
+        self.url = re.findall(r"http://127\.0\.0\.1:\d+", text)[0]
+        self.key = re.findall(r"rws_\w+", text)[0]
 
     def post(self, path: str, body: object) -> tuple[dict[str, object], float]:
         """Return the object that a POST created, and the seconds it took."""
@@ -95,18 +95,18 @@ def main() -> None:
     options.add_argument("--tables", type=int, default=200)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--url", default=URL)
-    asked = options.parse_args()
+    request = options.parse_args()
     name = f"bench_{token_hex(4)}"
-    with psycopg.connect(asked.url, autocommit=True) as server, tempfile.TemporaryDirectory() as folder:
+    with psycopg.connect(request.url, autocommit=True) as server, tempfile.TemporaryDirectory() as folder:
         server.execute(f"CREATE DATABASE {name}")
         try:
-            own = asked.url.rpartition("/")[0] + f"/{name}"
+            own = request.url.rpartition("/")[0] + f"/{name}"
             with psycopg.connect(own, autocommit=True) as target:
-                for number in range(asked.tables):
+                for number in range(request.tables):
                     target.execute(f"CREATE TABLE table_{number} ({', '.join(COLUMNS)})")
             service = Service(folder)
             try:
-                measure(service, own, asked.pushes, asked.rounds)
+                measure(service, own, request.pushes, request.rounds)
             finally:
                 service.close()
         finally:

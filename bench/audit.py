@@ -80,10 +80,10 @@ def application(folder: Path, redis_url: str, *, chained: bool) -> tuple[Flask, 
                     connection.exec_driver_sql(f"DROP TRIGGER {name}")
                 for name in PLAIN:
                     connection.exec_driver_sql(f"DROP INDEX ix_audit_entries_{name}")
-    made = app.test_client(use_cookies=False).post(
+    created = app.test_client(use_cookies=False).post(
         "/templates", json={"name": "B", "fields": FIELDS}, headers={"Authorization": f"Bearer {key}"}
     )
-    return app, key, made.json["id"]
+    return app, key, created.json["id"]
 
 
 def turn(app: Flask, key: str, template: str, seconds: float, *, chained: bool) -> tuple[float, float]:
@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
-    asked = parser.parse_args()
+    request = parser.parse_args()
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         server = valkey.prepare(Path(one))
         process = subprocess.Popen(server.command, stdout=subprocess.DEVNULL)
@@ -134,11 +134,13 @@ def main() -> None:
             both = {True: application(Path(one), server.url, chained=True)}
             both[False] = application(Path(two), server.url, chained=False)
             found: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-            for number in range(asked.turns):
+            for number in range(request.turns):
                 for chained in (True, False) if number % 2 else (False, True):
-                    found[chained].append(turn(*both[chained], asked.seconds, chained=chained))
-                told = [f"{found[item][-1][0]:,.0f} ({found[item][-1][1]:.2f} ms)" for item in (True, False)]
-                print(f"turn {number + 1}: {told[0]} with, {told[1]} without", flush=True)
+                    found[chained].append(turn(*both[chained], request.seconds, chained=chained))
+                result = [
+                    f"{found[item][-1][0]:,.0f} ({found[item][-1][1]:.2f} ms)" for item in (True, False)
+                ]
+                print(f"turn {number + 1}: {result[0]} with, {result[1]} without", flush=True)
         finally:
             process.kill()
             process.wait()

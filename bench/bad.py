@@ -44,8 +44,8 @@ def best(run: Callable[[], int]) -> tuple[float, int]:
     found = []
     for _ in range(TRIES):
         began = time.perf_counter()
-        made = run()
-        found.append((time.perf_counter() - began, made))
+        result = run()
+        found.append((time.perf_counter() - began, result))
     return min(found)
 
 
@@ -56,11 +56,11 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--format", choices=sorted(FORMATS), default="csv")
-    asked = parser.parse_args()
-    kind = FORMATS[asked.format]
+    request = parser.parse_args()
+    kind = FORMATS[request.format]
 
     def size(source: BoundPlan) -> int:
-        pieces = write(kind(source.schema, kind.Options(), title="rows"), source.blocks(0, asked.rows))
+        pieces = write(kind(source.schema, kind.Options(), title="rows"), source.blocks(0, request.rows))
         return sum(map(len, pieces))
 
     good = bound(FIELDS)
@@ -69,11 +69,15 @@ def main() -> None:
         size(source)  # loads word lists and renders pools
     plain, _ = best(lambda: size(good))
     spoilt, _ = best(lambda: size(bad))
-    key, cells = best(lambda: sum(len(block[0]) for block in AnswerKey(bad, 0, asked.rows).blocks(json=True)))
-    print(f"{asked.rows:,} rows of {len(FIELDS)} fields as {asked.format}")
-    print(f"without invalid cells   {asked.rows / plain:12,.0f} rows/s")
-    print(f"with 1 % invalid cells  {asked.rows / spoilt:12,.0f} rows/s, {spoilt / plain:.2f} times the time")
-    print(f"their answer key        {asked.rows / key:12,.0f} rows/s, {cells:,} cells")
+    key, cells = best(
+        lambda: sum(len(block[0]) for block in AnswerKey(bad, 0, request.rows).blocks(json=True))
+    )
+    print(f"{request.rows:,} rows of {len(FIELDS)} fields as {request.format}")
+    print(f"without invalid cells   {request.rows / plain:12,.0f} rows/s")
+    print(
+        f"with 1 % invalid cells  {request.rows / spoilt:12,.0f} rows/s, {spoilt / plain:.2f} times the time"
+    )
+    print(f"their answer key        {request.rows / key:12,.0f} rows/s, {cells:,} cells")
 
 
 if __name__ == "__main__":

@@ -94,8 +94,8 @@ def judge(cases: list[Case]) -> list[tuple[Case, ColumnResult, str]]:
     entity = Entity(cases[0].table, (cases[0].table,), fields)
     words = compilation.vocabulary()
     found = {column.column: column for column in columns.columns(entity, None, words)}
-    made = [result.field for result in found.values() if result.field is not None]
-    plan = compile_plan(parse(made), words)
+    outcome = [result.field for result in found.values() if result.field is not None]
+    plan = compile_plan(parse(outcome), words)
     block = BoundPlan(plan, GenerationContext("columns", NOW)).block(0, ROWS)
     values = {
         name: (array.dictionary_decode() if hasattr(array, "dictionary_decode") else array).to_pylist()

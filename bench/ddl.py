@@ -37,12 +37,12 @@ def main(folder: Path, problems: bool) -> None:
     for path in sorted(folder.glob("*.sql")):
         raw = path.read_bytes()
         text = SILENT.sub(" ", raw.decode("utf-8", "replace"))
-        said = {name: len(re.findall(pattern, text, re.I)) for name, pattern in MENTIONS.items()}
+        result = {name: len(re.findall(pattern, text, re.I)) for name, pattern in MENTIONS.items()}
         start = time.perf_counter()
         try:
             read = sql.read(Source(raw, path.name))
         except Unreadable as error:
-            print(f"{path.name:34} {0:>4}/{said['tables']:<4} {error}")
+            print(f"{path.name:34} {0:>4}/{result['tables']:<4} {error}")
             continue
         taken = time.perf_counter() - start
         entities = [item.entity for item in read.tables]
@@ -54,7 +54,7 @@ def main(folder: Path, problems: bool) -> None:
             "references": sum(len(entity.relations) for entity in entities),
             "checks": sum(len(entity.checks) for entity in entities),
         }
-        shown = " ".join(f"{found[name]:>4}/{said[name]:<4}" for name in MENTIONS)
+        shown = " ".join(f"{found[name]:>4}/{result[name]:<4}" for name in MENTIONS)
         reds = sum(len(item.reds) for item in read.tables)
         print(
             f"{path.name:34} {shown} {len(columns):>8} {len(typeless):>8} {len(read.problems)}+{reds} {taken:5.1f}"

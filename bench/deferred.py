@@ -51,9 +51,9 @@ def postgresql(every: int) -> Iterator[tuple[Service, Callable[[str], None]]]:
             url = urlsplit(PG)._replace(path=f"/{name}").geturl()
             with (
                 psycopg.connect(url, autocommit=True) as other,
-                service("postgresql", {"connection_string": url}, fields(every)) as made,
+                service("postgresql", {"connection_string": url}, fields(every)) as result,
             ):
-                yield made, lambda statement: other.execute(statement)
+                yield result, lambda statement: other.execute(statement)
         finally:
             server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
@@ -61,11 +61,11 @@ def postgresql(every: int) -> Iterator[tuple[Service, Callable[[str], None]]]:
 @contextmanager
 def sqlite(every: int) -> Iterator[tuple[Service, Callable[[str], None]]]:
     """The same with a file."""
-    with service("sqlite", {"file": "bench.db"}, fields(every)) as made:
-        folder = sqlite_files.folder_of(db.session.get_one(Connection, made.connection))
+    with service("sqlite", {"file": "bench.db"}, fields(every)) as result:
+        folder = sqlite_files.folder_of(db.session.get_one(Connection, result.connection))
         folder.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(folder / "bench.db", isolation_level=None)) as file:
-            yield made, lambda statement: file.execute(statement)
+            yield result, lambda statement: file.execute(statement)
 
 
 def measure(made: Service, execute: Callable[[str], None], kind: str, rows: int, every: int) -> None:
@@ -95,11 +95,11 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=20_000)
     options.add_argument("--every", type=int, default=20)
-    asked = options.parse_args()
+    request = options.parse_args()
     for kind, opened in (("postgresql", postgresql), ("sqlite", sqlite)):
         try:
-            with opened(asked.every) as (made, execute):
-                measure(made, execute, kind, asked.rows, asked.every)
+            with opened(request.every) as (result, execute):
+                measure(result, execute, kind, request.rows, request.every)
         except psycopg.OperationalError as error:
             print(f"{kind}: not measured: {error}".strip())
 

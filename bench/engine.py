@@ -246,9 +246,9 @@ def print_expressions(rounds: int) -> None:
         )
         line = f"{source:<40}{ours:>9.1f}"
         if rstr is not None:
-            made = rstr.Rstr()
+            result = rstr.Rstr()
             theirs = (
-                least(lambda m=made, s=source: [m.xeger(s) for _ in range(_RSTR_ROWS)], 3, 1)
+                least(lambda m=result, s=source: [m.xeger(s) for _ in range(_RSTR_ROWS)], 3, 1)
                 / _RSTR_ROWS
                 * 1e9
             )
@@ -265,18 +265,18 @@ def main() -> None:
         "names", nargs="*", help=("types to measure (default: all types and the common keys)")
     )
     parser.add_argument("--rounds", type=int, default=7)
-    given = parser.parse_args()
+    value = parser.parse_args()
     one_core()
-    kinds = [kind for kind in REGISTRY if not given.names or kind.name in given.names]
-    print_types(kinds, given.rounds)
-    if given.names:
+    kinds = [kind for kind in REGISTRY if not value.names or kind.name in value.names]
+    print_types(kinds, value.rounds)
+    if value.names:
         return
     print(f"\n{'feature':<26}{'ns/row':>9}{'10 rows, us':>13}")
     for name, fields in FEATURES.items():
-        whole, tiny, _ = costs(fields, given.rounds)
+        whole, tiny, _ = costs(fields, value.rounds)
         print(f"{name:<26}{whole:>9.1f}{tiny:>13.1f}", flush=True)
-    print_groups(given.rounds)
-    print_expressions(given.rounds)
+    print_groups(value.rounds)
+    print_expressions(value.rounds)
 
 
 if __name__ == "__main__":

@@ -91,8 +91,8 @@ def ours(kind: type[FieldType], rounds: int) -> float:
     rows = min(ROWS, last or ROWS)
     starts = range(0, rows, size)
     bound.block(0, size)
-    made = engine.least(lambda: [bound.block(at, min(size, rows - at)) for at in starts], rounds, 1)
-    return made / rows * 1e9
+    result = engine.least(lambda: [bound.block(at, min(size, rows - at)) for at in starts], rounds, 1)
+    return result / rows * 1e9
 
 
 def theirs(name: str, generator: Any, rounds: int) -> float | None:
@@ -155,13 +155,13 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="types to measure (default: all)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--markdown", action="store_true", help="print the table of docs/speed-types.md")
-    given = parser.parse_args()
+    value = parser.parse_args()
     one_core()
-    named = [kind for kind in REGISTRY if not given.names or kind.name in given.names]
-    costs = measured([kind for kind in named if kind.name not in OUTSIDE], given.rounds)
+    named = [kind for kind in REGISTRY if not value.names or kind.name in value.names]
+    costs = measured([kind for kind in named if kind.name not in OUTSIDE], value.rounds)
     if not costs:
         return 1
-    show(costs, given.markdown)
+    show(costs, value.markdown)
     slow = {cost.name for cost in costs if cost.ours > _SLOW_NS}
     for name in sorted(slow):
         print(f"above {_SLOW_NS:,} ns: {name}: {EXCEPTIONS.get(name, 'no documented reason')}")

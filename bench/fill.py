@@ -153,25 +153,25 @@ def main() -> int:
     parser.add_argument("--database", action="append", default=[], help="KIND:NAME of an existing database")
     parser.add_argument("--reasons", action="store_true")
     parser.add_argument("--share", type=float, default=0.95, help="the share of tables that must be full")
-    given = parser.parse_args()
-    servers = {"postgresql": given.postgresql, "mysql": given.mysql}
+    value = parser.parse_args()
+    servers = {"postgresql": value.postgresql, "mysql": value.mysql}
     results: list[Result] = []
-    for one in given.database:
+    for one in value.database:
         kind, _, database = one.partition(":")
-        results.append(_told(filled(kind, servers[kind], database, database, given.rows), given.reasons))
-    for kind, server in servers.items() if given.folder else ():
-        for file in sorted((given.folder / kind).glob("*.sql")):
+        results.append(_told(filled(kind, servers[kind], database, database, value.rows), value.reasons))
+    for kind, server in servers.items() if value.folder else ():
+        for file in sorted((value.folder / kind).glob("*.sql")):
             with loaded(kind, server, file) as database:
                 try:
-                    one = filled(kind, server, database, f"{kind} {file.stem}", given.rows)
+                    one = filled(kind, server, database, f"{kind} {file.stem}", value.rows)
                 except ApiError as error:
                     print(f"{kind} {file.stem}: {error}", flush=True)
                     continue
-                results.append(_told(one, given.reasons))
+                results.append(_told(one, value.reasons))
     tables, full = sum(result.tables for result in results), sum(result.full for result in results)
     share = full / max(1, tables)
-    print(f"{full} of {tables} tables full: {share:.1%} (target {given.share:.0%})")
-    return 0 if share >= given.share else 1
+    print(f"{full} of {tables} tables full: {share:.1%} (target {value.share:.0%})")
+    return 0 if share >= value.share else 1
 
 
 def _told(one: Result, reasons: bool) -> Result:

@@ -40,7 +40,7 @@ def blocks(rows: int) -> dict[str, list[pa.Array]]:
     def drawn(pool: pa.Array, count: int) -> pa.Array:
         return pa.DictionaryArray.from_arrays(pa.array(random.integers(0, len(pool), count, np.int32)), pool)
 
-    made: dict[str, list[pa.Array]] = {}
+    result: dict[str, list[pa.Array]] = {}
     for start in range(0, rows, limits.BLOCK_ROWS):
         count = min(limits.BLOCK_ROWS, rows - start)
         numbers = random.integers(0, 10**7, count).tolist()
@@ -58,8 +58,8 @@ def blocks(rows: int) -> dict[str, list[pa.Array]]:
             "id": pa.array([str(uuid.UUID(int=n << 80)) for n in numbers]),
         }
         for name, column in block.items():
-            made.setdefault(name, []).append(column)
-    return made
+            result.setdefault(name, []).append(column)
+    return result
 
 
 def peers(made: dict[str, list[pa.Array]]) -> dict[str, tuple[int, Callable[[], object]]]:
@@ -117,15 +117,15 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=int, default=12 * limits.BLOCK_ROWS)
     parser.add_argument("--repeat", type=int, default=5)
-    asked = parser.parse_args()
-    made = blocks(asked.rows)
-    schema = pa.schema([(name, parts[0].type) for name, parts in made.items()])
-    ready = [list(block) for block in zip(*made.values(), strict=True)]
+    request = parser.parse_args()
+    result = blocks(request.rows)
+    schema = pa.schema([(name, parts[0].type) for name, parts in result.items()])
+    ready = [list(block) for block in zip(*result.values(), strict=True)]
     tiny = [[column.slice(0, _TINY) for column in ready[0]]]
-    others = peers(made)
+    others = peers(result)
     best: dict[str, float] = {}
     sizes = {name: ours(name, schema, ready) for name in FORMATS}
-    for _ in range(asked.repeat):
+    for _ in range(request.repeat):
         for name in FORMATS:
             turns: dict[str, Callable[[], object]] = {
                 name: lambda name=name: ours(name, schema, ready),
@@ -135,12 +135,12 @@ def main() -> None:
                 turns[f"peer {name}"] = others[name][1]
             for key, work in turns.items():
                 best[key] = min(best.get(key, 1e9), seconds(work))
-    print(f"{asked.rows:,} rows of {len(made)} columns, best of {asked.repeat}")
+    print(f"{request.rows:,} rows of {len(result)} columns, best of {request.repeat}")
     print(
         f"{'format':8} {'ns/row':>7} {'rows/s':>11} {'MB/s':>6} {'x csv':>6} {'10-row file':>12}   compared with"
     )
     for name in FORMATS:
-        cost = best[name] / asked.rows
+        cost = best[name] / request.rows
         line = f"{name:8} {cost * 1e9:7.0f} {1 / cost:11,.0f} {sizes[name] / best[name] / 1e6:6.0f} "
         line += f"{best[name] / best['csv']:6.2f} {best[f'tiny {name}'] / _TINY_FILES * 1e6:9.0f} us   "
         if name in others:

@@ -123,15 +123,15 @@ def python_cost(expression: str, rows: int, rounds: int) -> float:
 
 def refusal(expression: str, rounds: int) -> tuple[float, str]:
     """Return milliseconds until a formula is rejected, and the error."""
-    best, told = float("inf"), ""
+    best, reported = float("inf"), ""
     for _ in range(rounds):
         began = time.process_time_ns()
         try:
             bound(expression)
         except SpecError as error:
-            told = f"{error.faults[0].code} at {error.faults[0].position}"
+            reported = f"{error.faults[0].code} at {error.faults[0].position}"
         best = min(best, time.process_time_ns() - began)
-    return best / 1e6, told
+    return best / 1e6, reported
 
 
 def main() -> None:
@@ -150,8 +150,8 @@ def main() -> None:
     print()
     print(f"{'hostile':<18}{'ms':>8}  refused as")
     for name, formula in HOSTILE.items():
-        spent, told = refusal(formula, rounds)
-        print(f"{name:<18}{spent:8.2f}  {told}")
+        spent, result = refusal(formula, rounds)
+        print(f"{name:<18}{spent:8.2f}  {result}")
 
 
 if __name__ == "__main__":

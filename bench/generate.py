@@ -281,27 +281,27 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--report", action="store_true", help="print the figures as a Markdown table")
     parser.add_argument("--grow", choices=list(FORMATS), help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    value = parser.parse_args()
     one_core()
-    if given.grow:
-        grow(given.grow, given.rows)
+    if value.grow:
+        grow(value.grow, value.rows)
         return 0
     libraries = ", ".join(
         f"{name} {version(name)}" for name in ("numpy", "pyarrow", "faker", "mimesis", "openpyxl")
     )
     print(
-        f"{given.rows:,} rows, {given.rounds} rounds, one core of {platform.processor() or platform.machine()}"
+        f"{value.rows:,} rows, {value.rounds} rounds, one core of {platform.processor() or platform.machine()}"
     )
     print(f"Python {platform.python_version()}, {libraries}")
-    figures = measure(given.rows, given.rounds)
-    if given.report:
+    figures = measure(value.rows, value.rounds)
+    if value.report:
         print("\n| what | figure | target | |\n|---|---:|---:|---|")
     missed = 0
     for what, figure, unit, target, relation in figures:
         met = figure >= target if relation == ">=" else figure <= target
         missed += not met
         verdict = "" if met else "missed"
-        if given.report:
+        if value.report:
             print(f"| {what} | {figure:,.2f} {unit} | {relation} {target:g} {unit} | {verdict} |")
         else:
             print(

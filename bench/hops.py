@@ -92,8 +92,8 @@ def flows(service: push_job.Service, clear: Callable[[], object]) -> Iterator[tu
     yield "push, from the request to its end", pushed[1]
     yield "push, each further chunk of rows", pushed[2] - pushed[1]
 
-    made = scenarios.create(actor, name="hops", code="print('a line')")
-    run = runs.queue(actor, db.session.get_one(Scenario, made["id"]), {})
+    created = scenarios.create(actor, name="hops", code="print('a line')")
+    run = runs.queue(actor, db.session.get_one(Scenario, created["id"]), {})
     with lease.leased("run", run.id) as work:
         log, lines = RunLog(work), Lines()
 
@@ -126,21 +126,21 @@ def main() -> int:
     )
     parser.add_argument("--calls", action="store_true")
     parser.add_argument("--url", default=URL)
-    given = parser.parse_args()
+    value = parser.parse_args()
     schema = f"rowsmith_bench_{uuid.uuid4().hex[:8]}"
-    settings = PostgresqlConnector.Settings(connection_string=given.url, schema=schema)
+    settings = PostgresqlConnector.Settings(connection_string=value.url, schema=schema)
     session = PostgresqlConnector(settings, Gate(["127.0.0.0/8", "::1/128"])).open()
     session.execute(f"CREATE SCHEMA {schema}")
     session.schema = schema
     session.execute(CREATE)
     try:
-        with push_job.service("postgresql", {"connection_string": given.url, "schema": schema}) as service:
+        with push_job.service("postgresql", {"connection_string": value.url, "schema": schema}) as service:
             print(f"{'flow':36}{'functions':>10}{'modules':>9}{'in the engine':>15}")
             for name, found in flows(service, lambda: session.execute("TRUNCATE orders")):
                 engine = [hop for hop in found if hop[0].startswith("webapp.engine")]
                 others = [hop for hop in found if hop not in engine]
                 print(f"{name:36}{len(others):>10}{len({hop[0] for hop in others}):>9}{len(engine):>15}")
-                for module, function in found if given.calls else ():
+                for module, function in found if value.calls else ():
                     print(f"    {module}: {function}")
     finally:
         session.execute(f"DROP SCHEMA {schema} CASCADE")

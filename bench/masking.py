@@ -75,16 +75,16 @@ def keyed(value: str) -> bytes:
 def letters_and_digits(value: str) -> str:
     """Replace each letter and digit by another one."""
     bits = keyed(value)
-    made = []
+    result = []
     for at, item in enumerate(value):
         draw = bits[at % len(bits)]
         if item.isdigit():
-            made.append(chr(48 + draw % 10))
+            result.append(chr(48 + draw % 10))
         elif item.isalpha():
-            made.append(chr((65 if item.isupper() else 97) + draw % 26))
+            result.append(chr((65 if item.isupper() else 97) + draw % 26))
         else:
-            made.append(item)
-    return "".join(made)
+            result.append(item)
+    return "".join(result)
 
 
 def email(value: str) -> str:
@@ -146,22 +146,22 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rows", type=int, default=1_000_000)
     arguments.add_argument("--rounds", type=int, default=1)
-    asked = arguments.parse_args()
+    request = arguments.parse_args()
     one_core()
-    values = columns(asked.rows)
+    values = columns(request.rows)
     table = {name: pa.array(column) for name, column in values.items()}
     keys, words = Keys(1, {1: KEY}), vocabulary.default()
     maskers = {
         field.name: masker_of(field, words, keys, bind_fields, run="bench") for field in parse(FIELDS).fields
     }
     totals = [0.0, 0.0]
-    print(f"{asked.rows:,} rows, ns per value{'':8}Rowsmith  value by value   ratio")
+    print(f"{request.rows:,} rows, ns per value{'':8}Rowsmith  value by value   ratio")
     for name in values:
-        mine = least(asked.rounds, lambda: ours(maskers, {name: table[name]}))  # noqa: B023
-        theirs = least(asked.rounds, lambda: peer({name: values[name]}))  # noqa: B023
+        mine = least(request.rounds, lambda: ours(maskers, {name: table[name]}))  # noqa: B023
+        theirs = least(request.rounds, lambda: peer({name: values[name]}))  # noqa: B023
         totals[0] += mine
         totals[1] += theirs
-        each = 1e9 / asked.rows
+        each = 1e9 / request.rows
         print(
             f"{name:14}{maskers[name].strategy:18}{mine * each:10.0f}{theirs * each:16.0f}{theirs / mine:8.1f}"
         )

@@ -85,16 +85,16 @@ class Seen:
 @contextmanager
 def world(database: str | None) -> Iterator[World]:
     """An application with its own database, which contains all test users and one object of every kind."""
-    with ExitStack() as held:
-        folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
+    with ExitStack() as stored:
+        folder = Path(stored.enter_context(tempfile.TemporaryDirectory()))
         server = valkey.prepare(folder)
         process = subprocess.Popen(server.command, stdout=subprocess.DEVNULL)
-        held.callback(process.wait)
-        held.callback(process.kill)
+        stored.callback(process.wait)
+        stored.callback(process.kill)
         while not probe.redis_answers(server.url)():
             time.sleep(0.05)
         app = create_app(settings_for(database or f"sqlite:///{folder}/pages.db", server.url, folder))
-        held.callback(close_app, app)
+        stored.callback(close_app, app)
         with app.app_context():
             db.create_all()
             cast = gather()
@@ -142,7 +142,7 @@ def _copies(
         found = [row for row in found if row["status"] not in ("queued", "running")] or found
     if not found:
         raise SystemExit(f"There is no {table.name} to copy.")
-    made = [str(row["id"]) for row in found]
+    result = [str(row["id"]) for row in found]
     owner = next(
         (
             column.name
@@ -164,7 +164,7 @@ def _copies(
                     row[name] = now - back
             if prefix:
                 row["id"] = ids.new(prefix)
-                made.append(row["id"])
+                result.append(row["id"])
             else:
                 row.pop("id")
             if row.get("name"):
@@ -176,7 +176,7 @@ def _copies(
             yield row
 
     _insert(connection, table, rows(), count - len(found))
-    heads[table.name] = made
+    heads[table.name] = result
 
 
 def _insert(connection: sa.Connection, table: sa.Table, rows: Iterator[dict[str, Any]], count: int) -> None:
@@ -220,13 +220,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--database", help="an empty database (default: SQLite in a temporary folder)")
-    given = parser.parse_args()
-    with world(given.database) as made:
-        empty = look(made, given.rounds)
+    value = parser.parse_args()
+    with world(value.database) as result:
+        empty = look(result, value.rounds)
         begin = time.perf_counter()
-        fill(made.app)
+        fill(result.app)
         print(f"filled in {time.perf_counter() - begin:.0f} s")
-        full = look(made, given.rounds)
+        full = look(result, value.rounds)
     print(f"{'page':60} {'full':>8} {'empty':>8}  ratio")
     for rule, seen in sorted(full.items(), key=lambda item: -item[1].ms)[:20]:
         print(f"{rule[:60]:60} {seen.ms:5.1f} ms {empty[rule].ms:5.1f} ms {seen.ms / empty[rule].ms:5.1f} x")

@@ -82,22 +82,22 @@ def main() -> None:
     parser.add_argument(
         "--memory", type=int, default=10_000_000, help="rows of the memory measurement; 0: none"
     )
-    given = parser.parse_args()
+    value = parser.parse_args()
     best = {1: (float("inf"), 0.0), 2: (float("inf"), 0.0)}
-    for _ in range(given.rounds):
+    for _ in range(value.rounds):
         for processes in best:
-            best[processes] = min(best[processes], taken(processes, given.rows))
+            best[processes] = min(best[processes], taken(processes, value.rows))
     for processes, (passed, busy) in best.items():
         share = busy / passed / processes
-        speed = f"{given.rows / passed:,.0f} rows/s"
+        speed = f"{value.rows / passed:,.0f} rows/s"
         print(f"{processes} in parallel: {speed}, each had {share:.0%} of a core")
     print(
         f"two processes compared with one: {best[1][0] / best[2][0]:.2f} x in wall-clock time (target: 1.8)"
     )
     print(f"                                 {2 * best[1][1] / best[2][1]:.2f} x in processor time")
-    if given.memory:
-        grown = generate.growth(FORMAT, given.memory)
-        print(f"memory growth over {given.memory:,} rows of {FORMAT}: {grown:.1f} MB")
+    if value.memory:
+        grown = generate.growth(FORMAT, value.memory)
+        print(f"memory growth over {value.memory:,} rows of {FORMAT}: {grown:.1f} MB")
 
 
 if __name__ == "__main__":

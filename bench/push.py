@@ -136,27 +136,27 @@ def main() -> int:
     parser.add_argument("--url", default=URL)
     parser.add_argument("--mysql", help="also measure MariaDB or MySQL, at this URL")
     parser.add_argument("--grow", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.grow:
-        grow(given.url, given.rows)
+    values = parser.parse_args()
+    if values.grow:
+        grow(values.url, values.rows)
         return 0
-    found = figures(given.url, given.rows, given.rounds)
-    report = [*judged(found, given.rows), growth(given.url)]
+    found = figures(values.url, values.rows, values.rounds)
+    report = [*judged(found, values.rows), growth(values.url)]
     for name, (seconds, failed) in found.items():
         print(
-            f"PostgreSQL {name:<14}{seconds:7.2f} s {given.rows / seconds:10,.0f} rows/s {failed:6,} rejected"
+            f"PostgreSQL {name:<14}{seconds:7.2f} s {values.rows / seconds:10,.0f} rows/s {failed:6,} rejected"
         )
-    if given.mysql:
+    if values.mysql:
         from bench import push_mysql
 
-        other = push_mysql.figures(given.mysql, given.rows, given.rounds)
-        report += push_mysql.judged(other, given.rows)
+        other = push_mysql.figures(values.mysql, values.rows, values.rounds)
+        report += push_mysql.judged(other, values.rows)
         for name, (seconds, failed) in other.items():
             print(
-                f"MariaDB {name:<14}{seconds:7.2f} s {given.rows / seconds:10,.0f} rows/s {failed:6,} rejected"
+                f"MariaDB {name:<14}{seconds:7.2f} s {values.rows / seconds:10,.0f} rows/s {failed:6,} rejected"
             )
-    for name, value, wanted, good in report:
-        print(f"{name:<62} {value:6.2f}  target {wanted:g}{'' if good else '  MISSED'}", flush=True)
+    for name, value, expected, good in report:
+        print(f"{name:<62} {value:6.2f}  target {expected:g}{'' if good else '  MISSED'}", flush=True)
     return 0 if all(good for *_, good in report) else 1
 
 

@@ -65,10 +65,10 @@ class Service:
 
 
 def _actor() -> Actor:
-    made = demo_workspace.ensure_demo("enterprise")
-    assert made is not None
-    project = db.session.scalars(select(Project).where(Project.id == made.project_id)).one()
-    return replace(actors.system(made.workspace_id), project_id=project.id, team_id=project.team_id)
+    result = demo_workspace.ensure_demo("enterprise")
+    assert result is not None
+    project = db.session.scalars(select(Project).where(Project.id == result.project_id)).one()
+    return replace(actors.system(result.workspace_id), project_id=project.id, team_id=project.team_id)
 
 
 @contextmanager

@@ -121,9 +121,9 @@ def main() -> int:
     for name, (seconds, failed) in found.items():
         print(f"{name:<14} {seconds:7.2f} s {options.rows / seconds:10,.0f} rows/s {failed:6,} rejected")
     missed = False
-    for name, value, wanted, good in judged(found, options.rows):
+    for name, value, expected, good in judged(found, options.rows):
         missed |= not good
-        print(f"{name:<62} {value:5.2f}  target {wanted:g}{'' if good else '  MISSED'}")
+        print(f"{name:<62} {value:5.2f}  target {expected:g}{'' if good else '  MISSED'}")
     return int(missed)
 
 

@@ -100,10 +100,10 @@ def cardinality(children: int, rounds: int) -> None:
     for mixed in (False, True):
         name = "mixed" if mixed else "scattered"
         bound = plan.bind(KEY, mixed)
-        asked = [random.below(random.bits(KEY, rows), plan.total) for rows in blocks(100 * _BLOCK)]
-        for rows in asked:
+        requests = [random.below(random.bits(KEY, rows), plan.total) for rows in blocks(100 * _BLOCK)]
+        for rows in requests:
             bound.owners(rows)
-        seconds = least(rounds, lambda b=bound, a=asked: [b.owners(rows) for rows in a])
+        seconds = least(rounds, lambda b=bound, a=requests: [b.owners(rows) for rows in a])
         show(f"parents of {plan.total:,}, {name}, warm", seconds / (100 * _BLOCK) * 1e9, "ns per child")
     show("sums of 10,000 parents", cost(rounds, small, total_of, 10_000), "ns per parent")
     show(f"sums of {number:,} parents", cost(rounds, plan, total_of, number), "ns per parent")
@@ -266,13 +266,13 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--children", type=int, default=10_000_000)
-    given = parser.parse_args()
+    value = parser.parse_args()
     one_core()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    cardinality(given.children, given.rounds)
-    references(given.rounds)
-    references_made(given.rounds)
-    levels_made(given.rounds)
+    cardinality(value.children, value.rounds)
+    references(value.rounds)
+    references_made(value.rounds)
+    levels_made(value.rounds)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     show("memory growth (on Linux)", grown / 1024, "MB")
 

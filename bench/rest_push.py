@@ -106,10 +106,10 @@ def bodies(rows: int) -> list[bytes]:
     """Return the benchmark template's rows as JSON."""
     from bench.push_sending import batches
 
-    made: list[bytes] = []
+    result: list[bytes] = []
     for batch in batches(rows):
-        made += [json.dumps(row, default=str).encode() for row in batch.to_pylist()]
-    return made
+        result += [json.dumps(row, default=str).encode() for row in batch.to_pylist()]
+    return result
 
 
 def figures(rows: int, rounds: int, latency_ms: float) -> dict[str, float]:
@@ -148,28 +148,28 @@ def main() -> int:
     parser.add_argument("--latency", type=float, default=LATENCY_MS, help="milliseconds before a response")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--grow", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.serve:
-        serve(given.latency)
+    values = parser.parse_args()
+    if values.serve:
+        serve(values.latency)
         return 0
-    if given.grow:
-        grow(given.large)
+    if values.grow:
+        grow(values.large)
         return 0
-    found = figures(given.rows, given.rounds, given.latency)
+    found = figures(values.rows, values.rounds, values.latency)
     for name, rate in found.items():
-        print(f"{name:<20}{rate:10,.0f} rows/s at {given.latency:g} ms", flush=True)
+        print(f"{name:<20}{rate:10,.0f} rows/s at {values.latency:g} ms", flush=True)
     ratio = found["the push"] / found["requests.Session"]
     report = [("the push, compared with the loop's rate", ratio, FASTER, ratio >= FASTER)]
-    if given.large:
-        command = [sys.executable, __file__, "--grow", "--large", str(given.large)]
-        told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split()
-        print(f"{'the push':<20}{float(told[1]):10,.0f} rows/s without latency, {given.large:,} rows")
-        growth = float(told[0])
+    if values.large:
+        command = [sys.executable, __file__, "--grow", "--large", str(values.large)]
+        output = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split()
+        print(f"{'the push':<20}{float(output[1]):10,.0f} rows/s without latency, {values.large:,} rows")
+        growth = float(output[0])
         report.append(
-            (f"memory growth over {given.large:,} rows, MB", growth, GROWTH_MB, growth <= GROWTH_MB)
+            (f"memory growth over {values.large:,} rows, MB", growth, GROWTH_MB, growth <= GROWTH_MB)
         )
-    for name, value, wanted, good in report:
-        print(f"{name:<45} {value:6.2f}  target {wanted:g}{'' if good else '  MISSED'}", flush=True)
+    for name, value, expected, good in report:
+        print(f"{name:<45} {value:6.2f}  target {expected:g}{'' if good else '  MISSED'}", flush=True)
     return 0 if all(good for *_, good in report) else 1
 
 

@@ -110,13 +110,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--part-rows", type=int, default=250_000)
     parser.add_argument("--format", default="csv", choices=["csv", "json", "ndjson", "sql", "parquet"])
-    given = parser.parse_args()
-    one_file(given.rows, given.format)
+    value = parser.parse_args()
+    one_file(value.rows, value.format)
     now = clock.to_text(clock.now().replace(microsecond=0))
     ask = {
-        "count": given.rows,
-        "part_rows": given.part_rows,
-        "format": given.format,
+        "count": value.rows,
+        "part_rows": value.part_rows,
+        "format": value.format,
         "seed": "scale",
         "now": now,
     }
@@ -129,7 +129,7 @@ def main() -> None:
             flush=True,
         )
     print(f"two workers compared with one: {rates[2] / rates[1]:.2f} x, {os.cpu_count()} processors")
-    a_row = manifest["bytes"] / given.rows
+    a_row = manifest["bytes"] / value.rows
     print("\nCalculated, not measured: a billion rows per minute, without shared bottlenecks")
     print(
         f"  {BILLION_A_MINUTE:,.0f} rows/s: {math.ceil(BILLION_A_MINUTE / rates[1]):,} workers with one processor each"

@@ -184,10 +184,10 @@ def followers(service: Service, path: str, count: int) -> Iterator[dict[str, int
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin
     assert process.stdout
-    told = json.loads(process.stdout.readline())
-    yield told
+    output = json.loads(process.stdout.readline())
+    yield output
     process.stdin.close()
-    told |= json.loads(process.stdout.readline())
+    output |= json.loads(process.stdout.readline())
     process.wait(30)
 
 
@@ -232,13 +232,13 @@ def lines(service: Service, count: int, rate: int) -> tuple[float, int]:
     run = service.call("POST", f"/scenarios/{scenario}/run", {"params": params})
     path = f"/scenarios/{scenario}/runs/{run['id']}"
     connection, answer = service.follow(path)
-    wanted, missing, begin, ended = 0, 0, None, False
+    expected, missing, begin, ended = 0, 0, None, False
     for line in answer:
         if line.startswith(b"data: line "):
             begin = begin or time.perf_counter()
             number = int(line.split()[2])
-            missing += number != wanted
-            wanted = number + 1
+            missing += number != expected
+            expected = number + 1
         ended = ended or line.startswith(b"event: end")
         if ended and line.startswith(b"data: "):
             break
@@ -246,7 +246,7 @@ def lines(service: Service, count: int, rate: int) -> tuple[float, int]:
     connection.close()
     data = service.call("GET", path)
     assert data["status"] == "completed", data
-    return count / seconds, missing + abs(count - wanted) + abs(data["line_count"] - count)
+    return count / seconds, missing + abs(count - expected) + abs(data["line_count"] - count)
 
 
 def shown(name: str, values: list[float], unit: str = "ms") -> None:
@@ -266,32 +266,32 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=10_000)
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--follow", nargs=4, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.follow:
-        path, port, key, count = given.follow
+    value = parser.parse_args()
+    if value.follow:
+        path, port, key, count = value.follow
         follow_many(urlsplit(path).path, int(port), key, int(count))
         return
-    inside, bare, way = overhead(given.sandbox, given.runs)
+    inside, bare, way = overhead(value.sandbox, value.runs)
     shown(f"a program that does nothing, in {way}", inside)
     shown("the same command, without sandbox", bare)
     extra = [item - other for item, other in zip(inside, bare, strict=True)]
     shown("overhead of the sandbox (target: below 50)", extra)
     with tempfile.TemporaryDirectory() as folder:
-        service = Service(Path(folder), given.sandbox)
+        service = Service(Path(folder), value.sandbox)
         try:
-            shown("from the request to the first line (target: below 1000)", first_lines(service, given.runs))
+            shown("from the request to the first line (target: below 1000)", first_lines(service, value.runs))
             shown("GET /health/live, no followers", health(service, 3))
             scenario = service.scenario(GROWS)
             run = service.call("POST", f"/scenarios/{scenario}/run", {})
             path = f"/scenarios/{scenario}/runs/{run['id']}"
-            with followers(service, path, given.followers) as told:
+            with followers(service, path, value.followers) as result:
                 threading.Event().wait(1)
                 shown(
-                    f"GET /health/live, {given.followers} followers (target: below 50)", health(service, 10)
+                    f"GET /health/live, {value.followers} followers (target: below 50)", health(service, 10)
                 )
-            print(f"{'':4}{told}")
+            print(f"{'':4}{result}")
             service.call("DELETE", path)
-            rate, missing = lines(service, given.lines, given.rate)
+            rate, missing = lines(service, value.lines, value.rate)
             print(f"{'log lines per second, delivered to a follower':<58}{rate:8,.0f}   {missing} missing")
         finally:
             service.stop()

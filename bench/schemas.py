@@ -116,7 +116,7 @@ def prepared(whole: Any, version: str) -> Any:
         if above and isinstance(value.get("$ref"), str) and above & set(target(value).get("required") or ()):
             value = target(value)  # a part of an object whose read-only properties other parts define
         gone = above | names(value)
-        made = {
+        result = {
             key: item if key in ("enum", "const", "default", "example", "examples")
             else [walk(part, gone) for part in item] if key in ("allOf", "oneOf", "anyOf") and isinstance(item, list)
             else walk(item)
@@ -124,22 +124,22 @@ def prepared(whole: Any, version: str) -> Any:
         }  # fmt: skip
         if isinstance(value.get("properties"), dict):
             for name in names(value):
-                if name in made["properties"]:
-                    made["properties"][name] = {"not": {}}
-        if isinstance(made.get("required"), list):
-            made["required"] = [name for name in made["required"] if name not in gone]
-            if not made["required"]:
-                del made["required"]
-        if isinstance(made.get("required"), bool):
-            del made["required"]
+                if name in result["properties"]:
+                    result["properties"][name] = {"not": {}}
+        if isinstance(result.get("required"), list):
+            result["required"] = [name for name in result["required"] if name not in gone]
+            if not result["required"]:
+                del result["required"]
+        if isinstance(result.get("required"), bool):
+            del result["required"]
         if value.get("nullable") is True and version < "3.1":
-            if isinstance(made.get("type"), str):
-                made["type"] = [made["type"], "null"]
-            if isinstance(made.get("enum"), list) and None not in made["enum"]:
-                made["enum"] = [*made["enum"], None]
-            if "$ref" in made or "allOf" in made or "oneOf" in made:
-                made = {"anyOf": [{"type": "null"}, made]}
-        return made
+            if isinstance(result.get("type"), str):
+                result["type"] = [result["type"], "null"]
+            if isinstance(result.get("enum"), list) and None not in result["enum"]:
+                result["enum"] = [*result["enum"], None]
+            if "$ref" in result or "allOf" in result or "oneOf" in result:
+                result = {"anyOf": [{"type": "null"}, result]}
+        return result
 
     return walk(whole)
 
@@ -203,18 +203,18 @@ def of_openapi(whole: dict[str, Any], raw: bytes, rows: int) -> Result:
     """Measure one OpenAPI document."""
     result, words = Result(), compilation.vocabulary()
     version = str(whole.get("openapi") or whole.get("swagger"))
-    wanted = list(operations(whole, Document(whole)))
+    expected = list(operations(whole, Document(whole)))
     began = time.process_time()
     try:
         entities = {item.name: item for item in document.metadata(document.read(raw), "").entities}
     except ConnectorError as error:
-        result.fail(f"document not read: {error.message[:60]}", rows * len(wanted))
+        result.fail(f"document not read: {error.message[:60]}", rows * len(expected))
         return result
     result.seconds = time.process_time() - began
     draft = jsonschema_rs.Draft202012Validator if version >= "3.1" else jsonschema_rs.Draft4Validator
     dialect = jsonschema_rs.Draft202012 if version >= "3.1" else jsonschema_rs.Draft4
     registry = jsonschema_rs.Registry([("urn:document", prepared(whole, version))], draft=dialect)
-    for name, schema in wanted:
+    for name, schema in expected:
         entity = entities.get(name)
         if entity is None:
             result.fail("operation not offered", rows, name)
@@ -250,8 +250,8 @@ def of_schema(path: Path, raw: bytes, rows: int, registry: Any) -> Result | None
     signal.alarm(SECONDS)
     try:
         read = formats.read(Source(raw, path.name), "json_schema", words)
-        made = drafts.draft_tables(read, words, 100)
-        rows_of = {draft.entity.name: (draft, _generated(draft.fields, rows)) for draft in made}
+        outcome = drafts.draft_tables(read, words, 100)
+        rows_of = {draft.entity.name: (draft, _generated(draft.fields, rows)) for draft in outcome}
     except (Unreadable, ConnectorError, ApiError, ValueError, TimeoutError) as error:
         if "references another one" in str(error):
             return None
@@ -343,12 +343,12 @@ def main() -> None:
         help="documents, or with DOCUMENT:OPERATION operations, of this name; several with |",
     )
     parser.add_argument("--list", action="store_true", help="print the reasons of each document")
-    asked = parser.parse_args()
-    wanted = asked.only.split("|")
+    request = parser.parse_args()
+    expected = request.only.split("|")
     paths = sorted(
         item
-        for item in asked.folder.iterdir()
-        if item.is_file() and any(part in item.name for part in wanted)
+        for item in request.folder.iterdir()
+        if item.is_file() and any(part in item.name for part in expected)
     )
     results: dict[str, Result] = {"OpenAPI": Result(), "JSON Schema": Result()}
     registry = None
@@ -357,22 +357,22 @@ def main() -> None:
         raw = path.read_bytes()
         whole = _loaded(raw)
         if "paths" in whole and ("openapi" in whole or "swagger" in whole):
-            kind, found = "OpenAPI", of_openapi(whole, raw, asked.rows)
+            kind, found = "OpenAPI", of_openapi(whole, raw, request.rows)
             print(told(path.name, found), flush=True)
         else:
             if registry is None:
-                registry = _registry(asked.folder)
+                registry = _registry(request.folder)
             kind = "JSON Schema"
-            one = of_schema(path, raw, asked.rows, registry)
+            one = of_schema(path, raw, request.rows, registry)
             if one is None:
                 skipped += 1
                 continue
             found = one
             schemas += 1
             good += found.valid == found.total
-        if asked.list and kind == "JSON Schema":
+        if request.list and kind == "JSON Schema":
             print(told(path.name, found), flush=True)
-        if asked.list and found.reasons:
+        if request.list and found.reasons:
             for reason, count in found.reasons.most_common(12):
                 print(f"    {count:5} {reason}: {found.examples[reason][:230]}", flush=True)
         total = results[kind]

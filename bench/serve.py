@@ -250,7 +250,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--connections", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
+    value = parser.parse_args()
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
     with rowsmith_server() as (port, pid, key), bare_server() as (bare, bare_pid):
         ten = request("/generate", {"name": "bench", "fields": FIELDS, "count": 10, "seed": "s"}, key)
@@ -264,7 +264,7 @@ def main() -> None:
             "generate 10 rows, template in the body": (port, pid, ten),
             "Flask route that calls Faker for 10 rows": (bare, bare_pid, request("/faker", {})),
         }
-        compare(jobs, given)
+        compare(jobs, value)
         times = []
         for _ in range(30):
             time.sleep(0.5)  # a closed stream is still generating its last block

@@ -50,10 +50,10 @@ def write(workspace_id: str, entries: int) -> None:
     people = [ids.new("usr") for _ in range(10)]
     objects = [ids.new("tpl") for _ in range(500)]
     for first in range(0, entries, BATCH):
-        made = []
+        result = []
         for number in range(first, min(first + BATCH, entries)):
             action = draw.choice(ACTIONS)
-            made.append(
+            result.append(
                 {
                     "id": ids.new("aud"),
                     "workspace_id": workspace_id,
@@ -69,7 +69,7 @@ def write(workspace_id: str, entries: int) -> None:
                 }
             )
         with db.engine.begin() as connection:
-            connection.execute(sa.insert(AuditEntry), made)
+            connection.execute(sa.insert(AuditEntry), result)
 
 
 def median(what: Callable[[], object]) -> float:
@@ -142,7 +142,7 @@ def main() -> None:
     """Start a Redis and a database, and measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=1_000_000)
-    asked = parser.parse_args()
+    request = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         server = valkey.prepare(Path(folder))
         process = subprocess.Popen(server.command, stdout=subprocess.DEVNULL)
@@ -150,7 +150,7 @@ def main() -> None:
             while not probe.redis_answers(server.url)():
                 time.sleep(0.05)
             app, key, _ = application(Path(folder), server.url, chained=True)
-            measure(app, key, asked.entries)
+            measure(app, key, request.entries)
         finally:
             process.kill()
             process.wait()

@@ -221,14 +221,14 @@ def _area(text: str) -> tuple[str, ...]:
     """Subdivisions (ISO 3166-2) that phonenumbers says a number may be of; empty if it does not say."""
     number = _phone(text)
     country = phonenumbers.region_code_for_number(number)
-    said = geocoder.description_for_number(number, "en")
-    if not said or not country:
+    result = geocoder.description_for_number(number, "en")
+    if not result or not country:
         return ()
-    if _fold(said) == _fold(pycountry.countries.get(alpha_2=country).name):
+    if _fold(result) == _fold(pycountry.countries.get(alpha_2=country).name):
         return ()  # the country, such as Luxembourg, and not the subdivision of the same name
     divisions, above = _divisions(country), _above(country)
     found = set()
-    for alternative in said.split("/"):
+    for alternative in result.split("/"):
         parts = [_fold(part.strip()) for part in re.split(r",| - ", alternative)]
         own = next((divisions[part] for part in reversed(parts) if part in divisions), None)
         if own is None:
@@ -276,14 +276,14 @@ def _has_ibans(country: str) -> bool:
 def bank_agrees(row: Row) -> Verdict:
     """BIC and IBAN are of the row's country."""
     iban, country = row.get("iban") or "", row["country_code"]
-    told = [row["bic"][4:6]] if row.get("bic") else []
+    result = [row["bic"][4:6]] if row.get("bic") else []
     if iban and _has_ibans(country):
-        told.append(iban[:2])
+        result.append(iban[:2])
     elif iban and stdnum_iban.is_valid(iban):
         return f"{iban} in {country}, which has no IBANs"
-    if not told:
+    if not result:
         return None
-    return "" if set(told) == {country} else f"{'/'.join(told)} in {country}"
+    return "" if set(result) == {country} else f"{'/'.join(result)} in {country}"
 
 
 def bic_is_valid(row: Row) -> Verdict:
@@ -398,8 +398,8 @@ def color_agrees(row: Row) -> Verdict:
     if row["rgb_color"] != "rgb({}, {}, {})".format(*parts):
         return f"{row['rgb_color']} next to {row['hex_color']}"
     hue, light, full = colorsys.rgb_to_hls(*(part / 255 for part in parts))
-    told = [int(number) for number in re.findall("[0-9]+", row["hsl_color"])]
-    off = [abs(a - b) for a, b in zip(told, (hue * 360, full * 100, light * 100), strict=True)]
+    result = [int(number) for number in re.findall("[0-9]+", row["hsl_color"])]
+    off = [abs(a - b) for a, b in zip(result, (hue * 360, full * 100, light * 100), strict=True)]
     good = min(off[0], 360 - off[0]) <= 0.51 and max(off[1:]) <= 0.51
     return "" if good else f"{row['hsl_color']} next to {row['hex_color']}"
 
@@ -409,8 +409,8 @@ def passport_agrees(row: Row) -> Verdict:
     names = row["last_name"], row["first_name"]
     if not all(re.fullmatch("[A-Za-z]+", name) for name in names):
         return None
-    wanted = "<<".join(name.upper() for name in names)
-    return "" if row["passport_owner"] == wanted else f"{row['passport_owner']} next to {names}"
+    expected = "<<".join(name.upper() for name in names)
+    return "" if row["passport_owner"] == expected else f"{row['passport_owner']} next to {names}"
 
 
 def isin_is_valid(row: Row) -> Verdict:
@@ -581,11 +581,11 @@ def national_id_birth(row: Row) -> Verdict:
     if number is None or read is None:
         return None
     try:
-        said = read(_digits(number))
+        text = read(_digits(number))
     except (ValueError, IndexError):
         return f"{number} holds no date"
-    wanted = row["date_of_birth"].strftime("%y%m%d")
-    return "" if wanted.startswith(said) else f"{number} and {row['date_of_birth']}"
+    expected = row["date_of_birth"].strftime("%y%m%d")
+    return "" if expected.startswith(text) else f"{number} and {row['date_of_birth']}"
 
 
 def national_id_sex(row: Row) -> Verdict:
@@ -594,10 +594,10 @@ def national_id_sex(row: Row) -> Verdict:
     if number is None or read is None:
         return None
     try:
-        said = read(_digits(number))
+        text = read(_digits(number))
     except (ValueError, IndexError):
         return f"{number} holds no sex"
-    return "" if said == row["sex"] else f"{number} and {row['sex']}"
+    return "" if text == row["sex"] else f"{number} and {row['sex']}"
 
 
 _ONE_NUMBER = ("AU", "BR", "CL", "DE", "ES", "HR", "IE", "NL", "NZ", "UA")
@@ -728,9 +728,9 @@ def name_fits_sex(row: Row) -> Verdict:
     guesser = _guesser()
     if guesser is None:
         return None
-    said = _gender_of(row["first_name"], _GUESSED.get(row["names_of"]))
+    text = _gender_of(row["first_name"], _GUESSED.get(row["names_of"]))
     other = {"female": "male", "male": "female"}[row["sex"]]
-    return "" if said != other else f"{row['first_name']} is {row['sex']}"
+    return "" if text != other else f"{row['first_name']} is {row['sex']}"
 
 
 @cache
@@ -758,8 +758,8 @@ def _gender_of(name: str, country: str | None) -> str:
     """male or female; anything else where the country has the name for both, or is not known."""
     if country is None:
         return "unknown"
-    said: str = _guesser().get_gender(name, country)
-    return said
+    text: str = _guesser().get_gender(name, country)
+    return text
 
 
 def email_is_valid(row: Row) -> Verdict:
@@ -813,17 +813,17 @@ _AT_THE_END = ("ZA", "TH", "DZ")
 def plate_agrees(row: Row) -> Verdict:
     """The plate names a region other than the row's (a sample of regions)."""
     plate, rules = row["license_plate"], PLATES.get(row["country_code"], {})
-    wanted = rules.get(row["state_abbr"] or "")
-    if plate is None or wanted is None:
+    expected = rules.get(row["state_abbr"] or "")
+    if plate is None or expected is None:
         return None
     if row["country_code"] in _AT_THE_END:
-        return "" if plate.endswith(wanted) else f"{plate} in {row['state']}"
+        return "" if plate.endswith(expected) else f"{plate} in {row['state']}"
     if row["country_code"] in ("CN", "NG", "VN"):
-        return "" if plate.startswith(wanted) else f"{plate} in {row['state']}"
+        return "" if plate.startswith(expected) else f"{plate} in {row['state']}"
     head = re.match(r"[A-Z]+|\d+", plate)
     # Districts of a Polish voivodeship, and series of Bulgaria's capital, begin with its letter.
-    begins = row["country_code"] in ("PL", "BG") and head is not None and head[0].startswith(wanted)
-    good = head is not None and (head[0] == wanted or begins)
+    begins = row["country_code"] in ("PL", "BG") and head is not None and head[0].startswith(expected)
+    good = head is not None and (head[0] == expected or begins)
     return "" if good else f"{plate} in {row['state']}"
 
 
@@ -896,10 +896,10 @@ def point_in_country(columns: dict[str, list[Any]]) -> tuple[int, int, str]:
             )
         )
     )
-    said = module.search([point[:2] for point in points], mode=1, verbose=False)
+    text = module.search([point[:2] for point in points], mode=1, verbose=False)
     wrong = [
         (point, found)
-        for point, found in zip(points, said, strict=True)
+        for point, found in zip(points, text, strict=True)
         if found["cc"] != point[2]
         and abs(float(found["lat"]) - point[0]) + abs(float(found["lon"]) - point[1]) < 0.01
     ]
@@ -915,7 +915,7 @@ the nearest code of all."""
 @cache
 def postal_places(file: Path) -> dict[str, dict[str, np.ndarray]]:
     """{country: {first signs of a code: latitudes, longitudes in radians, shape (n, 2)}}; "" has all of a country."""
-    made: dict[str, dict[str, set[tuple[float, float]]]] = {}
+    result: dict[str, dict[str, set[tuple[float, float]]]] = {}
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             country, code, *_, latitude, longitude, _accuracy = line.rstrip("\n").split("\t")
@@ -924,10 +924,10 @@ def postal_places(file: Path) -> dict[str, dict[str, np.ndarray]]:
             point = float(latitude), float(longitude)
             code = _signs(code)
             for size in range(min(len(code), 3) + 1):
-                made.setdefault(country, {}).setdefault(code[:size], set()).add(point)
+                result.setdefault(country, {}).setdefault(code[:size], set()).add(point)
     return {
         country: {head: np.radians(np.array(sorted(points))) for head, points in heads.items()}
-        for country, heads in made.items()
+        for country, heads in result.items()
     }
 
 
@@ -1264,8 +1264,8 @@ def report(locales: Sequence[str], rows: int, verbose: bool, postal_file: Path |
     print(f"\nContradictions over {len(locales)} locales x {rows:,} rows")
     for label in [*CHECKS, POINT]:
         judged, count = judged_of[label], total[label]
-        said = f"{count:>9,} of {judged:>11,} ({count / judged:.2%})" if judged else "not checked"
-        print(f"  {label:<24}{said}")
+        text = f"{count:>9,} of {judged:>11,} ({count / judged:.2%})" if judged else "not checked"
+        print(f"  {label:<24}{text}")
     if codes[0]:
         print(
             f"\nPairs of place and postal code more than {POSTAL_KM} km apart: {codes[1]:,} of {codes[0]:,}"
@@ -1338,18 +1338,18 @@ def main() -> int:
     parser.add_argument(
         "--vocabulary", metavar="ID", help="An earlier vocabulary of var/vocab, to compare with."
     )
-    given = parser.parse_args()
+    value = parser.parse_args()
     wrong = 0
-    if given.vocabulary:
-        _IN_USE.append(given.vocabulary)
-    if not given.parity_only:
+    if value.vocabulary:
+        _IN_USE.append(value.vocabulary)
+    if not value.parity_only:
         wrong = report(
-            given.locales or [*vocabulary_in_use().locales, WORLD],
-            given.rows,
-            given.verbose,
-            given.postal_codes,
+            value.locales or [*vocabulary_in_use().locales, WORLD],
+            value.rows,
+            value.verbose,
+            value.postal_codes,
         )
-    report_parity(given.faker_js, given.datafaker, given.verbose)
+    report_parity(value.faker_js, value.datafaker, value.verbose)
     return 1 if wrong else 0
 
 

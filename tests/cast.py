@@ -216,9 +216,9 @@ class Browser:
         from flask_wtf.csrf import generate_csrf
 
         with self.client.session_transaction() as cookie:
-            held = dict(cookie)
+            stored = dict(cookie)
         with self.app.test_request_context():
-            session.update(held)
+            session.update(stored)
             token = generate_csrf()
             raw = session["csrf_token"]
         with self.client.session_transaction() as cookie:

@@ -50,11 +50,11 @@ def pytest_collection() -> Iterator[object]:
 @pytest.fixture(scope="session")
 def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Redis for this test process only."""
-    given = os.environ.get("TEST_REDIS_URL")
-    if given:
+    value = os.environ.get("TEST_REDIS_URL")
+    if value:
         # Tests empty it, so each process of a parallel run uses a separate database.
         worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-        yield urlsplit(given)._replace(path=f"/{worker}").geturl()
+        yield urlsplit(value)._replace(path=f"/{worker}").geturl()
         return
     from tests.jobs.waiting import eventually
     from webapp.cli import probe, valkey
@@ -201,28 +201,28 @@ def applications() -> dict[Settings, Flask]:
 @pytest.fixture
 def app(settings: Settings, applications: dict[Settings, Flask]) -> Iterator[Flask]:
     """The application on this test's database and an empty Redis; see `shared_app`."""
-    with shared_app(settings, applications) as made:
-        yield made
+    with shared_app(settings, applications) as result:
+        yield result
 
 
 @contextmanager
 def shared_app(settings: Settings, applications: dict[Settings, Flask]) -> Iterator[Flask]:
     """The application with these settings, on an empty Redis. Tests with the same settings share it; what a test
     changes in its configuration, or has it keep in its extensions, is gone with the test."""
-    made = applications.get(settings)
-    if made is None:
-        made = applications[settings] = create_app(settings)
-    config, extensions = dict(made.config), dict(made.extensions)
-    with made.app_context():
+    created = applications.get(settings)
+    if created is None:
+        created = applications[settings] = create_app(settings)
+    config, extensions = dict(created.config), dict(created.extensions)
+    with created.app_context():
         # A thread of the test before may have connected to the database file that was replaced since.
         db.engine.dispose()
         redis_client().flushdb()
         vocabularies.assume_kept(vocab_lock.locked().id)  # 14 MB for each test would be slow
-    yield made
-    close_app(made)
-    for kept, before in ((made.config, config), (made.extensions, extensions)):
-        kept.clear()
-        kept.update(before)
+    yield created
+    close_app(created)
+    for stored, before in ((created.config, config), (created.extensions, extensions)):
+        stored.clear()
+        stored.update(before)
 
 
 def close_app(app: Flask) -> None:
@@ -251,9 +251,9 @@ def browser(app: Flask) -> Callable[..., Browser]:
 
 
 def _postgres_url() -> str | None:
-    given = os.environ.get("TEST_DATABASE_URL")
-    if given:
-        return given
+    value = os.environ.get("TEST_DATABASE_URL")
+    if value:
+        return value
     try:
         socket.create_connection(("127.0.0.1", 5432), timeout=1).close()
     except OSError:
@@ -264,10 +264,10 @@ def _postgres_url() -> str | None:
 @contextmanager
 def _database(template: str | None = None) -> Iterator[str]:
     """A database on the PostgreSQL of the tests, empty or a copy of another; dropped at the end."""
-    given = _postgres_url()
-    if given is None:
+    value = _postgres_url()
+    if value is None:
         pytest.skip("no PostgreSQL: set TEST_DATABASE_URL, or run one on 127.0.0.1:5432")
-    server = sa.make_url(given).set(drivername="postgresql+psycopg")
+    server = sa.make_url(value).set(drivername="postgresql+psycopg")
     name = f"rowsmith_test_{uuid.uuid4().hex[:12]}"
     engine = sa.create_engine(server, isolation_level="AUTOCOMMIT")
     source = f" TEMPLATE {sa.make_url(template).database}" if template else ""

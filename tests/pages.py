@@ -63,12 +63,14 @@ def filled_with_payloads(program: Program, cast: Cast) -> dict[str, str]:
         },
         {"name": "n", "type": "enum", "options": {"values": [PAYLOAD, "b"]}},
     ]  # fmt: skip
-    made = program.post("/templates", json={"name": PAYLOAD, "description": PAYLOAD, "fields": fields}).json
+    created = program.post(
+        "/templates", json={"name": PAYLOAD, "description": PAYLOAD, "fields": fields}
+    ).json
     gone = program.post("/templates", json={"name": PAYLOAD, "fields": fields}).json
     program.delete(f"/templates/{gone['id']}")
-    program.patch(f"/templates/{made['id']}", json={"quantity": 5})
-    export = program.post(f"/templates/{made['id']}/exports", json={"count": 3, "seed": PAYLOAD}).json
-    tables = [{"template_id": made["id"], "name": PAYLOAD}]
+    program.patch(f"/templates/{created['id']}", json={"quantity": 5})
+    export = program.post(f"/templates/{created['id']}/exports", json={"count": 3, "seed": PAYLOAD}).json
+    tables = [{"template_id": created["id"], "name": PAYLOAD}]
     body = {"name": PAYLOAD, "description": PAYLOAD, "templates": tables, "seed": PAYLOAD}
     dataset = program.post("/datasets", json=body).json
     program.post(f"/datasets/{dataset['id']}/exports", json={"seed": PAYLOAD})
@@ -79,9 +81,9 @@ def filled_with_payloads(program: Program, cast: Cast) -> dict[str, str]:
     ).json["id"]
     program.put("/secrets/held", json={"value": PAYLOAD})
     ask = {"connection_id": target, "target": PAYLOAD, "create_table": True, "count": 2, "seed": PAYLOAD}
-    push = program.post(f"/templates/{made['id']}/push", json=ask).json
+    push = program.post(f"/templates/{created['id']}/push", json=ask).json
     program.patch(f"/projects/{cast.main}", json={"name": PAYLOAD, "description": PAYLOAD})
     program.post("/teams", json={"name": PAYLOAD})
     program.post("/invitations", json={"email": "x<b>@example.org"})
-    told = {"template": made, "export": export, "dataset": dataset, "push": push}
-    return {"connection": target, **{name: item["id"] for name, item in told.items()}}
+    result = {"template": created, "export": export, "dataset": dataset, "push": push}
+    return {"connection": target, **{name: item["id"] for name, item in result.items()}}

@@ -22,10 +22,10 @@ def installed(name: str, lock_file: Path) -> Path:
     if not uv.is_file():
         pytest.skip(f"uv is not installed: it makes the environment of {name}")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    wanted = hashlib.sha256(lock_file.read_bytes() + version.encode()).hexdigest()[:16]
+    expected = hashlib.sha256(lock_file.read_bytes() + version.encode()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowsmith-tests"
     cache.mkdir(parents=True, exist_ok=True)
-    folder = cache / f"{name}-{wanted}"
+    folder = cache / f"{name}-{expected}"
     with (cache / f"{name}-lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may start at the same time
         if not (folder / "installed").exists():

@@ -25,9 +25,9 @@ def refused(**env: str) -> str:
 
 
 def test_defaults_are_in_the_data_folder(tmp_path):
-    made = Settings.from_env({"SECRET_KEY": KEY, "ROWSMITH_DATA_DIR": str(tmp_path)})
-    assert made.database_url == f"sqlite:///{tmp_path}/rowsmith.db"
-    assert made.storage_url == f"file://{tmp_path}/storage"
+    result = Settings.from_env({"SECRET_KEY": KEY, "ROWSMITH_DATA_DIR": str(tmp_path)})
+    assert result.database_url == f"sqlite:///{tmp_path}/rowsmith.db"
+    assert result.storage_url == f"file://{tmp_path}/storage"
 
 
 def test_settings_cannot_be_changed_after_the_start():
@@ -117,7 +117,7 @@ def test_names_of_other_programs_are_not_changed():
 
 
 def test_good_settings_of_several_machines_are_taken(tmp_path):
-    made = Settings.from_env(
+    result = Settings.from_env(
         {
             "SECRET_KEY": KEY,
             "ROWSMITH_HOSTS": "3",
@@ -129,11 +129,11 @@ def test_good_settings_of_several_machines_are_taken(tmp_path):
             "TRUSTED_PROXIES": "10.0.0.0/8, unix",
         }
     )
-    assert made.sqlalchemy_url == "postgresql+psycopg://u:p@db/rows"
-    assert made.s3_options == {"AWS_REGION": "eu-central-1"}
-    assert made.public_url == "https://data.example.org"
-    assert made.trusted_proxies == ("10.0.0.0/8", "unix")
-    assert made.is_https
+    assert result.sqlalchemy_url == "postgresql+psycopg://u:p@db/rows"
+    assert result.s3_options == {"AWS_REGION": "eu-central-1"}
+    assert result.public_url == "https://data.example.org"
+    assert result.trusted_proxies == ("10.0.0.0/8", "unix")
+    assert result.is_https
 
 
 def test_secrets_do_not_show_in_the_representation():

@@ -22,11 +22,11 @@ def test_ids_sort_by_time():
 
 
 def test_a_new_id_has_its_form():
-    made = ids.new("tpl")
-    assert len(made) == 30
-    assert ids.is_id(made)
-    assert ids.is_id(made, "tpl")
-    assert not ids.is_id(made, "exp")
+    result = ids.new("tpl")
+    assert len(result) == 30
+    assert ids.is_id(result)
+    assert ids.is_id(result, "tpl")
+    assert not ids.is_id(result, "exp")
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_a_forked_child_draws_its_own_randomness():
 def test_ids_sort_in_the_order_in_which_they_were_made(monkeypatch):
     moments = [5_000_000, *[5_000_999] * 300, 4_000_000, 6_000_000]  # one of them before the others
     monkeypatch.setattr(ids.time, "time_ns", lambda: moments.pop(0) + 1_800_000_000_000_000_000)
-    made = [ids.new("prj") for _ in range(303)]
-    assert made == sorted(made)
-    assert len(set(made)) == 303
+    result = [ids.new("prj") for _ in range(303)]
+    assert result == sorted(result)
+    assert len(set(result)) == 303
 
 
 def test_many_ids_are_all_different():

@@ -119,12 +119,12 @@ def test_a_configured_number_of_arenas_is_used():
 
 @glibc
 @pytest.mark.parametrize(
-    ("wanted", "found"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")]
+    ("expected", "found"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")]
 )
-def test_the_web_server_makes_arrow_use_the_c_library_unless_configured_otherwise(tmp_path, wanted, found):
+def test_the_web_server_makes_arrow_use_the_c_library_unless_configured_otherwise(tmp_path, expected, found):
     settings = {
         "SECRET_KEY": SECRET_KEY,
         "REDIS_URL": "redis://127.0.0.1:1/0",
         "ROWSMITH_DATA_DIR": str(tmp_path),
     }
-    assert told(POOL, DATABASE_URL=f"sqlite:///{tmp_path}/rowsmith.db", **settings, **wanted) == found
+    assert told(POOL, DATABASE_URL=f"sqlite:///{tmp_path}/rowsmith.db", **settings, **expected) == found

@@ -52,7 +52,7 @@ def test_every_promise_is_listed_once_with_its_tests_and_stacks():
 @pytest.mark.parametrize("number", range(1, PROMISES + 1))
 def test_the_tests_of_a_promise_name_it(number):
     """In the test's name, or in the first words of its file."""
-    told = False
+    result = False
     for file, name in _NAMED.findall(sections()[number]):
         head = source(file).split('"""')[1]
         numbers = [
@@ -60,17 +60,17 @@ def test_the_tests_of_a_promise_name_it(number):
             for words in re.findall(r"Promises? ([\d, and]+)", head)
             for item in re.findall(r"\d+", words)
         ]
-        told = told or f"promise_{number:02d}_" in name or number in numbers
-    assert told
+        result = result or f"promise_{number:02d}_" in name or number in numbers
+    assert result
 
 
 def test_no_test_of_a_promise_is_left_out_of_the_page():
-    told = (ROOT / PAGES[0]).read_text("utf-8")
+    text = (ROOT / PAGES[0]).read_text("utf-8")
     missing = [
         f"{path.relative_to(ROOT)}::{name}"
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
         for name in re.findall(r"^def (test_promise_\d\d_\w+)\(", path.read_text("utf-8"), re.MULTILINE)
-        if f"::{name}`" not in told
+        if f"::{name}`" not in text
     ]
     assert missing == []
 
@@ -104,22 +104,22 @@ def standard() -> str:
 
 def test_every_requirement_of_the_standard_is_listed_once():
     """A line may tell of several."""
-    wanted = {
+    expected = {
         f"{chapter}.{section}.{number}"
         for chapter, sections in STANDARD.items()
         for section, most in sections.items()
         for number in range(1, most + 1)
     }
-    assert len(wanted) == 253
+    assert len(expected) == 253
     text = standard()
     assert [int(item) for item in re.findall(r"^## V(\d+) ", text, re.MULTILINE)] == list(STANDARD)
     lines = re.findall(r"^- \*\*([^*]+)\*\* (.+)$", text, re.MULTILINE)
     numbers = [item for ids, _ in lines for item in ids.split(", ")]
     assert len(numbers) == len(set(numbers))
-    assert set(numbers) == wanted
-    for ids, told in lines:
-        assert told.endswith("."), ids
-        assert "tests/" in told or len(told) > 15, f"{ids} names no test and gives no reason"
+    assert set(numbers) == expected
+    for ids, result in lines:
+        assert result.endswith("."), ids
+        assert "tests/" in result or len(result) > 15, f"{ids} names no test and gives no reason"
 
 
 def test_unmet_conditions_are_shown_at_the_top_too():
@@ -128,8 +128,8 @@ def test_unmet_conditions_are_shown_at_the_top_too():
     for words in ("**not met**", "**in part**"):
         below = {
             item
-            for ids, told in re.findall(r"^- \*\*([^*]+)\*\* (.+)$", rest, re.MULTILINE)
-            if words in told
+            for ids, result in re.findall(r"^- \*\*([^*]+)\*\* (.+)$", rest, re.MULTILINE)
+            if words in result
             for item in ids.split(", ")
         }
         after = head.partition(words.replace("not", "Not") if "not" in words else words)[2]

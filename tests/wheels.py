@@ -53,11 +53,11 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     in its older version."""
     folder = tmp_path / "wheels"
     folder.mkdir()
-    made = Index(folder)
+    result = Index(folder)
     for version in ("1.0", "2.0"):
-        made.add("common", version)
-        made.add("tool", version, needs=("beside>=1",))
-        made.add("beside", version)
+        result.add("common", version)
+        result.add("tool", version, needs=("beside>=1",))
+        result.add("beside", version)
     for name in ("UV_INDEX", "UV_DEFAULT_INDEX", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("UV_NO_INDEX", "1")
@@ -67,4 +67,4 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     lock.write_text("common==1.0\n")
     monkeypatch.setattr(requirements, "COMMON", ("common",))
     monkeypatch.setattr(requirements, "COMMON_LOCK", lock)
-    return made
+    return result

@@ -107,17 +107,17 @@ def desk(app: Flask, origin: str, chromium: Browser, tmp_path: Path) -> Iterator
 
     def make(person: Person | None = None, size: tuple[int, int] = WIDE, **how: object) -> Desk:
         context = chromium.new_context(viewport={"width": size[0], "height": size[1]}, **how)
-        made = Desk(context, origin)
-        open_ones.append(made)
+        result = Desk(context, origin)
+        open_ones.append(result)
         if person is not None:
             with app.app_context():
                 token = sign_in.make_link(db.session.get_one(User, person.user_id))
                 db.session.remove()
-            page = made.page(f"/sign-in/{token}")
+            page = result.page(f"/sign-in/{token}")
             page.get_by_role("button", name="Sign in").click()
             page.wait_for_url(f"{origin}/")
             page.close()
-        return made
+        return result
 
     yield make
     for item in open_ones:

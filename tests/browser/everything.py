@@ -132,10 +132,10 @@ class Acts:
         page.locator("#result [role=alert], #result table").first.wait_for()
 
     def import_differences(self, page: Page) -> None:
-        made = self.program.post(
+        created = self.program.post(
             "/import", json={"content": "CREATE TABLE d (id INT, old INT, city TEXT)", "save": True}
         ).json
-        self._at(page, f"/templates/{made['templates'][0]['id']}/import")
+        self._at(page, f"/templates/{created['templates'][0]['id']}/import")
         page.fill("#content", "CREATE TABLE d (id INT, city INT, phone VARCHAR(30))")
         page.get_by_role("button", name="Compare").click()
         page.locator("#result table").wait_for()
@@ -164,8 +164,8 @@ class Acts:
             {"name": "id", "type": "row_number"},
             {"name": "n", "type": "number", "invalid": {"rate": 0.5, "kinds": ["missing", "out_of_range"]}},
         ]
-        made = self.program.post("/templates", json={"name": "Spoilt", "fields": fields}).json["id"]
-        self._at(page, f"/templates/{made}")
+        created = self.program.post("/templates", json={"name": "Spoilt", "fields": fields}).json["id"]
+        self._at(page, f"/templates/{created}")
         page.locator(".colhead[data-field]").last.click()
         page.locator(".insp .stats").wait_for()
         page.locator(".parts label", has_text="Rules").click()
@@ -194,10 +194,10 @@ class Acts:
         page.locator("#subset-table").wait_for()
 
     def delete_asks(self, page: Page) -> None:
-        made = self.program.post(
+        created = self.program.post(
             "/templates", json={"name": "Used", "fields": [{"name": "id", "type": "uuid"}]}
         ).json["id"]
-        self.program.post("/datasets", json={"name": "Using", "templates": [{"template_id": made}]})
+        self.program.post("/datasets", json={"name": "Using", "templates": [{"template_id": created}]})
         self._at(page, "/templates?q=Used")
         page.get_by_role("link", name="Delete Used").first.click()
         page.locator("#asked h2, #asked h1").first.wait_for()
@@ -321,9 +321,9 @@ class Strangers:
         from webapp.access.models import User
 
         with self.world.app.app_context():
-            made = sign_in.make_link(db.session.get_one(User, self.world.cast.olivia.user_id))
+            result = sign_in.make_link(db.session.get_one(User, self.world.cast.olivia.user_id))
             db.session.remove()
-        return made.rsplit("/", 1)[-1]
+        return result.rsplit("/", 1)[-1]
 
 
 def said(found: list[str]) -> str:

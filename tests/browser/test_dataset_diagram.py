@@ -323,10 +323,10 @@ def test_many_tables_are_searched_while_answers_are_slow(desk, cast, program, mo
         make(program, name=f"table_{at:02}", fields=[KEY, _reference("country_id", parent)])["id"]
         for at in range(20)
     ]
-    made = program.post(
+    created = program.post(
         "/datasets", json={"name": "World", "templates": [{"template_id": item} for item in ids]}
     ).json
-    page = opened(desk, cast, made, slow=SLOW)
+    page = opened(desk, cast, created, slow=SLOW)
     expect(page.locator(".tcard")).to_have_count(6)
     find = page.get_by_label("Find a table")
     find.click()

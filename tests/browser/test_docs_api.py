@@ -58,8 +58,8 @@ def test_a_sample_is_copied(desk, cast):
     reader.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = reader.page("/docs/api/secrets/get-secrets")
     page.locator("#p-curl").get_by_role("button", name="Copy to the clipboard").click()
-    told = page.evaluate("navigator.clipboard.readText()")
-    assert told.startswith(f"curl -sS {reader.origin}/secrets")
+    result = page.evaluate("navigator.clipboard.readText()")
+    assert result.startswith(f"curl -sS {reader.origin}/secrets")
 
 
 def test_without_script_all_languages_are_read(desk):

@@ -79,14 +79,14 @@ def window(chromium: Browser, world: World, origin: str) -> Iterator[Callable[[P
     def make(person: Person | None) -> Page:
         name = person.name if person else ""
         if name not in contexts:
-            contexts[name] = made = chromium.new_context(**WINDOW)
-            made.set_default_timeout(20_000)
-            made.add_init_script(COUNTS_SHIFTS)
+            contexts[name] = result = chromium.new_context(**WINDOW)
+            result.set_default_timeout(20_000)
+            result.add_init_script(COUNTS_SHIFTS)
             if person is not None:
                 with world.app.app_context():
                     token = sign_in.make_link(db.session.get_one(User, person.user_id))
                     db.session.remove()
-                page = made.new_page()
+                page = result.new_page()
                 page.goto(f"{origin}/sign-in/{token}")
                 page.get_by_role("button", name="Sign in").click()
                 page.wait_for_url(lambda url: "/sign-in" not in url)

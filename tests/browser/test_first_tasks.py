@@ -88,10 +88,10 @@ def test_a_thousand_customers_as_csv_take_three_clicks(hand, tmp_path):
 
 def test_a_pasted_schema_fills_postgresql_in_six_clicks(hand, app, cast, postgres_url):
     address = sa.make_url(postgres_url).set(drivername="postgresql").render_as_string(hide_password=False)
-    made = Program(app, cast.edith.key).post(
+    created = Program(app, cast.edith.key).post(
         "/connections", json={"name": "Staging shop", "type": "postgresql", "connection_string": address}
     )
-    assert made.status_code == 201, made.text
+    assert created.status_code == 201, created.text
     page = hand.page
     hand.click(page.get_by_role("link", name="Import a file or schema"))
     page.wait_for_url("**/import")
@@ -100,7 +100,7 @@ def test_a_pasted_schema_fills_postgresql_in_six_clicks(hand, app, cast, postgre
     hand.click(page.get_by_role("button", name="Review"))
     hand.click(page.get_by_role("button", name="Create 3 templates and a dataset"))
     hand.click(page.get_by_role("link", name="Send to a database"))
-    expect(page.get_by_label("Connection", exact=True)).to_have_value(made.json["id"])
+    expect(page.get_by_label("Connection", exact=True)).to_have_value(created.json["id"])
     hand.click(page.get_by_role("button", name="Push", exact=True))
     page.wait_for_url("**/pushes/psh_*")
     hand.told("Three related tables from a pasted schema into PostgreSQL")

@@ -18,8 +18,8 @@ from webapp.extensions import db
 
 @pytest.fixture
 def target():
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture

@@ -95,8 +95,8 @@ def test_coincidences_are_shown_next_to_the_number_expected_by_chance(app, cast,
         (f"/exports/{export}", f"/exports/{export}"),
         (f"/pushes/{push}", f"/pushes/{push}"),
     ):
-        told = {column["column"]: column for column in program.get(address).json["leaks"][0]["columns"]}
-        seen = told["code"]["whole_column"]
+        result = {column["column"]: column for column in program.get(address).json["leaks"][0]["columns"]}
+        seen = result["code"]["whole_column"]
         assert seen["kind"] == "counted"
         assert (
             50 < seen["found"] < 200

@@ -21,9 +21,9 @@ REAL = re.compile(r"person\.\d+@corp|\+49 170 100|Anna Smith|Mary Brown")
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    made = tmp_path / "people.csv"
-    made.write_text("id,email,full_name,born,phone,total\n" + "\n".join(ROWS) + "\n")
-    return made
+    result = tmp_path / "people.csv"
+    result.write_text("id,email,full_name,born,phone,total\n" + "\n".join(ROWS) + "\n")
+    return result
 
 
 def plain(name: str) -> str:

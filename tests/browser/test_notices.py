@@ -70,15 +70,15 @@ def test_only_the_user_who_started_it_is_notified_about_finished_work(app, cast,
     edith.context.grant_permissions(["notifications"], origin=edith.origin)
     edith.context.add_init_script(RECORDER)
     page = edith.page("/me")
-    asked = []
+    requests = []
     page.on(
         "request",
-        lambda item: asked.append(item.url) if item.url.partition("?")[0].endswith("/notices") else None,
+        lambda item: requests.append(item.url) if item.url.partition("?")[0].endswith("/notices") else None,
     )
     page.clock.install()
     page.reload()
     page.clock.run_for(60_000)
-    assert asked == [], "no page requested it"
+    assert requests == [], "no page requested it"
     with page.expect_response("**/notices"):
         page.get_by_role("button", name="Notify me in this browser").click()
     expect(page.get_by_role("button", name="Notify me in this browser")).to_have_attribute(
@@ -90,9 +90,9 @@ def test_only_the_user_who_started_it_is_notified_about_finished_work(app, cast,
     eventually(lambda: page.evaluate("window.told.length") == 1)
     assert page.evaluate("window.told") == ["Export long.csv is complete."]
     page.get_by_role("button", name="Notify me in this browser").click()
-    count = len(asked)
+    count = len(requests)
     page.clock.run_for(120_000)
-    assert len(asked) == count
+    assert len(requests) == count
 
 
 def test_without_permission_for_notifications_the_title_of_a_hidden_tab_has_a_number(app, cast, edith):

@@ -50,8 +50,8 @@ def test_selected_templates_move_with_their_related_objects(desk, api, cast):
 def test_with_the_keyboard_only_delete_lists_dependents_and_esc_cancels(desk, api, cast):
     olivia = desk(cast.olivia)
     program = api(cast.olivia)
-    made = program.post("/templates", json={"name": "Used", "fields": ID}).json["id"]
-    program.post("/datasets", json={"name": "Shop", "templates": [{"template_id": made}]})
+    created = program.post("/templates", json={"name": "Used", "fields": ID}).json["id"]
+    program.post("/datasets", json={"name": "Shop", "templates": [{"template_id": created}]})
     page = olivia.page("/templates")
     opener = page.get_by_role("link", name="Delete Used")
     opener.focus()
@@ -69,7 +69,7 @@ def test_with_the_keyboard_only_delete_lists_dependents_and_esc_cancels(desk, ap
     page.goto(f"{olivia.origin}/trash")
     expect(page.get_by_role("row").filter(has_text="Used")).to_contain_text("Olivia")
     page.get_by_role("button", name="Restore Used").click()
-    page.wait_for_url(re.compile(made))
+    page.wait_for_url(re.compile(created))
 
 
 def test_without_a_script_deleting_asks_on_a_separate_page(desk, api, cast):

@@ -46,11 +46,11 @@ def pushed(app, cast, template, target):
     """A push of 1,000 rows, some of them refused."""
     program = Program(app, cast.edith.key)
     ask = {"connection_id": target.connection_id, "count": 1000, "seed": "s"}
-    made = program.post(f"/templates/{template}/push", json=ask).json["id"]
+    created = program.post(f"/templates/{template}/push", json=ask).json["id"]
     with app.app_context():
-        job.run(made)
+        job.run(created)
         db.session.remove()
-    return made
+    return created
 
 
 def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, template, target, done):
@@ -128,9 +128,9 @@ def test_the_dialog_offers_where_one_comes_from(edith, template, target, app, ca
     other = sqlite_target(app, cast, "CREATE TABLE parts (code TEXT)", name="Archive")
     newest = sqlite_target(app, cast, "CREATE TABLE bins (code TEXT)", name="Newest")
     body = {"entities": ["parts"]}
-    made = Program(app, cast.edith.key).post(f"/connections/{other.connection_id}/templates", json=body)
-    assert made.status_code == 201, made.text
-    of_table = made.json["templates"][0]["id"]
+    created = Program(app, cast.edith.key).post(f"/connections/{other.connection_id}/templates", json=body)
+    assert created.status_code == 201, created.text
+    of_table = created.json["templates"][0]["id"]
     page = edith.page(f"/templates/{of_table}#export")
     places = page.get_by_label("Push to")
     expect(places).to_have_value(f"{other.connection_id}/parts")

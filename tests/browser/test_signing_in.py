@@ -19,9 +19,9 @@ KEYS = 40  # of one page; more than any has to be pressed
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[OidcProvider]:
-    made = OidcProvider()
-    yield made
-    made.stop()
+    result = OidcProvider()
+    yield result
+    result.stop()
 
 
 @pytest.fixture
@@ -31,10 +31,10 @@ def settings(settings, provider):
 
 def tab_to(page: Page, text: str) -> None:
     """Press Tab until what has the focus shows this text, or is labelled by it."""
-    told = "e => (e.textContent.trim() || (e.labels && e.labels[0] || {}).textContent || e.ariaLabel || '').trim()"
+    reported = "e => (e.textContent.trim() || (e.labels && e.labels[0] || {}).textContent || e.ariaLabel || '').trim()"
     for _ in range(KEYS):
         page.keyboard.press("Tab")
-        if page.evaluate(f"({told})(document.activeElement)").startswith(text):
+        if page.evaluate(f"({reported})(document.activeElement)").startswith(text):
             return
     raise AssertionError(f"the keyboard does not get to {text!r}")
 

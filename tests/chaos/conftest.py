@@ -27,12 +27,12 @@ COUNT = 10_000
 @pytest.fixture
 def environment(shared_redis: str, tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a worker process on the test's database: SQLite, or with TEST_ON=postgresql PostgreSQL."""
-    made = worker_environment(shared_redis, tmp_path)
+    result = worker_environment(shared_redis, tmp_path)
     if not ON_POSTGRES:
-        yield made
+        yield result
         return
     with _database() as url:
-        yield {**made, "DATABASE_URL": url}
+        yield {**result, "DATABASE_URL": url}
 
 
 class Nursery:
@@ -107,11 +107,11 @@ def nursery(
 
     def begin(*arguments: str, **more: object) -> Nursery:
         settings = {"TARGET": target, "CHUNK_ROWS": 500, "FIRST_ROWS": 100, **more}
-        made = Nursery(environment, tmp_path / "nursery.log", *arguments, **settings)
-        started.append(made)
+        result = Nursery(environment, tmp_path / "nursery.log", *arguments, **settings)
+        started.append(result)
         if not arguments:
-            assert made.answer() == "ready"
-        return made
+            assert result.answer() == "ready"
+        return result
 
     yield begin
     for item in started:
@@ -120,9 +120,9 @@ def nursery(
 
 @pytest.fixture
 def pushing(app: Any, target: str, monkeypatch: pytest.MonkeyPatch) -> Pushing:
-    made = Pushing(app, monkeypatch)
-    made.connect = lambda: connect(target)
-    return made
+    result = Pushing(app, monkeypatch)
+    result.connect = lambda: connect(target)
+    return result
 
 
 @pytest.fixture
@@ -130,8 +130,8 @@ def new_push(pushing: Pushing) -> Callable[..., str]:
     """A queued push of COUNT rows."""
 
     def make(table: str = "people", count: int = COUNT, **more: Any) -> str:
-        given = rows(count)
-        return pushing.push([(table_spec(table, given, **more.pop("spec", {})), given)], **more)
+        value = rows(count)
+        return pushing.push([(table_spec(table, value, **more.pop("spec", {})), value)], **more)
 
     return make
 

@@ -16,8 +16,8 @@ from webapp.pushes.services.ledger import read
 
 @pytest.fixture
 def echo() -> Iterator[EchoTarget]:
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture

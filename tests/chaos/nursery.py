@@ -45,7 +45,7 @@ def order(push_id: str) -> Order:
     with reading() as session:
         push = session.get_one(Push, push_id)
         first = read.first_of(session, push)
-    made = [
+    result = [
         TableRows(
             place, spec, Parents(rows(spec["count"]).select([c["column"] for c in spec["columns"]]), {})
         )
@@ -54,7 +54,7 @@ def order(push_id: str) -> Order:
     app: Any = current_app._get_current_object()
     spool = planning.KeySpool(storage.of(app), planning.folder_of(first.workspace_id, first.id))
     can = RestConnector.can if _over_http() else Capabilities()
-    return Order(push, made, opened, can, spool)
+    return Order(push, result, opened, can, spool)
 
 
 def _over_http() -> bool:
@@ -65,8 +65,8 @@ def opened() -> Link:
     """The target of the environment."""
     if not _over_http():
         return connect(os.environ["TARGET"])
-    given = {"base_url": os.environ["TARGET"], **json.loads(os.environ.get("HTTP", "{}"))}
-    return RestConnector(RestConnector.Settings.model_validate(given), Gate(["127.0.0.0/8"])).open()
+    value = {"base_url": os.environ["TARGET"], **json.loads(os.environ.get("HTTP", "{}"))}
+    return RestConnector(RestConnector.Settings.model_validate(value), Gate(["127.0.0.0/8"])).open()
 
 
 def main() -> None:

@@ -44,10 +44,10 @@ def test_a_cancel_holds_within_six_seconds_and_leaves_nothing_sending(
     under_way(pushing, push_id, 500)
     echo.on("*", stalled)
     threading.Event().wait(0.5)  # they hang by then
-    asked = time.monotonic()
+    request = time.monotonic()
     cancel(push_id)
     eventually(lambda: pushing.read(push_id).ended and not alive(pid))
-    took = time.monotonic() - asked
+    took = time.monotonic() - request
     keeper.over()
     assert took < 6
     calls = len(echo.calls())
@@ -70,10 +70,10 @@ def test_a_stopping_worker_releases_its_push_and_the_next_continues(worker, new_
     jobs_queue.ring(client, "push", push_id)
     for rows in (500, 3_000):
         under_way(pushing, push_id, rows)
-        asked = time.monotonic()
+        request = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 0
-        assert time.monotonic() - asked < 20
+        assert time.monotonic() - request < 20
         freed = pushing.read(push_id)
         assert (freed.status, freed.lease_owner, freed.attempt) == ("running", None, 1)
         process = worker()

@@ -38,10 +38,10 @@ def worker(nursery, client):
 
     def begin():
         before = health.alive(client, health.WORKER, 0)
-        made = nursery("worker")
-        eventually(lambda: health.alive(client, health.WORKER, 0) > before or made.process.poll())
-        assert made.process.poll() is None, made.log.read_text()[-3000:]
-        return made.process
+        result = nursery("worker")
+        eventually(lambda: health.alive(client, health.WORKER, 0) > before or result.process.poll())
+        assert result.process.poll() is None, result.log.read_text()[-3000:]
+        return result.process
 
     return begin
 
@@ -82,11 +82,11 @@ def test_a_cancel_takes_effect_within_six_seconds_while_a_statement_hangs(nurser
             " $$BEGIN PERFORM pg_sleep(600); RETURN NEW; END$$"
         )
     threading.Event().wait(0.5)  # it hangs by then, or at its next row
-    asked = time.monotonic()
+    request = time.monotonic()
     cancel(push_id)
     ended = eventually(lambda: (row := pushing.read(push_id)).ended and row)
     eventually(lambda: not alive(pid))
-    assert time.monotonic() - asked < 6
+    assert time.monotonic() - request < 6
     keeper.over()
     ended = pushing.read(push_id)
     assert (ended.status, ended.failed, ended.unknown) == ("cancelled", 0, 0)
@@ -146,9 +146,9 @@ class Wire:
 
 @pytest.fixture
 def wire(target) -> Iterator[Wire]:
-    made = Wire(psycopg.conninfo.conninfo_to_dict(target).get("port") or 5432)
-    yield made
-    made.close()
+    result = Wire(psycopg.conninfo.conninfo_to_dict(target).get("port") or 5432)
+    yield result
+    result.close()
 
 
 def test_a_cancel_holds_while_the_target_has_fallen_silent(nursery, new_push, pushing, target, wire):
@@ -160,10 +160,10 @@ def test_a_cancel_holds_while_the_target_has_fallen_silent(nursery, new_push, pu
     under_way(pushing, push_id)
     wire.dead.set()
     threading.Event().wait(1)
-    asked = time.monotonic()
+    request = time.monotonic()
     cancel(push_id)
     eventually(lambda: pushing.read(push_id).ended and not alive(pid))
-    took = time.monotonic() - asked
+    took = time.monotonic() - request
     keeper.over()
     assert took < 6
     ended = pushing.read(push_id)
@@ -183,10 +183,10 @@ def test_a_stopping_worker_releases_its_push_and_the_next_continues(
     push_id = new_push("heap")
     jobs_queue.ring(client, "push", push_id)
     under_way(pushing, push_id)
-    asked = time.monotonic()
+    request = time.monotonic()
     first.send_signal(signal.SIGTERM)
     assert first.wait(timeout=30) == 0
-    assert time.monotonic() - asked < 20
+    assert time.monotonic() - request < 20
     freed = pushing.read(push_id)
     assert (freed.status, freed.lease_owner, freed.attempt) == ("running", None, 1)
     worker()

@@ -95,8 +95,8 @@ def test_a_delivery_arrives_at_least_once_and_with_one_id_when_its_sender_is_kil
         assert one.json["object"]["id"] == export_id
         assert one.headers["webhook-id"] == two.headers["webhook-id"] == delivery.id
         stamp = int(two.headers["webhook-timestamp"])
-        wanted = webhooks.signature(secret, delivery.id, stamp, two.body)
-        assert two.headers["webhook-signature"] == wanted
+        expected = webhooks.signature(secret, delivery.id, stamp, two.body)
+        assert two.headers["webhook-signature"] == expected
 
 
 def test_unnotified_ends_are_reported_by_the_next_sender(app, new_export, courier):
@@ -147,9 +147,9 @@ def test_a_mail_of_a_killed_sender_is_sent_with_the_same_message_id(app, new_exp
             session.flush()
             session.add(Membership(workspace_id=workspace.id, user_id=user.id, role="editor"))
             user_id = user.id
-        asked = present.now() - timedelta(hours=1)
+        request = present.now() - timedelta(hours=1)
         new_export(
-            status="failed", finished_at=present.now(), created_at=asked, created_by=user_id, pins={}, request={},
+            status="failed", finished_at=present.now(), created_at=request, created_by=user_id, pins={}, request={},
             file_name="people.csv",
         )  # fmt: skip
         first = courier(**mail)

@@ -69,13 +69,13 @@ class Server:
 @pytest.fixture
 def server() -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix="rowsmith-pg-"))  # pytest's own folders are closed to other users
-    made = None
+    result = None
     try:
-        made = Server(folder)
-        yield made
+        result = Server(folder)
+        yield result
     finally:
-        if made is not None:
-            made.control("stop", "-m", "immediate")
+        if result is not None:
+            result.control("stop", "-m", "immediate")
         shutil.rmtree(folder)
 
 

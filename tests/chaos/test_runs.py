@@ -68,12 +68,12 @@ def start(app, environment, database_url, tmp_path) -> Iterator[Callable[..., su
 
         with app.app_context():
             before = health.alive(redis_client(), health.RUNNER, 0)
-            given = {**environment, "VAULT_KEYS": VAULT_KEY, "DATABASE_URL": database_url}
-            given |= {name: str(value) for name, value in more.items()}
+            values = {**environment, "VAULT_KEYS": VAULT_KEY, "DATABASE_URL": database_url}
+            values |= {name: str(value) for name, value in more.items()}
             with (tmp_path / "runner.log").open("ab") as log:
                 process = subprocess.Popen(
                     [sys.executable, "-m", "tests.chaos.runner"],
-                    env=given,
+                    env=values,
                     cwd=Path(__file__).parents[2],
                     stderr=log,
                 )
@@ -163,12 +163,12 @@ def test_a_frozen_runner_that_wakes_up_writes_nothing_and_ends_its_program(runni
     os.kill(horse, signal.SIGSTOP)
     try:
         eventually(lambda: sweep(running)["failed"], 15)
-        told = running.log(run_id)
+        result = running.log(run_id)
     finally:
         os.kill(horse, signal.SIGCONT)
     eventually(lambda: not programs(run_id), 10)
     eventually(lambda: not alive(horse), 10)
-    assert running.log(run_id) == told
+    assert running.log(run_id) == result
     assert running.read(run_id).status == "failed"
 
 

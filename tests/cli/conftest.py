@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def clean_environment(**more: str) -> dict[str, str]:
     """What a person's shell holds, without settings of the service or a test runner's."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
-    return {**kept, "UV_OFFLINE": "1", **more}  # runners would fetch what programs have in common
+    stored = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+    return {**stored, "UV_OFFLINE": "1", **more}  # runners would fetch what programs have in common
 
 
 def rowsmith(*words: str, **more: str) -> subprocess.CompletedProcess[str]:

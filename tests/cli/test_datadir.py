@@ -17,9 +17,9 @@ NOBODY = 65534
 
 @pytest.fixture
 def data(tmp_path: Path) -> DataDir:
-    made = DataDir(tmp_path / "data")
-    made.prepare()
-    return made
+    result = DataDir(tmp_path / "data")
+    result.prepare()
+    return result
 
 
 @pytest.fixture
@@ -70,11 +70,11 @@ def test_everything_in_it_is_only_accessible_to_its_owner(data):
 
 
 def test_keys_are_generated_once_and_used_by_the_service(data):
-    made = data.keys(make=True)
-    assert data.keys(make=True) == made
+    result = data.keys(make=True)
+    assert data.keys(make=True) == result
     settings = Settings.from_env(data.environment({}))
-    assert settings.secret_key == made["SECRET_KEY"]
-    assert settings.vault_keys == (made["VAULT_KEYS"],)
+    assert settings.secret_key == result["SECRET_KEY"]
+    assert settings.vault_keys == (result["VAULT_KEYS"],)
     assert settings.data_dir == data.path
 
 

@@ -210,10 +210,10 @@ def test_two_concurrent_installations_install_once(clone):
         )
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=120) for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
-    assert sum(INSTALLING in err for _, err in said) == 1
-    assert all(out.endswith("plan\n") for out, _ in said)
+    text = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], text
+    assert sum(INSTALLING in err for _, err in text) == 1
+    assert all(out.endswith("plan\n") for out, _ in text)
 
 
 def test_a_broken_environment_is_created_again(used_clone):

@@ -26,10 +26,10 @@ def told() -> list[str]:
 @pytest.fixture
 def supervisor(tmp_path, told, monkeypatch):
     monkeypatch.setattr(limits, "RESTART_PAUSES", (0.0, 0.0))
-    made = Supervisor(tmp_path, tmp_path, told.append)
-    with made.signals():
-        yield made
-        made.stop()
+    result = Supervisor(tmp_path, tmp_path, told.append)
+    with result.signals():
+        yield result
+        result.stop()
 
 
 def part(script: str, name: str = "part", ready=lambda: True) -> Part:

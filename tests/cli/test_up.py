@@ -122,8 +122,8 @@ def test_a_wrong_setting_is_one_sentence_before_anything_starts(
 
 
 def test_a_key_of_the_command_line_works_until_it_is_revoked(up: Up, command):
-    made = command("key", "new", "--name", "ci", "--scopes", "read", "--data-dir", str(up.data))
-    key = made.stdout.strip()
+    result = command("key", "new", "--name", "ci", "--scopes", "read", "--data-dir", str(up.data))
+    key = result.stdout.strip()
     assert get(f"{up.url}/templates", key) == 200
     handle = key.split("_")[1]
     assert handle in command("key", "list", "--data-dir", str(up.data)).stdout

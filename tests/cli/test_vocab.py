@@ -32,8 +32,8 @@ def lock(tmp_path, monkeypatch):
     monkeypatch.setattr(vocab_lock, "LOCK", path)
 
     def write(present: dict, *earlier: dict) -> None:
-        told = [{**real, **item} for item in earlier]
-        path.write_text(json.dumps({**real, **present, "earlier": told}), "utf-8")
+        result = [{**real, **item} for item in earlier]
+        path.write_text(json.dumps({**real, **present, "earlier": result}), "utf-8")
 
     return write
 
@@ -104,14 +104,14 @@ def test_a_broken_stored_file_is_replaced(service, home, capsys):
 
 def test_an_earlier_one_is_built_with_the_libraries_that_the_lock_names(service, home, lock):
     lock({"id": "f" * 32}, {"id": PRESENT, "versions": {"faker": "1.2", "babel": "3.4"}})
-    asked = []
+    requests = []
 
     def environment(venv, requirements):
-        asked.extend(requirements)
+        requests.extend(requirements)
         return Path(sys.executable)
 
     vocab.rebuild(PRESENT, environment)
-    assert asked[:2] == ["babel==3.4", "faker==1.2"]
+    assert requests[:2] == ["babel==3.4", "faker==1.2"]
     assert vocabularies.stored() == {PRESENT: REAL.stat().st_size}
     assert [path.name for path in home.iterdir()] == [REAL.name]
 
@@ -167,16 +167,16 @@ def test_a_different_extractor_is_rejected(service, home, lock):
         vocab.rebuild("e" * 32)
 
 
-@pytest.mark.parametrize(("action", "wanted"), [("install", None), ("list", "a" * 32), ("prune", "a" * 32)])
-def test_an_id_can_only_be_used_with_install(action, wanted):
+@pytest.mark.parametrize(("action", "expected"), [("install", None), ("list", "a" * 32), ("prune", "a" * 32)])
+def test_an_id_can_only_be_used_with_install(action, expected):
     with pytest.raises(CliError, match="An id goes with install"):
-        command(action, wanted)
+        command(action, expected)
 
 
-@pytest.mark.parametrize("wanted", ["abc", "../" + "a" * 29, "A" * 32])
-def test_an_invalid_id_is_rejected(service, home, wanted):
+@pytest.mark.parametrize("expected", ["abc", "../" + "a" * 29, "A" * 32])
+def test_an_invalid_id_is_rejected(service, home, expected):
     with pytest.raises(CliError, match="is no vocabulary"):
-        command("install", wanted)
+        command("install", expected)
 
 
 def test_without_a_network_the_message_says_so(tmp_path, monkeypatch):
@@ -190,17 +190,17 @@ def test_without_a_network_the_message_says_so(tmp_path, monkeypatch):
 
 
 def test_problems_of_uv_are_explained_for_pip(tmp_path, monkeypatch):
-    asked = []
+    requests = []
 
     def run(words, log):
-        asked.append([str(word) for word in words])
+        requests.append([str(word) for word in words])
         return words[0] != "/bin/uv"
 
     monkeypatch.setattr(bootstrap, "run", run)
     monkeypatch.setattr(vocab.shutil, "which", lambda _name: "/bin/uv")
     assert vocab.make_environment(tmp_path / "venv", ["faker==1.0"]) == tmp_path / "venv" / "bin" / "python"
-    assert [words[0] for words in asked] == ["/bin/uv", sys.executable, str(tmp_path / "venv/bin/python")]
-    assert asked[-1][-1] == "faker==1.0"
+    assert [words[0] for words in requests] == ["/bin/uv", sys.executable, str(tmp_path / "venv/bin/python")]
+    assert requests[-1][-1] == "faker==1.0"
 
 
 def test_pruning_removes_a_stored_one_that_nothing_pins(service, home, lock, capsys):
@@ -226,6 +226,6 @@ def test_a_build_in_another_process_with_another_hash_seed_gives_the_locked_id(t
     environment = {**os.environ, "PYTHONHASHSEED": "31337", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "webapp.engine.data.build", str(tmp_path)]
     subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True)
-    (made,) = tmp_path.iterdir()
-    assert made.name == f"{vocab_lock.locked().id}.arrow"
-    assert vocabulary.load(made).id == vocab_lock.locked().id
+    (result,) = tmp_path.iterdir()
+    assert result.name == f"{vocab_lock.locked().id}.arrow"
+    assert vocabulary.load(result).id == vocab_lock.locked().id

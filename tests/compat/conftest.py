@@ -42,12 +42,12 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pypi")
     found = uv.find_uv_bin()
     _called([found, "venv", "--quiet", "--python", sys.executable, "venv"], folder)
-    made = folder / "venv" / "bin" / "python"
+    result = folder / "venv" / "bin" / "python"
     lock = str(HERE / "requirements.lock")
     _called(
-        [found, "pip", "install", "--quiet", "--require-hashes", "--python", str(made), "-r", lock], folder
+        [found, "pip", "install", "--quiet", "--require-hashes", "--python", str(result), "-r", lock], folder
     )
-    return made
+    return result
 
 
 @pytest.fixture(scope="session")

@@ -53,9 +53,11 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rowsmith.Api]:
     """The application as `./rowsmith up` starts it, with a runner that may fetch packages."""
     folder = tmp_path_factory.mktemp("up")
     output = folder / "output"
-    kept = ("PATH", "HOME", "LANG", "TMPDIR")
+    stored = ("PATH", "HOME", "LANG", "TMPDIR")
     env = {
-        name: value for name, value in os.environ.items() if name in kept or name.startswith(("UV_", "PIP_"))
+        name: value
+        for name, value in os.environ.items()
+        if name in stored or name.startswith(("UV_", "PIP_"))
     }
     words = f"up --port 0 --workers 1 --runners 1 --data-dir {folder / 'data'}".split()
     with output.open("w") as file:
@@ -65,12 +67,12 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rowsmith.Api]:
         )  # fmt: skip
     try:
         eventually(lambda: "Ctrl-C" in output.read_text() or process.poll() is not None, within=180)
-        said = output.read_text()
-        found = re.search(r"running at (\S+)", said), re.search(r"API key   (rws_\S+)", said)
-        assert process.poll() is None, said
-        assert all(found), said
-        with rowsmith.Api(found[1][1], found[0][1]) as made:
-            yield made
+        text = output.read_text()
+        found = re.search(r"running at (\S+)", text), re.search(r"API key   (rws_\S+)", text)
+        assert process.poll() is None, text
+        assert all(found), text
+        with rowsmith.Api(found[1][1], found[0][1]) as result:
+            yield result
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(60)

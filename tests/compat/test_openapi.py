@@ -201,18 +201,18 @@ def test_every_answer_fits_the_document_of_the_npm_package(dm, documented, app, 
     dm("POST", "/export/db", {**sent, "query": "SELECT * FROM customers"})
 
     # Scenarios and their files
-    made = api(cast.adam).post("/scenarios", json={"name": "S", "code": "print(1)\n"}).json["id"]
+    created = api(cast.adam).post("/scenarios", json={"name": "S", "code": "print(1)\n"}).json["id"]
     dm("GET", f"/scenarios{in_project}")
-    dm("GET", f"/scenarios/{made}")
-    dm("GET", f"/scenarios/{made}/storage")
-    file = {"name": "a.txt", "content": "YQ==", "scenarioId": made, "teamId": cast.blue, "size": 1}
+    dm("GET", f"/scenarios/{created}")
+    dm("GET", f"/scenarios/{created}/storage")
+    file = {"name": "a.txt", "content": "YQ==", "scenarioId": created, "teamId": cast.blue, "size": 1}
     dm("POST", "/scenario-files", file)
     form = {"folder": "outputs", "file": (io.BytesIO(b"b"), "b.txt")}
-    file = dm("POST", f"/scenarios/{made}/files/upload", data=form)["file"]
-    dm("GET", f"/scenarios/{made}/files")
-    dm("GET", f"/scenarios/{made}/files/{file['id']}")
+    file = dm("POST", f"/scenarios/{created}/files/upload", data=form)["file"]
+    dm("GET", f"/scenarios/{created}/files")
+    dm("GET", f"/scenarios/{created}/files/{file['id']}")
     dm("GET", f"/workspace-files/by-key?key={file['key']}")
-    dm("DELETE", f"/scenarios/{made}/files/{file['id']}")
+    dm("DELETE", f"/scenarios/{created}/files/{file['id']}")
 
     # Projects, teams, people, keys
     project = dm("POST", "/projects", {"name": "P", "teamId": cast.blue})

@@ -40,12 +40,12 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kind]:
         for ability in marker.args:
             if ability in request.param.lacks:
                 pytest.skip(f"{request.param.name} {ABILITIES[ability]}")
-    made = request.param(tmp_path)
-    made.start()
+    result = request.param(tmp_path)
+    result.start()
     try:
-        yield made
+        yield result
     finally:
-        made.stop()
+        result.stop()
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ def connector(gate=GATE, **settings):
 
 
 def to(port, gate=GATE, **settings):
-    given = {"host": "127.0.0.1", "port": port, "database": "D", "username": "u", "password": "p"}
-    return connector(gate, **{**given, **settings})
+    value = {"host": "127.0.0.1", "port": port, "database": "D", "username": "u", "password": "p"}
+    return connector(gate, **{**value, **settings})
 
 
 class Driver(SimpleNamespace):
@@ -103,14 +103,14 @@ class Driver(SimpleNamespace):
 
 @pytest.fixture
 def ibm_db(monkeypatch):
-    made = Driver()
-    monkeypatch.setitem(sys.modules, "ibm_db", made)
+    result = Driver()
+    monkeypatch.setitem(sys.modules, "ibm_db", result)
     monkeypatch.delitem(sys.modules, "webapp.connectors.db2.connection", raising=False)
-    yield made
+    yield result
     sys.modules.pop("webapp.connectors.db2.connection", None)
 
 
 @pytest.fixture
 def server():
-    with socket.create_server(("127.0.0.1", 0)) as made:
-        yield made
+    with socket.create_server(("127.0.0.1", 0)) as created:
+        yield created

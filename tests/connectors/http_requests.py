@@ -28,14 +28,14 @@ def fresh() -> Iterator[None]:
 
 @pytest.fixture
 def target() -> Iterator[EchoTarget]:
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    with open_session(Gate(OPEN)) as made:
-        yield made
+    with open_session(Gate(OPEN)) as result:
+        yield result
 
 
 def send(session: Session, auth, url: str, method: str = "POST") -> Reply:

@@ -50,9 +50,9 @@ class OracleKind(SqlKind):
 
     def connector(self, *, read_only: bool = False) -> Connector:
         settings = OracleConnector.Settings(host="127.0.0.1", database=self.place)
-        made = InH2(settings, GATE, read_only=read_only)
-        made.place = self.place
-        return made
+        result = InH2(settings, GATE, read_only=read_only)
+        result.place = self.place
+        return result
 
     def run(self, statement: str) -> list[tuple[Any, ...]]:
         cursor = self.own._execute(statement)

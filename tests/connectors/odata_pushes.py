@@ -71,9 +71,9 @@ def push(
     stop_at_failure: bool = False,
     **more,
 ):
-    told = writing(made, ["Customer", "Total"], **more)
+    result = writing(made, ["Customer", "Total"], **more)
     with made.open() as channel:
-        sending = channel.sending(told, hand or SendControl())
+        sending = channel.sending(result, hand or SendControl())
         values = [{"Customer": f"C{n}", "Total": n / 4} for n in range(1, count + 1)]
         found = []
         for start in range(0, count, sending.size):

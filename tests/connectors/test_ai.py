@@ -74,9 +74,9 @@ def test_a_model_with_a_tag_is_known_by_its_plain_name():
 
 def test_a_wrong_key_fails_at_auth_and_is_not_repeated():
     with AiServer(key="sk-right") as server:
-        made = connector(server, api_key="sk-wrong-key")
-        made.redact = lambda text: text.replace("sk-wrong-key", "********")
-        *_, last = made.stages()
+        result = connector(server, api_key="sk-wrong-key")
+        result.redact = lambda text: text.replace("sk-wrong-key", "********")
+        *_, last = result.stages()
         assert (last.name, last.code) == ("auth", "auth_failed")
         assert "Incorrect API key" in last.message
         assert "sk-wrong-key" not in last.message
@@ -119,9 +119,9 @@ def test_no_way_to_write_a_private_address_reaches_this_machine():
                 except ValidationError:
                     continue
                 tried += 1
-                made = AiConnector(settings, Gate())
-                assert not all(stage.ok for stage in made.stages())
-                with made.open() as channel, pytest.raises(ConnectorError):
+                result = AiConnector(settings, Gate())
+                assert not all(stage.ok for stage in result.stages())
+                with result.open() as channel, pytest.raises(ConnectorError):
                     channel.complete(PROMPT)
         assert canary.count == 0
         assert tried > 60
@@ -157,19 +157,19 @@ def test_the_request_is_a_chat_completion_with_a_strict_schema(server):
 
 
 @pytest.mark.parametrize(
-    ("refuses", "asked"),
+    ("refuses", "requested"),
     [
         ({"json_schema"}, ["json_schema", "json_object", "json_object"]),
         ({"json_schema", "json_object"}, ["json_schema", "json_object", "none", "none"]),
     ],
 )
-def test_a_rejected_response_format_is_omitted_from_then_on(server, refuses, asked):
+def test_a_rejected_response_format_is_omitted_from_then_on(server, refuses, requested):
     server.refuses = refuses
     with connector(server).open() as channel:
         assert channel.complete(PROMPT).text == "ready"
         assert channel.complete(PROMPT).text == "ready"
-        assert channel.chat.usage.calls == len(asked)
-    assert [item.format for item in server.asked] == asked
+        assert channel.chat.usage.calls == len(requested)
+    assert [item.format for item in server.asked] == requested
 
 
 def test_a_request_rejected_in_every_format_says_why_and_is_not_cached(server):

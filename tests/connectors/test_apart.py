@@ -88,9 +88,9 @@ def test_metadata_that_take_too_long_are_a_time_out(silent):
 def test_no_secret_is_in_the_childs_arguments_or_environment(asking):
     child = eventually(lambda: descendants(asking.pid))
     for pid in child:
-        told = Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
-        assert told
-        assert SECRET.encode() not in told
+        result = Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
+        assert result
+        assert SECRET.encode() not in result
 
 
 def test_the_service_own_secrets_are_not_in_the_childs_environment(silent, monkeypatch):
@@ -117,7 +117,7 @@ def test_a_child_ends_with_the_process_that_asked(asking):
 
 
 def test_a_child_process_exits_by_itself(silent):
-    asked = {
+    requests = {
         "question": "stages", "kind": "postgresql", "folder": "", "read_only": False, "networks": ["127.0.0.0/8"],
         "settings": {"host": "127.0.0.1", "port": silent}, "seconds": 1.0, "secrets": {}, "document": None,
     }  # fmt: skip
@@ -126,14 +126,14 @@ def test_a_child_process_exits_by_itself(silent):
         with theirs:
             assert driver_process.server.fork("webapp.connectors.postgresql.session", [theirs.fileno()])
         ours.settimeout(30)
-        ours.sendall(orjson.dumps(asked))
+        ours.sendall(orjson.dumps(requests))
         ours.shutdown(socket.SHUT_WR)
-        said = b""
+        text = b""
         while piece := ours.recv(1024):
-            said += piece
-    assert b"resolve" in said
-    assert b"done" not in said
-    assert b"error" not in said
+            text += piece
+    assert b"resolve" in text
+    assert b"done" not in text
+    assert b"error" not in text
 
 
 def test_output_of_a_driver_before_its_crash_counts(silent, monkeypatch):
@@ -155,10 +155,10 @@ def test_a_request_that_waits_too_long_for_a_slot_gets_a_retry_after(silent, mon
 
 
 def test_samples_are_the_rows_of_the_tables_that_are_there(tmp_path):
-    made = sqlite3.connect(tmp_path / "box.db")
-    made.executescript("create table pet(id integer primary key, name text)")
-    made.executescript("insert into pet(name) values ('Rex'), (null)")
-    made.close()
+    result = sqlite3.connect(tmp_path / "box.db")
+    result.executescript("create table pet(id integer primary key, name text)")
+    result.executescript("insert into pet(name) values ('Rex'), (null)")
+    result.close()
     found = driver_process.samples(on_file(tmp_path), ["pet", "no such table"], 10, 20.0)
     assert {name: rows.to_pylist() for name, rows in found.items()} == {
         "pet": [{"id": 1, "name": "Rex"}, {"id": 2, "name": None}]

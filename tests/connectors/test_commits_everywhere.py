@@ -158,8 +158,8 @@ def test_a_proof_of_another_kind_settles_nothing(kind, session, table):
 @pytest.mark.needs("cut")
 def test_a_statement_that_waits_is_stopped_from_another_thread(kind, session, table):
     with kind.connector().open() as holder:
-        held = target_of(holder, table, ["id", "v"])
-        held.send(CHUNK.slice(0, 1))
+        stored = target_of(holder, table, ["id", "v"])
+        stored.send(CHUNK.slice(0, 1))
         outcome = []
 
         def wait():
@@ -178,7 +178,7 @@ def test_a_statement_that_waits_is_stopped_from_another_thread(kind, session, ta
 
         eventually(stopped)
         assert len(outcome) == 1
-        held.rollback()
+        stored.rollback()
 
 
 @pytest.mark.needs("permission")

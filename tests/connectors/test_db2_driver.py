@@ -36,10 +36,10 @@ def test_a_closed_network_is_never_reached(ibm_db):
 
 @pytest.fixture
 def link(ibm_db, server):
-    made = to(server.getsockname()[1], host="localhost")._link(5)
+    result = to(server.getsockname()[1], host="localhost")._link(5)
     ibm_db.told.clear()
-    yield made
-    made.close()
+    yield result
+    result.close()
 
 
 # --- The driver's calls, taken down by a module in its place ------------------------------------------------
@@ -48,8 +48,8 @@ def link(ibm_db, server):
 def test_the_driver_is_given_the_address_that_was_judged_and_commits_by_itself(ibm_db, server):
     link = to(server.getsockname()[1], host="localhost")._link(5)
     link.close()
-    (_, said, options), *_ = ibm_db.told
-    assert "HOSTNAME=127.0.0.1;" in said or "HOSTNAME=::1;" in said
+    (_, text, options), *_ = ibm_db.told
+    assert "HOSTNAME=127.0.0.1;" in text or "HOSTNAME=::1;" in text
     assert options == {ibm_db.SQL_ATTR_AUTOCOMMIT: ibm_db.SQL_AUTOCOMMIT_ON}
     assert ibm_db.told[-2:] == [("rollback",), ("close",)]
 
@@ -71,8 +71,8 @@ def test_the_certificate_is_a_file_for_as_long_as_the_driver_connects(ibm_db, se
 
 
 def test_a_server_that_fell_silent_is_noticed(ibm_db, link):
-    kept = ibm_db.socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-    assert (kept, ibm_db.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)) == (1, 15)
+    stored = ibm_db.socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert (stored, ibm_db.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)) == (1, 15)
 
 
 def test_rows_come_with_their_names_and_exact_decimals(ibm_db, link):
@@ -130,7 +130,7 @@ def test_another_thread_ends_the_wait_for_the_server(ibm_db, link):
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("text", "reason"),
     [
         (
             'SQL30082N  Security processing failed with reason "24".  SQLSTATE=08001 SQLCODE=-30082',
@@ -144,8 +144,8 @@ def test_another_thread_ends_the_wait_for_the_server(ibm_db, link):
         ),
     ],
 )
-def test_sign_in_failures_are_reported_at_their_stage(ibm_db, server, said, reason):
-    ibm_db.fails["connect"] = f"[IBM][CLI Driver] {said}"
+def test_sign_in_failures_are_reported_at_their_stage(ibm_db, server, text, reason):
+    ibm_db.fails["connect"] = f"[IBM][CLI Driver] {text}"
     stages = list(to(server.getsockname()[1]).stages())
     assert (stages[-1].name, stages[-1].code) == ("auth", reason)
 
@@ -163,9 +163,9 @@ def test_the_real_driver_is_found(real):
 
 
 def test_the_real_driver_times_out_without_an_answer(real, server):
-    said = dsn(to(server.getsockname()[1]).connect_options(), "127.0.0.1", 1, None)
+    text = dsn(to(server.getsockname()[1]).connect_options(), "127.0.0.1", 1, None)
     with pytest.raises(Exception, match="SQL30081N") as caught:
-        real.connect(said, "", "")
+        real.connect(text, "", "")
     assert isinstance(db2_errors.convert_error(str(caught.value)), ConnectionLost)
 
 
@@ -209,7 +209,7 @@ def test_the_certificate_that_was_given_is_the_one_that_counts(real, server, hea
         folder.mkdir()
     ours, theirs = map(Authority, folders)
     heard.tls = ours.server("db.example")
-    for authority, code, said in ((ours, "refused", DRDA), (theirs, "tls_failed", b"no TLS")):
+    for authority, code, text in ((ours, "refused", DRDA), (theirs, "tls_failed", b"no TLS")):
         stages = list(to(server.getsockname()[1], ca_certificate=authority.file.read_text()).stages())
         assert (stages[-1].name, stages[-1].code) == ("auth", code)
-        assert heard.said[-1] == said
+        assert heard.said[-1] == text

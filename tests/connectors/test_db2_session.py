@@ -96,20 +96,20 @@ def test_the_catalog_becomes_tables():
 def test_the_catalog_is_read_in_four_queries():
     link = shop()
     session_of(link).metadata()
-    asked = [item for item in link.told if "FROM SYSCAT." in item]
-    assert len(asked) == 4
-    assert all("NOT LIKE 'SYS%'" in item for item in asked)
+    requests = [item for item in link.told if "FROM SYSCAT." in item]
+    assert len(requests) == 4
+    assert all("NOT LIKE 'SYS%'" in item for item in requests)
 
 
 def test_one_table_is_queried_with_parameters():
-    asked = []
+    requests = []
 
     def ask(text, values):
-        asked.append((values, text.count("?")))
+        requests.append((values, text.count("?")))
         return []
 
     assert db2_catalog.entities(ask, "SHOP", "Else.T' OR '1") == []
-    assert asked == [(["else.t' or '1", "else.t' or '1"], 2)]
+    assert requests == [(["else.t' or '1", "else.t' or '1"], 2)]
 
 
 def test_a_session_waits_for_locks_no_longer_than_the_limit_and_looks_in_its_schema():
@@ -158,8 +158,8 @@ def test_rows_are_looked_for_and_sampled():
     link = shop(("SELECT 0 AS n", [(1,)]))
     session = session_of(link)
     table = session.entity("t")
-    wanted = pa.record_batch({"ID": [1, 2, None]})
-    assert session.contains(table, ["ID"], wanted).to_pylist() == [False, True, False]
+    expected = pa.record_batch({"ID": [1, 2, None]})
+    assert session.contains(table, ["ID"], expected).to_pylist() == [False, True, False]
     assert link.told[-1] == (
         'SELECT 0 AS n FROM SYSIBM.SYSDUMMY1 WHERE EXISTS (SELECT 1 FROM "SHOP"."T" WHERE "ID" = 1) UNION ALL '
         'SELECT 1 AS n FROM SYSIBM.SYSDUMMY1 WHERE EXISTS (SELECT 1 FROM "SHOP"."T" WHERE "ID" = 2)'
@@ -214,8 +214,8 @@ def test_a_chunk_is_settled_by_keys_that_are_read_behind_a_lock():
 
 
 def test_a_locked_table_leaves_the_commit_in_doubt():
-    held = said(-911, "40001", 'The current transaction has been rolled back.  Reason code "68".')
-    session = session_of(shop(("LOCK TABLE", held)))
+    stored = said(-911, "40001", 'The current transaction has been rolled back.  Reason code "68".')
+    session = session_of(shop(("LOCK TABLE", stored)))
     commit_token = {"keys": ["ID"], "rows": [["1"]]}
     assert session.commit_outcome(session.entity("T"), commit_token) is None
     assert session.link.told[-1] == "ROLLBACK"

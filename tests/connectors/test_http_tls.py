@@ -19,8 +19,8 @@ def authority(tmp_path):
 
 
 def stages(url, **settings):
-    made = RestSettings(base_url=url, **settings)
-    return {stage.name: stage for stage in RestConnector(made, Gate(OPEN)).stages()}
+    result = RestSettings(base_url=url, **settings)
+    return {stage.name: stage for stage in RestConnector(result, Gate(OPEN)).stages()}
 
 
 def test_a_target_with_a_private_ca_is_verified_with_its_certificate(authority):

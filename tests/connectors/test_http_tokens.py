@@ -29,8 +29,8 @@ session = http_requests.session
 
 @pytest.fixture
 def oauth() -> Iterator[OAuthServer]:
-    with OAuthServer() as made:
-        yield made
+    with OAuthServer() as result:
+        yield result
 
 
 @pytest.fixture
@@ -46,15 +46,15 @@ def clock(monkeypatch) -> list[float]:
 
 
 def credentials(oauth: EchoTarget, **more: object) -> dict[str, object]:
-    given = {"token_url": oauth.url("/token"), "client_id": "client", "client_secret": SECRET}
-    return {"type": "oauth2-client-credentials", **given, **more}
+    value = {"token_url": oauth.url("/token"), "client_id": "client", "client_secret": SECRET}
+    return {"type": "oauth2-client-credentials", **value, **more}
 
 
 def failing(session: Session, auth, url: str) -> ConnectorError:
     with pytest.raises(ConnectorError) as failed:
         send(session, auth, url)
     error = failed.value
-    told = json.dumps([error.message, error.hint, error.details], ensure_ascii=False)
+    reported = json.dumps([error.message, error.hint, error.details], ensure_ascii=False)
     forms = [
         SECRET,
         quote(SECRET),
@@ -62,7 +62,7 @@ def failing(session: Session, auth, url: str) -> ConnectorError:
         quote_plus(SECRET),
         base64.b64encode(SECRET.encode()).decode(),
     ]
-    assert not [form for form in forms if form in told]
+    assert not [form for form in forms if form in reported]
     return error
 
 
@@ -79,10 +79,10 @@ def test_a_token_is_fetched_form_encoded(session, oauth, client_auth, scope):
         ).status
         == 201
     )
-    [asked] = oauth.calls("/token")
-    assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
-    assert ("authorization" in asked.headers) == (client_auth == "basic")
-    assert (b"client_secret" in asked.body) == (client_auth == "post")
+    [request] = oauth.calls("/token")
+    assert request.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert ("authorization" in request.headers) == (client_auth == "basic")
+    assert (b"client_secret" in request.body) == (client_auth == "post")
 
 
 def test_one_token_serves_many_requests_and_connections_with_the_same_settings(session, oauth):
@@ -97,18 +97,18 @@ def test_one_token_serves_many_requests_and_connections_with_the_same_settings(s
 
 
 @pytest.mark.parametrize(
-    ("expires_in", "kept"),
+    ("expires_in", "stored"),
     [(3600, 3540), ("3600", 3540), (3600.0, 3540), (None, 240), ("soon", 240), (-5, 240), (True, 240), ([], 240),
      ("1e400", 240), (10**30, 86_340), (120, 60)],
 )  # fmt: skip
-def test_a_token_is_kept_until_60_s_before_its_end(session, oauth, clock, expires_in, kept):
+def test_a_token_is_kept_until_60_s_before_its_end(session, oauth, clock, expires_in, stored):
     oauth.expires_in = expires_in
     auth = AUTH.validate_python(credentials(oauth)).requests_auth(session)
     send(session, auth, oauth.url("/guarded/1"))
-    clock[0] = kept - 30
+    clock[0] = stored - 30
     send(session, auth, oauth.url("/guarded/1"))
     assert len(oauth.given) == 1
-    clock[0] = kept + 5
+    clock[0] = stored + 5
     send(session, auth, oauth.url("/guarded/1"))
     assert len(oauth.given) == 2
 
@@ -272,13 +272,13 @@ def test_no_token_url_leads_into_a_closed_network(host):
     canary = Canary()
     try:
         written = f"[{host}]" if ":" in host and not host.startswith("[") else host
-        given = {
+        value = {
             "token_url": f"http://{written}:{canary.port}/token",
             "client_id": "c",
             "client_secret": SECRET,
         }
         try:
-            auth = AUTH.validate_python({"type": "oauth2-client-credentials", **given})
+            auth = AUTH.validate_python({"type": "oauth2-client-credentials", **value})
         except ValidationError:
             return
         with open_session(Gate()) as session:

@@ -243,10 +243,10 @@ def test_unknown_types_are_reported_as_errors():
     }
     read = formats.read(Source(json.dumps(schema).encode(), "case.json"), "json_schema", words)
     (draft,) = drafts.draft_tables(read, words, 100)
-    told = 'JSON Schema has no type "text".'
+    text = 'JSON Schema has no type "text".'
     assert [(column.state, column.reason) for column in draft.columns] == [
-        ("red", f"Plain text stands for it: {told}"),
-        ("red", f"Not generated: {told}"),
+        ("red", f"Plain text stands for it: {text}"),
+        ("red", f"Not generated: {text}"),
     ]
 
 

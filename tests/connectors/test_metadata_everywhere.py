@@ -150,8 +150,8 @@ def test_known_returns_which_combinations_exist(kind, session):
     kind.make(Table("pairs", {"a": Col(key=True, null=False), "b": Col("text")}))
     deliver(session, "pairs", {"a": [1, 2, 3], "b": ["x", "y'", None]})
     entity = session.entity("pairs")
-    wanted = pa.record_batch({"a": [1, 1, 2, 3], "b": ["x", "y'", "y'", None]})
-    assert session.contains(entity, ["a", "b"], wanted).to_pylist() == [True, False, True, False]
+    expected = pa.record_batch({"a": [1, 1, 2, 3], "b": ["x", "y'", "y'", None]})
+    assert session.contains(entity, ["a", "b"], expected).to_pylist() == [True, False, True, False]
     texts = pa.record_batch({"a": ["2", "two", None]})
     assert session.contains(entity, ["a"], texts).to_pylist() == [True, False, False]
 

@@ -156,8 +156,8 @@ def test_values_within_documents_keep_their_types(kind, session):
     deep = pa.struct(
         [("n", pa.int64()), ("d", pa.decimal128(5, 2)), ("day", pa.date32()), ("tags", pa.list_(pa.int64()))]
     )
-    told = pa.field("j", pa.string(), metadata={b"json": b"1"})
-    schema = pa.schema([("o", deep), told, ("n", pa.int64()), ("plain", pa.string())])
+    result = pa.field("j", pa.string(), metadata={b"json": b"1"})
+    schema = pa.schema([("o", deep), result, ("n", pa.int64()), ("plain", pa.string())])
     value = {"n": 1, "d": Decimal("1.50"), "day": dt.date(2026, 1, 2), "tags": [7]}
     batch = pa.record_batch([pa.array([value], deep), ['{"a": [1]}'], [5], ['{"a": 1}']], schema=schema)
     target(session, "typed", batch.schema.names).send(batch)

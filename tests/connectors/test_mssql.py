@@ -35,8 +35,8 @@ def test_numbers_are_given_where_the_server_would_count(kind, session):
     kind.make(Table("made", {"id": Col(identity=True, key=True, null=False), "v": Col()}))
     deliver(session, "made", {"id": [7, 9], "v": [1, 2]})
     assert kind.rows("made", "id", "v") == [(7, 1), (9, 2)]
-    said = [text for text in kind.server.batches if "IDENTITY_INSERT" in text]
-    assert [text.rstrip("; ").rpartition(" ")[2] for text in said] == ["ON", "OFF"]
+    result = [text for text in kind.server.batches if "IDENTITY_INSERT" in text]
+    assert [text.rstrip("; ").rpartition(" ")[2] for text in result] == ["ON", "OFF"]
 
 
 def test_values_are_judged_before_the_server_would_end_the_transaction(kind, session):
@@ -61,7 +61,7 @@ def test_a_merge_casts_values_to_types_that_cut_nothing():
     entity = Entity("t", ("dbo", "t"), columns, keys=("id",))
 
     class Link:
-        asked: ClassVar = []
+        requests: ClassVar = []
 
         def run(self, text):
             return 0

@@ -156,8 +156,13 @@ def test_a_row_longer_than_the_server_accepts_is_reported_as_too_long(kind, sess
 def test_invalid_dates_are_unknown(kind, session):
     kind.run("CREATE TABLE days (v DATE)")
     kind.run("INSERT INTO days VALUES ('2024-02-29')")
-    wanted = pa.record_batch({"v": ["2024-02-30", "2024-02-29", "never", None]})
-    assert session.contains(session.entity("days"), ["v"], wanted).to_pylist() == [False, True, False, False]
+    expected = pa.record_batch({"v": ["2024-02-30", "2024-02-29", "never", None]})
+    assert session.contains(session.entity("days"), ["v"], expected).to_pylist() == [
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("columns", [["id"], ["v"]])

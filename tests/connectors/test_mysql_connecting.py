@@ -34,7 +34,7 @@ def stages(found):
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("mysql://ann:s%40fe@db.example:3307/shop", ("db.example", 3307, "shop", "ann", "s@fe", "prefer")),
         ("mariadb://ann@db.example", ("db.example", 3306, None, "ann", "", "prefer")),
@@ -45,9 +45,16 @@ def stages(found):
         ("mysql://d/x?tls=skip-verify&parseTime=true", ("d", 3306, "x", "root", "", "require")),
     ],
 )  # fmt: skip
-def test_connection_strings_of_other_programs_are_read(text, wanted):
+def test_connection_strings_of_other_programs_are_read(text, expected):
     params = connector(connection_string=text).connect_options()
-    assert (params.host, params.port, params.database, params.username, params.password, params.tls) == wanted
+    assert (
+        params.host,
+        params.port,
+        params.database,
+        params.username,
+        params.password,
+        params.tls,
+    ) == expected
 
 
 def test_parts_win_over_the_connection_string():
@@ -221,8 +228,8 @@ def test_a_server_that_requests_a_local_file_gets_none(pretender):
         way.sendall(greeting())
         received(way)
         way.sendall(packet(2, b"\0\0\0\2\0\0\0"))
-        while said := received(way):
-            heard.append(said)
+        while text := received(way):
+            heard.append(text)
             way.sendall(packet(1, b"\xfb/etc/passwd"))
 
     settings = pretender(talk)
@@ -243,7 +250,7 @@ def certificate(tmp_path):
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     start = datetime.now(UTC) - timedelta(days=1)
-    made = (
+    result = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -255,7 +262,7 @@ def certificate(tmp_path):
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
-    pem = made.public_bytes(serialization.Encoding.PEM)
+    pem = result.public_bytes(serialization.Encoding.PEM)
     secret = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -265,7 +272,7 @@ def certificate(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("host", "trusted", "tls", "wanted"),
+    ("host", "trusted", "tls", "expected"),
     [
         ("localhost", True, "verify-full", ("auth", "auth_failed")),
         ("localhost", False, "verify-full", ("tls", "tls_failed")),
@@ -275,7 +282,7 @@ def certificate(tmp_path):
     ],
 )
 def test_the_certificate_is_held_against_the_name_and_the_authority(
-    pretender, certificate, host, trusted, tls, wanted
+    pretender, certificate, host, trusted, tls, expected
 ):
     path, authority = certificate
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -292,5 +299,5 @@ def test_the_certificate_is_held_against_the_name_and_the_authority(
     if trusted:
         settings["ca_certificate"] = authority
     found = list(stages(connector(**{**settings, "host": host, "tls": tls})).items())
-    assert found[-1] == wanted
-    assert bool(pretender.heard and b"ann" in pretender.heard[0]) is (wanted[0] == "auth")
+    assert found[-1] == expected
+    assert bool(pretender.heard and b"ann" in pretender.heard[0]) is (expected[0] == "auth")

@@ -33,8 +33,8 @@ target = odata_pushes.target
     ],
 )
 def test_a_dry_run_shows_the_exact_request_without_secrets_and_sends_nothing(target, auth, line):
-    made = connector(target, auth=auth, sap_client="100")
-    text = _shown(made, writing(made, ["Total"]), {"Total": "1.5"})
+    result = connector(target, auth=auth, sap_client="100")
+    text = _shown(result, writing(result, ["Total"]), {"Total": "1.5"})
     assert line in text.replace("%2A", "*").splitlines()
     assert text.endswith('\n\n{"Total":"1.5"}')
     assert f"Host: 127.0.0.1:{target.port}" in text
@@ -43,8 +43,8 @@ def test_a_dry_run_shows_the_exact_request_without_secrets_and_sends_nothing(tar
 
 
 def test_a_dry_run_reports_what_would_not_be_sent(target):
-    made = connector(target)
-    assert _shown(made, writing(made, ["Total"]), {"Total": "x"}).startswith("Not sent: Total: 'x'")
+    result = connector(target)
+    assert _shown(result, writing(result, ["Total"]), {"Total": "x"}).startswith("Not sent: Total: 'x'")
 
 
 # --- Metadata and verification ------------------------------------------------------------------------------
@@ -69,11 +69,11 @@ def test_an_inaccessible_metadata_document_is_reported_with_both_remedies(target
 
 def test_rows_are_sent_by_known_columns_where_the_metadata_is_closed(target):
     target.on("/sap*", Csrf("/sap", metadata_401=True))
-    told = writing(connector(target), ["Customer", "Total"])
-    made = connector(target, None)
-    made.cached_metadata = OdataConnector.read_document(V2)
-    with made.open() as channel:
-        ended = channel.sending(told, SendControl()).send(rows([{"Customer": "1", "Total": "2.5"}]))
+    result = writing(connector(target), ["Customer", "Total"])
+    outcome = connector(target, None)
+    outcome.cached_metadata = OdataConnector.read_document(V2)
+    with outcome.open() as channel:
+        ended = channel.sending(result, SendControl()).send(rows([{"Customer": "1", "Total": "2.5"}]))
     assert states(ended) == {("delivered", ""): 1}
     assert target.effects[0].json == {"Customer": "1", "Total": "2.5"}
 
@@ -114,12 +114,12 @@ def test_verification_ends_with_the_stage_that_fails(target, path, answer, stage
 
 
 def test_a_closed_address_is_not_reached(target):
-    made = OdataConnector(OdataSettings.model_validate({"service_url": target.url("/sap")}), Gate())
-    assert stages(made) == [("resolve", "not_allowed")]
-    made.document = V2
-    told = writing(made, ["Customer"])
-    with made.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(told, SendControl()).send(rows([{"Customer": "1"}]))
+    outcome = OdataConnector(OdataSettings.model_validate({"service_url": target.url("/sap")}), Gate())
+    assert stages(outcome) == [("resolve", "not_allowed")]
+    outcome.document = V2
+    result = writing(outcome, ["Customer"])
+    with outcome.open() as channel, pytest.raises(ConnectorError) as caught:
+        channel.sending(result, SendControl()).send(rows([{"Customer": "1"}]))
     assert caught.value.code == "target_not_allowed"
     assert target.opened == 0
 
@@ -145,9 +145,9 @@ def test_invalid_settings_are_rejected(settings):
 
 
 def test_a_read_only_connection_takes_no_rows(target):
-    made = connector(target)
-    told = writing(made, ["Customer"])
-    made.read_only = True
-    with made.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(told, SendControl())
+    outcome = connector(target)
+    result = writing(outcome, ["Customer"])
+    outcome.read_only = True
+    with outcome.open() as channel, pytest.raises(ConnectorError) as caught:
+        channel.sending(result, SendControl())
     assert caught.value.code == "read_only_connection"

@@ -39,13 +39,13 @@ def test_properties_of_v2_become_columns_with_their_facets():
     orders = entity(V2, "OrderSet")
     assert orders.keys == ("Number",)
     assert orders.comment == "Sales order"
-    told = {field.name: (field.type, field.declared) for field in orders.fields}
-    assert told["Total"] == ("decimal", "Edm.Decimal")
-    assert told["Day"] == ("date", "Edm.DateTime")
-    assert told["Placed"] == ("timestamp", "Edm.DateTime")
-    assert told["Moment"] == ("timestamptz", "Edm.DateTimeOffset")
-    assert told["Opens"] == ("time", "Edm.Time")
-    assert told["Home"] == ("json", "ERP.Address")
+    result = {field.name: (field.type, field.declared) for field in orders.fields}
+    assert result["Total"] == ("decimal", "Edm.Decimal")
+    assert result["Day"] == ("date", "Edm.DateTime")
+    assert result["Placed"] == ("timestamp", "Edm.DateTime")
+    assert result["Moment"] == ("timestamptz", "Edm.DateTimeOffset")
+    assert result["Opens"] == ("time", "Edm.Time")
+    assert result["Home"] == ("json", "ERP.Address")
     total, small = orders.column("Total"), orders.column("Small")
     assert (total.precision, total.scale) == (13, 3)
     assert (small.bits, small.unsigned) == (8, True)
@@ -322,6 +322,8 @@ def test_no_column_is_mapped_for_nested_rows_unless_requested():
     from webapp.engine.data import vocabulary
     from webapp.imports.inference import columns
 
-    told = {item.column: item for item in columns.columns(entity(V4, "Orders"), None, vocabulary.default())}
-    assert told["items"].field is told["helper"].field is None
-    assert told["home"].field is not None
+    reported = {
+        item.column: item for item in columns.columns(entity(V4, "Orders"), None, vocabulary.default())
+    }
+    assert reported["items"].field is reported["helper"].field is None
+    assert reported["home"].field is not None

@@ -23,8 +23,8 @@ target = odata_pushes.target
 
 
 def test_a_row_is_one_post_with_its_key_its_number_and_the_query_of_the_settings(target):
-    made = connector(target, csrf="off", sap_client="100", language="EN", default_headers={"X-Own": "1"})
-    push(made, 1)
+    result = connector(target, csrf="off", sap_client="100", language="EN", default_headers={"X-Own": "1"})
+    push(result, 1)
     (one,) = target.seen
     assert (one.method, one.path) == ("POST", "/sap/OrderSet")
     assert one.query == {"sap-client": ["100"], "sap-language": ["EN"]}
@@ -48,8 +48,8 @@ def test_keys_come_from_the_body_and_else_from_the_location(target):
         Answer(201, {"d": {"Number": "0000000007", "Placed": "/Date(0)/"}}, {"Location": "OrderSet('7')"}),
         Answer(204, b"", location),
     )
-    made = connector(target, csrf="off")
-    first, second = push(made, 2, capture=("Number", "Placed", LOCATION))
+    result = connector(target, csrf="off")
+    first, second = push(result, 2, capture=("Number", "Placed", LOCATION))
     assert first.keys == {
         "Number": "0000000007", "Placed": "1970-01-01T00:00:00", LOCATION: target.url("/sap/OrderSet('7')")
     }  # fmt: skip
@@ -58,10 +58,10 @@ def test_keys_come_from_the_body_and_else_from_the_location(target):
 
 
 def test_a_value_that_does_not_fit_is_not_sent_and_the_others_are(target):
-    made = connector(target, csrf="off")
-    told = writing(made, ["Customer", "Total"])
-    with made.open() as channel:
-        ended = channel.sending(told, SendControl()).send(
+    created = connector(target, csrf="off")
+    result = writing(created, ["Customer", "Total"])
+    with created.open() as channel:
+        ended = channel.sending(result, SendControl()).send(
             rows([{"Customer": "1", "Total": "1"}, {"Customer": "2", "Total": "x"}])
         )
     assert [(outcome.state, outcome.reason) for outcome in ended] == [
@@ -104,8 +104,8 @@ def test_other_refusals_are_final_and_tell_why(target):
 )
 def test_how_a_row_ends(target, answer, state, reason):
     target.on("/sap/OrderSet", answer)
-    made = connector(target, csrf="off", retry={"retries": 1, "backoff_seconds": [0]})
-    ended = push(made, 1)
+    result = connector(target, csrf="off", retry={"retries": 1, "backoff_seconds": [0]})
+    ended = push(result, 1)
     assert [(item.state, item.reason) for item in ended] == [(state, reason)]
 
 
@@ -117,11 +117,11 @@ def test_a_duplicate_of_a_row_that_may_have_arrived_is_in_doubt(target):
 
 
 def test_a_refused_connection_ends_the_push_and_no_row_fails(target):
-    made = connector(target, csrf="off", retry={"retries": 0})
-    told = writing(made, ["Customer"])
+    outcome = connector(target, csrf="off", retry={"retries": 0})
+    result = writing(outcome, ["Customer"])
     target.close()
-    with made.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(told, SendControl()).send(rows([{"Customer": "1"}]))
+    with outcome.open() as channel, pytest.raises(ConnectorError) as caught:
+        channel.sending(result, SendControl()).send(rows([{"Customer": "1"}]))
     assert caught.value.reason == "refused"
 
 
@@ -145,11 +145,11 @@ def test_cancel_cuts_what_is_under_way(target):
         return Answer(201, delay=30)
 
     target.on("/sap/OrderSet", slow)
-    made = connector(target, csrf="off", retry={"retries": 0})
-    told = writing(made, ["Customer"])
+    outcome = connector(target, csrf="off", retry={"retries": 0})
+    result = writing(outcome, ["Customer"])
     found = []
-    with made.open() as channel:
-        sending = channel.sending(told, SendControl())
+    with outcome.open() as channel:
+        sending = channel.sending(result, SendControl())
         thread = threading.Thread(target=lambda: found.extend(sending.send(rows([{"Customer": "1"}]))))
         thread.start()
         assert arrived.wait(10)
@@ -160,9 +160,9 @@ def test_cancel_cuts_what_is_under_way(target):
 
 def test_no_secret_is_in_the_messages(target):
     target.on("/sap/OrderSet", Answer(400, f"wrong token {SECRET}"))
-    made = connector(target, csrf="off", auth={"type": "bearer", "token": SECRET})
-    made.redact = lambda text: text.replace(SECRET, "********")
-    (ended,) = push(made, 1)
+    result = connector(target, csrf="off", auth={"type": "bearer", "token": SECRET})
+    result.redact = lambda text: text.replace(SECRET, "********")
+    (ended,) = push(result, 1)
     assert ended.message == "wrong token ********"
     assert target.seen[0].headers["authorization"] == f"Bearer {SECRET}"
 
@@ -179,14 +179,14 @@ def test_an_update_goes_to_the_row_of_the_key(target, document, entity, method):
     key, name, value = (
         ("Id", "Name", "A") if document is V2 else ("ID", "name", "64ef3aea-00cf-4d15-b9c8-7c4a59a02376")
     )
-    made = connector(target, document, csrf="off")
-    told = writing(made, [key, name], entity, mode="update", key_columns=(key,))
+    created = connector(target, document, csrf="off")
+    result = writing(created, [key, name], entity, mode="update", key_columns=(key,))
     if method == "MERGE":
-        text = _shown(made, told, {key: "A", name: "new"})
+        text = _shown(created, result, {key: "A", name: "new"})
         assert text.startswith("MERGE /sap/CustomerSet('A') HTTP/1.1")
         return
-    with made.open() as channel:
-        sending = channel.sending(told, SendControl())
+    with created.open() as channel:
+        sending = channel.sending(result, SendControl())
         assert sending.repeatable
         target.on("/sap/Orders*", Answer(204), Answer(412))
         ended = sending.send(rows([{key: value, name: "new"}] * 2))
@@ -199,19 +199,19 @@ def test_an_update_goes_to_the_row_of_the_key(target, document, entity, method):
 
 
 def test_an_update_by_other_columns_than_a_key_is_rejected(target):
-    made = connector(target)
-    told = writing(made, ["Customer", "Total"], mode="update", key_columns=("Customer",))
-    with made.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(told, SendControl())
+    outcome = connector(target)
+    result = writing(outcome, ["Customer", "Total"], mode="update", key_columns=("Customer",))
+    with outcome.open() as channel, pytest.raises(ConnectorError) as caught:
+        channel.sending(result, SendControl())
     assert caught.value.reason == "unsupported"
 
 
 def test_rows_are_deleted_by_key_with_an_etag_where_one_is_wanted(target):
     target.on("/sap/OrderSet*", Answer(428), Answer(204), Answer(404))
-    made = connector(target, csrf="off")
-    told = writing(made, ["Number"], key_columns=("Number",))
-    with made.open() as channel:
-        ended = channel.sending(told, SendControl()).delete(rows([{"Number": "O'N"}, {"Number": "2"}]))
+    created = connector(target, csrf="off")
+    result = writing(created, ["Number"], key_columns=("Number",))
+    with created.open() as channel:
+        ended = channel.sending(result, SendControl()).delete(rows([{"Number": "O'N"}, {"Number": "2"}]))
     assert [(outcome.state, outcome.reason) for outcome in ended] == [
         ("delivered", ""),
         ("failed", "missing_row"),
@@ -221,10 +221,10 @@ def test_rows_are_deleted_by_key_with_an_etag_where_one_is_wanted(target):
 
 
 def test_a_captured_address_of_another_host_is_not_called(target):
-    made = connector(target, csrf="off")
-    told = writing(made, [LOCATION], key_columns=(LOCATION,))
-    with made.open() as channel:
-        ended = channel.sending(told, SendControl()).delete(
+    created = connector(target, csrf="off")
+    result = writing(created, [LOCATION], key_columns=(LOCATION,))
+    with created.open() as channel:
+        ended = channel.sending(result, SendControl()).delete(
             rows([{LOCATION: "https://evil.example/x"}, {LOCATION: target.url("/sap/OrderSet('1')")}])
         )
     assert [outcome.state for outcome in ended] == ["failed", "delivered"]
@@ -255,8 +255,8 @@ def _batch_answer(seen: Seen, statuses: list[int]) -> Answer:
 
 def test_a_batch_has_a_changeset_a_row_and_each_row_its_own_end(target):
     target.on("/sap/$batch", lambda seen: _batch_answer(seen, [201, 400, 201]))
-    made = connector(target, csrf="off", batch=True)
-    ended = push(made, 3, capture=("Number",))
+    result = connector(target, csrf="off", batch=True)
+    ended = push(result, 3, capture=("Number",))
     assert [(item.state, item.status_code) for item in ended] == [
         ("delivered", 201),
         ("failed", 400),

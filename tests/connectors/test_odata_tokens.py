@@ -71,8 +71,8 @@ def test_the_token_url_can_be_configured(target):
     rule = Csrf("/elsewhere")
     target.on("/elsewhere*", rule)
     target.on("/sap/*", rule)
-    made = connector(target, csrf={"fetch_path": "/elsewhere/token", "fetch_method": "GET"})
-    assert states(push(made)) == {("delivered", ""): 3}
+    result = connector(target, csrf={"fetch_path": "/elsewhere/token", "fetch_method": "GET"})
+    assert states(push(result)) == {("delivered", ""): 3}
     assert (target.seen[0].method, target.seen[0].path) == ("GET", "/elsewhere/token")
 
 
@@ -80,8 +80,8 @@ def test_a_service_without_tokens_gets_one_token_request(target):
     target.on("/sap*", Answer(200), method="GET")
     target.on("/sap*", Answer(200), method="HEAD")
     assert states(push(connector(target, parallel=3), 30)) == {("delivered", ""): 30}
-    asked = [item for item in target.seen if item.headers.get("x-csrf-token") == "Fetch"]
-    assert len(asked) <= 3 * 4
+    requests = [item for item in target.seen if item.headers.get("x-csrf-token") == "Fetch"]
+    assert len(requests) <= 3 * 4
     assert not any("x-csrf-token" in call.headers for call in target.calls("/sap/OrderSet"))
 
 
@@ -129,9 +129,9 @@ def test_a_secure_cookie_over_http_is_reported_as_the_cause(target):
 def test_a_refusal_for_the_token_after_rows_were_taken_is_the_rows_own(target):
     rule = Csrf("/sap")
     target.on("/sap*", rule)
-    told = writing(connector(target), ["Customer"])
+    result = writing(connector(target), ["Customer"])
     with connector(target).open() as channel:
-        sending = channel.sending(told, SendControl())
+        sending = channel.sending(result, SendControl())
         assert states(sending.send(rows([{"Customer": "1"}]))) == {("delivered", ""): 1}
         rule.uses = 0
         (ended,) = sending.send(rows([{"Customer": "2"}]))
@@ -169,8 +169,8 @@ def test_a_fetched_token_that_is_worth_nothing_any_more_costs_no_row():
             "type": "oauth2-client-credentials", "token_url": server.token_url,
             "client_id": server.client_id, "client_secret": server.client_secret,
         }  # fmt: skip
-        made = connector(server, path="/guarded/sap", csrf="off", auth=auth)
-        assert states(push(made, 7)) == {("delivered", ""): 7}
+        result = connector(server, path="/guarded/sap", csrf="off", auth=auth)
+        assert states(push(result, 7)) == {("delivered", ""): 7}
         assert len(server.given) == 4
 
 

@@ -46,7 +46,7 @@ def misfit(version: str, **values) -> ConversionError:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "text"),
     [
         ("Customer", 42, "42"),
         ("Total", Decimal("12.345"), "12.345"),
@@ -68,12 +68,12 @@ def misfit(version: str, **values) -> ConversionError:
         ("Home", '{"Street": "Elm"}', {"Street": "Elm"}),
     ],
 )
-def test_v2_says_values_as_verbose_json_has_them(name, value, said):
-    assert body("v2", **{name: value}) == {name: said}
+def test_v2_says_values_as_verbose_json_has_them(name, value, text):
+    assert body("v2", **{name: value}) == {name: text}
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "text"),
     [
         ("price", "12.50", Decimal("12.50")),
         ("price", 1.005, Decimal("1.01")),
@@ -94,21 +94,21 @@ def test_v2_says_values_as_verbose_json_has_them(name, value, said):
         ("ID", GUID.bytes, str(GUID)),
     ],
 )
-def test_v4_says_values_as_its_json_has_them(name, value, said):
-    assert body("v4", **{name: value}) == {name: said}
+def test_v4_says_values_as_its_json_has_them(name, value, text):
+    assert body("v4", **{name: value}) == {name: text}
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "text"),
     [
         ("count", 2**53 + 1, str(2**53 + 1)),
         ("exact", Decimal("1234567890123456789.012345678901"), "1234567890123456789.012345678901"),
     ],
 )
-def test_a_number_that_doubles_would_change_is_sent_as_text_with_a_note(name, value, said):
+def test_a_number_that_doubles_would_change_is_sent_as_text_with_a_note(name, value, text):
     found = shaper("v4").body({name: value, "price": 1})
     assert found.strings
-    assert json.loads(found.text()) == {name: said, "price": "1"}
+    assert json.loads(found.text()) == {name: text, "price": "1"}
 
 
 def test_null_is_not_reported_if_the_service_fills_it_in():
@@ -199,8 +199,8 @@ def test_columns_are_enough_if_the_metadata_cannot_be_read():
     known = next(entity for entity in OdataConnector.read_document(V2).entities if entity.name == "OrderSet")
     service = service_of(known, "v2")
     found = Shaper(service, service.sets["OrderSet"], ROOT)
-    said = found.body({"Total": 1, "Placed": MOMENT, "Items": [{"Line": 1}]}).data
-    assert said == {"Total": "1", "Placed": "/Date(1767323045678)/", "Items": [{"Line": 1}]}
+    text = found.body({"Total": 1, "Placed": MOMENT, "Items": [{"Line": 1}]}).data
+    assert text == {"Total": "1", "Placed": "/Date(1767323045678)/", "Items": [{"Line": 1}]}
     assert found.path({"Number": "7"}) == "OrderSet('7')"
 
 
@@ -208,7 +208,7 @@ def test_columns_are_enough_if_the_metadata_cannot_be_read():
 
 
 @pytest.mark.parametrize(
-    ("version", "edm", "value", "said"),
+    ("version", "edm", "value", "text"),
     [
         ("v2", "Edm.String", "O'Neil/a b", "'O''Neil%2Fa%20b'"),
         ("v2", "Edm.Int64", 5, "5L"),
@@ -231,8 +231,8 @@ def test_columns_are_enough_if_the_metadata_cannot_be_read():
         ("v4", "Shop.Colour", "Red", "Shop.Colour'Red'"),
     ],
 )
-def test_literals_in_urls(version, edm, value, said):
-    assert odata_values.literal(value, edm, version) == said
+def test_literals_in_urls(version, edm, value, text):
+    assert odata_values.literal(value, edm, version) == text
 
 
 def test_a_key_of_several_parts_names_them_in_their_order():
@@ -249,7 +249,7 @@ def test_a_row_without_its_key_is_not_found():
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "said", "meaning"),
+    ("text", "code", "message", "meaning"),
     [
         (
             '{"error": {"code": "SY/530", "message": {"lang": "en", "value": "Order already exists"}, "innererror":'
@@ -280,9 +280,9 @@ def test_a_row_without_its_key_is_not_found():
     ],
     ids=["v2", "v4", "xml", "html", "text", "json"],
 )
-def test_errors_are_read_to_one_message(text, code, said, meaning):
+def test_errors_are_read_to_one_message(text, code, message, meaning):
     found = odata_responses.fault(text.encode())
-    assert (found.code, found.message, found.meaning()) == (code, said, meaning)
+    assert (found.code, found.message, found.meaning()) == (code, message, meaning)
 
 
 def test_a_bomb_in_an_error_is_not_opened():
@@ -313,8 +313,8 @@ def test_keys_are_read_from_the_location_of_the_created_object(location, names, 
 @given(st.text(max_size=30).filter(lambda text: text.isprintable()))
 def test_a_key_read_from_an_address_is_the_key_that_was_written(text):
     for version in ("v2", "v4"):
-        said = odata_values.literal(text, "Edm.String", version)
-        assert odata_responses.key_of(f"https://x/s/T({said})", ["k"]) == {"k": text}
+        result = odata_values.literal(text, "Edm.String", version)
+        assert odata_responses.key_of(f"https://x/s/T({result})", ["k"]) == {"k": text}
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9), max_value=10**9))
@@ -327,8 +327,8 @@ def test_a_decimal_arrives_with_all_its_digits(value):
 
 @given(st.datetimes(min_value=EARLY, max_value=LATE))
 def test_a_date_of_v2_is_read_back_as_it_was_written(value):
-    said = odata_values.as_json(value, "Edm.DateTime", "v2")
-    told = odata_responses.values(json.dumps({"d": {"at": said}}).encode(), "v2")
-    assert dt.datetime.fromisoformat(told["at"]) == value.replace(
+    text = odata_values.as_json(value, "Edm.DateTime", "v2")
+    result = odata_responses.values(json.dumps({"d": {"at": text}}).encode(), "v2")
+    assert dt.datetime.fromisoformat(result["at"]) == value.replace(
         microsecond=value.microsecond // 1000 * 1000
     )

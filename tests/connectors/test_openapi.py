@@ -74,12 +74,12 @@ def test_operations_with_json_are_listed_with_their_parameters():
     assert order.comment == "Place an order"
     columns = {field.name: field for field in order.fields}
     assert list(columns) == ["shop", "tenant", "X-Trace", "id", "status", "note", "pay", "lines"]
-    told = {name: (column.type, column.nullable, column.generated) for name, column in columns.items()}
-    assert told["shop"] == ("text", False, "")
-    assert told["id"] == ("integer", False, "computed")
-    assert told["status"] == ("enum", False, "")
-    assert told["note"] == ("text", True, "")
-    assert (told["pay"][0], told["lines"][0]) == ("json", "array")
+    result = {name: (column.type, column.nullable, column.generated) for name, column in columns.items()}
+    assert result["shop"] == ("text", False, "")
+    assert result["id"] == ("integer", False, "computed")
+    assert result["status"] == ("enum", False, "")
+    assert result["note"] == ("text", True, "")
+    assert (result["pay"][0], result["lines"][0]) == ("json", "array")
     assert columns["status"].choices == ("new", "paid")
     assert columns["note"].max_length == 40
 
@@ -104,7 +104,7 @@ def test_an_array_of_rows_is_one_row_and_null_is_a_type_of_3_1():
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "expected"),
     [
         (b"{", "not valid JSON"),
         (b"a: [", "not valid YAML"),
@@ -124,11 +124,11 @@ def test_an_array_of_rows_is_one_row_and_null_is_a_type_of_3_1():
         (b"!!python/object/apply:os.system [id]", "not valid YAML"),
     ],
 )
-def test_an_unreadable_file_is_one_clear_error(document, told):
+def test_an_unreadable_file_is_one_clear_error(document, expected):
     with pytest.raises(ConnectorError) as caught:
         OpenapiConnector.read_document(document)
     assert caught.value.reason == "bad_document"
-    assert told in caught.value.message
+    assert expected in caught.value.message
 
 
 def test_references_that_multiply_end_at_a_limit():
@@ -209,15 +209,15 @@ def test_form_operations_of_swagger_2_are_read():
 
 
 @pytest.mark.parametrize(
-    ("row", "brackets", "told"),
+    ("row", "brackets", "expected"),
     [
         ({"a": 1, "b": True, "c": None, "d": "x y"}, False, b"a=1&b=true&d=x+y"),
         ({"a": ["x", "y"], "o": {"k": 1}}, False, b"a=x&a=y&o=%7B%22k%22%3A1%7D"),
         ({"a": [{"p": 1}], "o": {"k": "v"}}, True, b"a%5B0%5D%5Bp%5D=1&o%5Bk%5D=v"),
     ],
 )
-def test_rows_as_form_data(row, brackets, told):
-    assert form_data(row, brackets) == told
+def test_rows_as_form_data(row, brackets, expected):
+    assert form_data(row, brackets) == expected
 
 
 def test_one_operation_that_cannot_be_read_does_not_stop_the_others():

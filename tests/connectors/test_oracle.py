@@ -77,7 +77,7 @@ def test_captured_keys_are_in_the_order_of_their_rows(kind, session):
 
 
 @pytest.mark.parametrize(
-    ("type", "value", "kept"),
+    ("type", "value", "stored"),
     [
         ("integer", 2**63 - 1, 2**63 - 1),
         ("boolean", True, 1),
@@ -88,11 +88,11 @@ def test_captured_keys_are_in_the_order_of_their_rows(kind, session):
         ("uuid", "0f8fad5b-d9cb-469f-a165-70867728950e", bytes.fromhex("0f8fad5bd9cb469fa16570867728950e")),
     ],
 )
-def test_values_of_every_type_come_back_as_they_were_sent(kind, session, type, value, kept):
+def test_values_of_every_type_come_back_as_they_were_sent(kind, session, type, value, stored):
     kind.make(Table("round", {"n": Col(key=True, null=False), "v": Col(type)}))
     sent = deliver(session, "round", {"n": [1, 2], "v": pa.array([value, None])})
     assert sent.failures == []
-    assert kind.rows("round", "n", "v") == [(1, kept), (2, None)]
+    assert kind.rows("round", "n", "v") == [(1, stored), (2, None)]
 
 
 def test_a_chunk_is_settled_as_done_after_its_commit_only(kind, session):
@@ -242,14 +242,14 @@ def test_a_closed_network_is_never_reached():
 @pytest.fixture
 def listens():
     """Makes listeners, which end with the test."""
-    made = []
+    result = []
 
     def listen(*how, **more):
-        made.append(Tns(*how, **more))
-        return made[-1]
+        result.append(Tns(*how, **more))
+        return result[-1]
 
     yield listen
-    for item in made:
+    for item in result:
         item.stop()
 
 

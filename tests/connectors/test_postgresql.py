@@ -300,11 +300,13 @@ def test_hundreds_of_tables_take_eight_queries(kind, session, monkeypatch):
         " IF n > 1 THEN EXECUTE format('ALTER TABLE t%s ADD FOREIGN KEY (up) REFERENCES t%s', n, n - 1); END IF;"
         " END LOOP; END $$"
     )
-    asked = []
+    requests = []
     real = session.connection.execute
-    monkeypatch.setattr(session.connection, "execute", lambda *told: asked.append(told[0]) or real(*told))
+    monkeypatch.setattr(
+        session.connection, "execute", lambda *result: requests.append(result[0]) or real(*result)
+    )
     own = [entity for entity in session.metadata().entities if "." not in entity.name]
-    assert sum("SELECT" in str(statement) for statement in asked) == 8
+    assert sum("SELECT" in str(statement) for statement in requests) == 8
     assert len(own) == 300
     assert all(entity.keys == ("id",) and len(entity.fields) == 4 for entity in own)
     assert sum(len(entity.relations) for entity in own) == 299
@@ -336,8 +338,8 @@ def test_values_of_any_type_are_parameters_of_a_query(session):
 
 
 def test_a_made_table_has_arrays_and_intervals(kind, session):
-    made = [Column("a", "array", "", items="text"), Column("i", "interval", ""), Column("b", "binary", "")]
-    session.create("made", made, [])
+    result = [Column("a", "array", "", items="text"), Column("i", "interval", ""), Column("b", "binary", "")]
+    session.create("made", result, [])
     assert [(column.type, column.declared) for column in session.entity("made").fields] == [
         ("array", "text[]"), ("interval", "interval"), ("binary", "bytea"),
     ]  # fmt: skip

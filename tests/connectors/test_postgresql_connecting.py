@@ -104,14 +104,14 @@ def certificate(host):
         x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)]),
     )
     today = dt.datetime.now(dt.UTC)
-    made = (
+    result = (
         x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
         .serial_number(1).not_valid_before(today - dt.timedelta(1)).not_valid_after(today + dt.timedelta(1))
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host))]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )  # fmt: skip
-    public = made.public_bytes(serialization.Encoding.PEM)
+    public = result.public_bytes(serialization.Encoding.PEM)
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -192,7 +192,7 @@ def test_a_second_address_in_the_string_is_not_connected_to(server):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "inputs",
     [
         {},
         {"host": "a", "options": {"sslkey": "/etc/x"}},
@@ -202,9 +202,9 @@ def test_a_second_address_in_the_string_is_not_connected_to(server):
         {"host": "a", "nobody": 1},
     ],
 )
-def test_invalid_settings_are_rejected(given):
+def test_invalid_settings_are_rejected(inputs):
     with pytest.raises(ValidationError):
-        Settings(**given)
+        Settings(**inputs)
 
 
 def test_no_message_of_a_failed_sign_in_holds_the_password(server):
@@ -221,7 +221,7 @@ def test_a_server_that_says_nothing_is_given_up(listener, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "the database system is starting up",
         "the database system is not yet accepting connections",
@@ -230,12 +230,12 @@ def test_a_server_that_says_nothing_is_given_up(listener, monkeypatch):
         "the database system is shutting down",
     ],
 )
-def test_a_server_that_is_starting_is_not_a_missing_database(said):
+def test_a_server_that_is_starting_is_not_a_missing_database(text):
     import psycopg
 
     from webapp.connectors.postgresql.errors import convert_connect_error
 
-    told = convert_connect_error(
-        psycopg.OperationalError(f"connection failed: FATAL:  {said}"), "db.example.org"
+    reported = convert_connect_error(
+        psycopg.OperationalError(f"connection failed: FATAL:  {text}"), "db.example.org"
     )
-    assert (told.reason, told.transient) == ("starting", True)
+    assert (reported.reason, reported.transient) == ("starting", True)

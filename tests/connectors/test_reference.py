@@ -17,8 +17,8 @@ REFERENCE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "conne
 def test_every_kind_and_setting_has_its_line(kind):
     assert re.search(rf"^\| `{kind}` \|", REFERENCE, re.MULTILINE)
     section = REFERENCE.partition(f"### Settings of `{kind}`")[2].partition("\n#")[0]
-    told = set(re.findall(r"`([a-z0-9_]+)`", "".join(re.findall(r"^\|([^|]*)\|", section, re.MULTILINE))))
-    assert told == {info.alias or name for name, info in KINDS[kind].Settings.model_fields.items()}
+    result = set(re.findall(r"`([a-z0-9_]+)`", "".join(re.findall(r"^\|([^|]*)\|", section, re.MULTILINE))))
+    assert result == {info.alias or name for name, info in KINDS[kind].Settings.model_fields.items()}
 
 
 @pytest.mark.parametrize("stage", STAGES)

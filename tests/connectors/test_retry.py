@@ -20,14 +20,14 @@ from webapp.net.session import NetError, Reply, Session, exchange, open_session
 
 @pytest.fixture
 def target() -> Iterator[EchoTarget]:
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    with open_session(Gate(["127.0.0.0/8"])) as made:
-        yield made
+    with open_session(Gate(["127.0.0.0/8"])) as result:
+        yield result
 
 
 class Sender:
@@ -268,16 +268,16 @@ def test_the_defaults_are_the_specifications():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "inputs",
     [{"timeout_seconds": 0}, {"timeout_seconds": 301}, {"timeout_seconds": "30"}, {"timeout_seconds": float("nan")},
      {"retries": -1}, {"retries": 11}, {"retries": 1.5}, {"retries": True}, {"backoff_seconds": [-1]},
      {"backoff_seconds": [121]}, {"backoff_seconds": 1}, {"backoff_seconds": []}, {"backoff_seconds": [float("inf")]},
      {"backoff_seconds": [1] * 11}, {"retry_on": [200]}, {"retry_on": [302]}, {"retry_on": ["429"]},
      {"retry_on": [600]}, {"retry_on": [429] * 101}, {"backoff": [1]}],
 )  # fmt: skip
-def test_policies_have_limits(given):
+def test_policies_have_limits(inputs):
     with pytest.raises(ValidationError):
-        Retry.model_validate(given)
+        Retry.model_validate(inputs)
 
 
 def test_whole_numbers_are_numbers():

@@ -30,14 +30,14 @@ class Target:
         if not places:
             self.taken += piece.tolist()
             return None
-        said = RowRejection("check", "no")
+        text = RowRejection("check", "no")
         known = {
-            "nothing": said,
-            "at": replace(said, at=places[0]),
-            "bad": replace(said, bad=np.array(places)),
-            "suspect": replace(said, suspect=places[0]),
-            "the wrong one": replace(said, suspect=(places[0] + 1) % piece.size),
-            "one beyond": replace(said, suspect=piece.size),
+            "nothing": text,
+            "at": replace(text, at=places[0]),
+            "bad": replace(text, bad=np.array(places)),
+            "suspect": replace(text, suspect=places[0]),
+            "the wrong one": replace(text, suspect=(places[0] + 1) % piece.size),
+            "one beyond": replace(text, suspect=piece.size),
         }
         return known[self.tells]
 

@@ -47,8 +47,8 @@ VALUES = {
 @pytest.mark.parametrize("type", VALUES)
 @pytest.mark.parametrize("rows", [7, 200])
 def test_values_of_every_type_come_back_as_they_were_sent(kind, session, type, rows):
-    arrow, given = VALUES[type]
-    values = [given[row % len(given)] for row in range(max(rows, len(given)))]
+    arrow, inputs = VALUES[type]
+    values = [inputs[row % len(inputs)] for row in range(max(rows, len(inputs)))]
     kind.make(Table("round", {"n": Col(key=True, null=False), "v": Col(type)}))
     sent = deliver(session, "round", {"n": range(len(values)), "v": pa.array(values, arrow)})
     assert reasons(sent) == {}

@@ -52,9 +52,9 @@ def test_a_missing_file_is_created(connector, tmp_path):
     ],
 )
 def test_names_that_leave_the_workspace_are_rejected(name):
-    for given in ({"file": name}, {"connection_string": f"sqlite:///{name}"}):
+    for value in ({"file": name}, {"connection_string": f"sqlite:///{name}"}):
         with pytest.raises(ValidationError):
-            Settings(**given)
+            Settings(**value)
 
 
 def test_a_url_names_a_file_of_the_folder_too():

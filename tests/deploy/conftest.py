@@ -161,14 +161,14 @@ def hosts(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> Iterat
                 host.env["PUBLIC_URL"] = first.url  # as behind one proxy
             try:
                 first.run("sh", "-c", procfile()["release"])
-                made = json.loads(first.run(sys.executable, "-m", "webapp.cli.prepare"))
+                result = json.loads(first.run(sys.executable, "-m", "webapp.cli.prepare"))
                 for part in ("web", "worker", "sweeper"):
                     first.start(part)
                 for part in ("web", "worker", "runner"):
                     second.start(part)
                 for host in (first, second):
                     eventually(host.ready, within=START_SECONDS)
-                yield Hosts(first, second, made)
+                yield Hosts(first, second, result)
             finally:
                 first.stop()
                 second.stop()

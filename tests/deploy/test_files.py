@@ -100,9 +100,9 @@ def test_every_setting_that_units_and_the_guide_name_exists():
 
 
 def test_the_example_holds_no_secret_and_what_it_says_fits_together(monkeypatch):
-    given = example()
-    assert set(given) <= SETTINGS | OTHERS
-    empty = {name for name, value in given.items() if not value}
+    values = example()
+    assert set(values) <= SETTINGS | OTHERS
+    empty = {name for name, value in values.items() if not value}
     assert empty == {
         "SECRET_KEY",
         "VAULT_KEYS",
@@ -111,15 +111,15 @@ def test_the_example_holds_no_secret_and_what_it_says_fits_together(monkeypatch)
         "POSTGRES_PASSWORD",
     }
     key = "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY="
-    filled = {**given, "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyz", "VAULT_KEYS": key}
+    filled = {**values, "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyz", "VAULT_KEYS": key}
     assert faults(Settings.from_env({name: filled[name] for name in filled if name in SETTINGS})) == []
 
 
 def test_the_settings_of_compose_fit_together():
     """With ROWSMITH_HOSTS above 1, so that no setting may refer to a single machine."""
     own = {name: re.sub(r"\$\{[^}]*\}", "secret", value) for name, value in shared()["environment"].items()}
-    given = {name: value for name, value in example().items() if name in SETTINGS}
-    settings = Settings.from_env({**given, "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyz", **own})
+    values = {name: value for name, value in example().items() if name in SETTINGS}
+    settings = Settings.from_env({**values, "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyz", **own})
     assert settings.hosts > 1
     subnet = compose()["networks"]["default"]["ipam"]["config"][0]["subnet"]
     assert settings.trusted_proxies == (subnet,)

@@ -72,17 +72,17 @@ def test_rows_are_the_same_bytes_on_both(hosts, template):
 
 
 def test_a_change_on_one_host_is_immediately_visible_on_the_other(hosts):
-    made = hosts.api.templates.create({"name": "Changes", "fields": FIELDS})
-    assert len(hosts.other.templates.generate(made["id"], count=1)[0]) == len(FIELDS)
-    hosts.api.templates.update(made["id"], fields=FIELDS[:2])
-    assert list(hosts.other.templates.generate(made["id"], count=1)[0]) == ["id", "name"]
+    created = hosts.api.templates.create({"name": "Changes", "fields": FIELDS})
+    assert len(hosts.other.templates.generate(created["id"], count=1)[0]) == len(FIELDS)
+    hosts.api.templates.update(created["id"], fields=FIELDS[:2])
+    assert list(hosts.other.templates.generate(created["id"], count=1)[0]) == ["id", "name"]
 
 
 def test_a_key_revoked_on_one_host_is_immediately_rejected_by_the_other(hosts):
-    made = hosts.api.api_keys.create(name="short lived")
-    there = rowsmith.Api(made["key"], hosts.second.url)
+    created = hosts.api.api_keys.create(name="short lived")
+    there = rowsmith.Api(created["key"], hosts.second.url)
     assert there.workspace.me()
-    hosts.api.api_keys.revoke(made["id"])
+    hosts.api.api_keys.revoke(created["id"])
     with pytest.raises(rowsmith.error.Unauthenticated):
         there.workspace.me()
 
@@ -110,8 +110,8 @@ def test_a_form_and_a_session_of_one_are_good_on_the_other(hosts):
 def test_a_secret_sealed_on_one_opens_on_the_other(hosts):
     hosts.api.secrets.put("PASSWORD", "a horse")
     code = "import os\nprint('it has', len(os.environ['PASSWORD']))"
-    made = hosts.api.scenarios.create(name="Sealed", code=code, secrets=["PASSWORD"])
-    run = hosts.api.runs.wait(made["id"], hosts.api.runs.start(made["id"])["id"], timeout=300)
+    created = hosts.api.scenarios.create(name="Sealed", code=code, secrets=["PASSWORD"])
+    run = hosts.api.runs.wait(created["id"], hosts.api.runs.start(created["id"])["id"], timeout=300)
     assert run["status"] == "completed", run
     assert "it has 7" in log(hosts.other, run)
 
@@ -123,27 +123,27 @@ def test_a_file_of_one_is_read_on_the_other(hosts):
 
 @pytest.mark.parametrize("format", ["csv", "json", "ndjson", "sql"])
 def test_an_export_asked_for_on_one_is_downloaded_from_the_other(hosts, template, format):
-    made = hosts.api.templates.export(template, count=20_000, format=format, **PINS)
-    done = hosts.other.exports.wait(made["id"], timeout=120)
+    result = hosts.api.templates.export(template, count=20_000, format=format, **PINS)
+    done = hosts.other.exports.wait(result["id"], timeout=120)
     assert done["status"] == "completed", done
-    content = downloaded(hosts.other, made["id"])
+    content = downloaded(hosts.other, result["id"])
     assert content == whole(hosts.api, template, 20_000, format)
     assert hashlib.sha256(content).hexdigest() == done["sha256"]
 
 
 def test_an_export_in_parts_is_one_file_whichever_worker_created_them(hosts, template):
-    made = hosts.api.templates.export(template, count=200_000, part_rows=10_000, format="csv", **PINS)
-    done = hosts.other.exports.wait(made["id"], timeout=300)
+    result = hosts.api.templates.export(template, count=200_000, part_rows=10_000, format="csv", **PINS)
+    done = hosts.other.exports.wait(result["id"], timeout=300)
     assert (done["status"], done["parts"], done["parts_done"]) == ("completed", 20, 20), done
-    assert downloaded(hosts.other, made["id"]) == whole(hosts.api, template, 200_000)
-    manifest = hosts.other.request("GET", f"/exports/{made['id']}/manifest")
+    assert downloaded(hosts.other, result["id"]) == whole(hosts.api, template, 200_000)
+    manifest = hosts.other.request("GET", f"/exports/{result['id']}/manifest")
     assert [part["offset"] for part in manifest["parts"]] == list(range(0, 200_000, 10_000))
 
 
 def test_a_run_takes_what_the_other_host_has_and_leaves_its_outputs_there(hosts, template):
     hosts.api.files.upload(b"from the first host", "in/a.txt")
-    made = hosts.api.scenarios.create(name="Both", code=PROGRAM, env={"TEMPLATE": template})
-    run = hosts.api.runs.wait(made["id"], hosts.api.runs.start(made["id"])["id"], timeout=300)
+    created = hosts.api.scenarios.create(name="Both", code=PROGRAM, env={"TEMPLATE": template})
+    run = hosts.api.runs.wait(created["id"], hosts.api.runs.start(created["id"])["id"], timeout=300)
     assert run["status"] == "completed", (run, log(hosts.api, run))
     assert "rows 3 from the first host" in log(hosts.api, run)
     assert [output["name"].rpartition("/")[2] for output in run["outputs"]] == ["out.txt"]
@@ -158,14 +158,16 @@ def log(api, run):
 
 
 def test_a_worker_that_is_lost_takes_no_export_along(hosts, template):
-    wanted = whole(hosts.other, template, 100_000)
-    made = [hosts.api.templates.export(template, count=100_000, format="csv", **PINS)["id"] for _ in range(6)]
-    eventually(lambda: hosts.other.exports.get(made[0])["status"] != "queued", within=60)
+    expected = whole(hosts.other, template, 100_000)
+    result = [
+        hosts.api.templates.export(template, count=100_000, format="csv", **PINS)["id"] for _ in range(6)
+    ]
+    eventually(lambda: hosts.other.exports.get(result[0])["status"] != "queued", within=60)
     hosts.first.kill("worker")
-    for item in made:
+    for item in result:
         done = hosts.other.exports.wait(item, timeout=180)
         assert done["status"] == "completed", done
-        assert downloaded(hosts.other, item) == wanted
+        assert downloaded(hosts.other, item) == expected
 
 
 def test_without_the_first_host_the_second_continues(hosts, template):

@@ -36,12 +36,12 @@ def test_a_sqlite_connection_cannot_be_created(edith, several):
 
 
 def test_an_old_descriptor_is_rejected_with_a_message_and_not_opened(app, edith, several):
-    made = edith.post("/connections", json=SHOP)
-    assert made.status_code == 201, made.text
+    created = edith.post("/connections", json=SHOP)
+    assert created.status_code == 201, created.text
     several()
-    assert "this service runs on several" in edith.get(f"/connections/{made.json['id']}/metadata").text
+    assert "this service runs on several" in edith.get(f"/connections/{created.json['id']}/metadata").text
     with app.app_context():
-        found = db.session.get_one(Connection, made.json["id"])
+        found = db.session.get_one(Connection, created.json["id"])
         with pytest.raises(ApiError) as refused:
             access.connector_of(found)
     assert refused.value.code == "validation_error"

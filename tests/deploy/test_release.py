@@ -79,20 +79,20 @@ def clone(tmp_path: Path, shared_redis: str) -> Iterator[Clone]:
 
 def test_web_without_the_browser_code_stops_with_the_command_that_fetches_it(clone):
     web = clone.start("web")
-    said, _ = web.communicate(timeout=60)
+    text, _ = web.communicate(timeout=60)
     assert web.returncode == 1
-    assert said.splitlines()[-1].startswith("rowsmith: The browser code is not in ")
-    assert "htmx.min.js" in said
-    assert said.endswith("Run `python -m webapp.cli assets`.\n")
-    assert "Traceback" not in said
+    assert text.splitlines()[-1].startswith("rowsmith: The browser code is not in ")
+    assert "htmx.min.js" in text
+    assert text.endswith("Run `python -m webapp.cli assets`.\n")
+    assert "Traceback" not in text
 
 
 def test_release_and_web_of_the_procfile_serve_pages_with_their_browser_code(clone):
     release = clone.start("release")
-    said, _ = release.communicate(timeout=300)
-    if OFFLINE in said:
-        pytest.skip(said)
-    assert release.returncode == 0, said
+    text, _ = release.communicate(timeout=300)
+    if OFFLINE in text:
+        pytest.skip(text)
+    assert release.returncode == 0, text
     assert assets.current(clone.folder / "static")
     web = clone.start("web")
     try:
@@ -106,8 +106,8 @@ def test_release_and_web_of_the_procfile_serve_pages_with_their_browser_code(clo
         ]
         fetched = {Path(script.partition("?")[0]).name: clone.get(script) for script in scripts}
         assert "htmx" in fetched["htmx.min.js"]
-        kept = {name: (clone.folder / "static" / "vendor" / name).read_text() for name in fetched}
-        assert fetched == kept
+        stored = {name: (clone.folder / "static" / "vendor" / name).read_text() for name in fetched}
+        assert fetched == stored
     finally:
         web.terminate()
         web.communicate(timeout=60)

@@ -187,9 +187,9 @@ _SETS = [
 def _prompted(question: external_values.Question) -> external_values.Answer:
     """What a model answers to each prompt, and to each in the first rows, under the seed of `bound`."""
     choices = question["choices"] or _SAID[question["answer"]]
-    said = {"\x1f".join(item): choices[place % len(choices)] for place, item in enumerate(_SETS)}
-    keys = sorted(said)
-    table = pa.table({"value": [said[key] for key in keys], "trouble": [""] * len(keys)})
+    result = {"\x1f".join(item): choices[place % len(choices)] for place, item in enumerate(_SETS)}
+    keys = sorted(result)
+    table = pa.table({"value": [result[key] for key in keys], "trouble": [""] * len(keys)})
     return external_values.Answer(table, "a snapshot", pa.array(keys), np.arange(len(keys) + 1))
 
 

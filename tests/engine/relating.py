@@ -59,10 +59,10 @@ class World:
         """Rows as they would be generated, block by block."""
         source = self.bound(own, **how)
         source.check(start, count)
-        made: list[dict[str, Any]] = []
+        result: list[dict[str, Any]] = []
         for block in source.blocks(start, count):
-            made += as_rows(source, block)
-        return made
+            result += as_rows(source, block)
+        return result
 
     def all_rows(self, own: str, **how: Any) -> list[dict[str, Any]]:
         """Every row that a template has."""
@@ -109,7 +109,7 @@ def as_rows(source: BoundPlan, columns: list[pa.Array]) -> list[dict[str, Any]]:
 
 
 def _with_ids(fields: Fields, path: str) -> Fields:
-    made = []
+    result = []
     for field in fields:
         here = f"{path}.{field['name']}"
         number = int.from_bytes(here.encode()[-10:], "big")
@@ -117,8 +117,8 @@ def _with_ids(fields: Fields, path: str) -> Fields:
         inner = field.get("options", {}).get("fields")
         if inner:
             field["options"] = {**field["options"], "fields": _with_ids(inner, here)}
-        made.append(field)
-    return made
+        result.append(field)
+    return result
 
 
 def reference(name: str, to: str, field: str | None = None, **more: Any) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def test_every_make_of_the_vocabulary_has_a_maker_code():
 
 
 @pytest.mark.parametrize(
-    ("follower", "leader", "told"),
+    ("follower", "leader", "expected"),
     [
         (
             "chemical_symbol",
@@ -135,9 +135,9 @@ def test_every_make_of_the_vocabulary_has_a_maker_code():
         ("hex_color", "color", {"Tomato": "#ff6347"}),
     ],
 )
-def test_a_table_says_what_goes_with_a_value(follower, leader, told):
+def test_a_table_says_what_goes_with_a_value(follower, leader, expected):
     found = {row[leader]: row[follower] for row in rows(follower, leader, count=4000)}
-    assert told.items() <= found.items()
+    assert expected.items() <= found.items()
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ def test_a_subcategory_is_of_the_category():
 
 
 def test_names_of_people_that_are_neither_have_an_x():
-    made = rows("gender", "gender_abbreviation", gender={"options": {"nonbinary": 30}})
-    assert {(row["gender"], row["gender_abbreviation"]) for row in made} == {
+    generated = rows("gender", "gender_abbreviation", gender={"options": {"nonbinary": 30}})
+    assert {(row["gender"], row["gender_abbreviation"]) for row in generated} == {
         ("Female", "F"), ("Male", "M"), ("Non-binary", "X")
     }  # fmt: skip
 
@@ -194,21 +194,21 @@ def test_a_field_in_a_group_follows_the_field_or_the_person_of_that_group():
         "sex_b": {"group": "seller"},
         "gender_abbreviation": {"group": "seller"},
     }
-    made = rows("sex_a", "sex_b", "gender_abbreviation", **keys)
-    assert all(row["gender_abbreviation"] == row["sex_b"][0].upper() for row in made)
-    assert any(row["sex_a"] != row["sex_b"] for row in made)
+    generated = rows("sex_a", "sex_b", "gender_abbreviation", **keys)
+    assert all(row["gender_abbreviation"] == row["sex_b"][0].upper() for row in generated)
+    assert any(row["sex_a"] != row["sex_b"] for row in generated)
 
 
 def test_a_length_that_was_asked_for_stays():
-    made = rows("iban", "account_number", locale="de_DE", account_number={"options": {"length": 7}})
-    assert {len(row["account_number"]) for row in made} == {7}
-    made = rows("iban", "account_number", locale="en_GB", account_number={"options": {"length": 8}})
-    assert all(row["iban"].endswith(row["account_number"]) for row in made)
+    generated = rows("iban", "account_number", locale="de_DE", account_number={"options": {"length": 7}})
+    assert {len(row["account_number"]) for row in generated} == {7}
+    generated = rows("iban", "account_number", locale="en_GB", account_number={"options": {"length": 8}})
+    assert all(row["iban"].endswith(row["account_number"]) for row in generated)
 
 
 def test_a_unique_field_follows_nothing():
-    made = rows("color", "hex_color", hex_color={"unique": True}, count=1000)
-    assert len({row["hex_color"] for row in made}) == 1000
+    generated = rows("color", "hex_color", hex_color={"unique": True}, count=1000)
+    assert len({row["hex_color"] for row in generated}) == 1000
 
 
 def warned(*names: str, locale: str | None, unique: str) -> list[str]:
@@ -217,7 +217,7 @@ def warned(*names: str, locale: str | None, unique: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("names", "locale", "unique", "said"),
+    ("names", "locale", "unique", "text"),
     [
         (("date_of_birth", "national_id"), "pl_PL", "national_id", False),  # people are born as it says
         (("name", "national_id"), "en_US", "national_id", False),  # the number says nothing of the person
@@ -231,9 +231,9 @@ def warned(*names: str, locale: str | None, unique: str) -> list[str]:
         (("uuid", "email"), "en_US", "email", False),
     ],
 )
-def test_a_warning_says_that_unique_values_may_contradict_the_row(names, locale, unique, said):
+def test_a_warning_says_that_unique_values_may_contradict_the_row(names, locale, unique, text):
     assert warned(*names, locale=locale, unique=unique) == (
-        [f"fields[{names.index(unique)}]"] if said else []
+        [f"fields[{names.index(unique)}]"] if text else []
     )
 
 
@@ -251,27 +251,27 @@ def test_amounts_have_the_symbol_of_the_row_s_currency(kind):
 
 
 def test_a_symbol_that_was_asked_for_stays():
-    made = rows("money", "currency_code", money={"options": {"symbol": "$"}})
-    assert {row["money"][0] for row in made} == {"$"}
-    made = rows("money", "currency_code", money={"options": {"min": -5, "max": -1}}, locale="fr_FR")
-    assert all(row["money"].startswith("-") for row in made)
+    generated = rows("money", "currency_code", money={"options": {"symbol": "$"}})
+    assert {row["money"][0] for row in generated} == {"$"}
+    generated = rows("money", "currency_code", money={"options": {"min": -5, "max": -1}}, locale="fr_FR")
+    assert all(row["money"].startswith("-") for row in generated)
 
 
 @pytest.mark.parametrize("locale", ["nl_NL", "de_DE", None])
 def test_unique_ibans_agree_with_the_bic_and_the_account(locale):
-    made = rows("iban", "bic", "account_number", locale=locale, iban={"unique": True}, count=3000)
-    assert len({row["iban"] for row in made}) == 3000
-    for row in made:
+    generated = rows("iban", "bic", "account_number", locale=locale, iban={"unique": True}, count=3000)
+    assert len({row["iban"] for row in generated}) == 3000
+    for row in generated:
         assert row["iban"][:2] == row["bic"][4:6]
         assert row["account_number"] in row["iban"]
         assert not row["iban"][4:8].isalpha() or row["iban"][4:8] == row["bic"][:4]
 
 
 def test_a_blank_value_says_nothing():
-    made = rows("iban", "account_number", locale="de_DE", iban={"percent_blank": 50})
-    assert all(row["account_number"] for row in made)
-    assert 0 < sum(row["iban"] is None for row in made) < ROWS
-    assert all(row["iban"] is None or row["iban"].endswith(row["account_number"]) for row in made)
+    generated = rows("iban", "account_number", locale="de_DE", iban={"percent_blank": 50})
+    assert all(row["account_number"] for row in generated)
+    assert 0 < sum(row["iban"] is None for row in generated) < ROWS
+    assert all(row["iban"] is None or row["iban"].endswith(row["account_number"]) for row in generated)
 
 
 def test_a_prefix_of_the_other_field_does_not_hinder_a_formula_that_reads_both():

@@ -136,8 +136,8 @@ def test_nulls_are_exact_in_every_hundred_and_do_not_change_other_values(kind: t
     some = window(bound(case.field(percent_blank=37)), 0, 300)
     blank = some.is_null().to_numpy(False)
     assert [int(blank[start : start + 100].sum()) for start in (0, 100, 200)] == [37, 37, 37]
-    kept = pa.array(~blank)
-    assert some.filter(kept).to_pylist() == full.filter(kept).to_pylist()
+    stored = pa.array(~blank)
+    assert some.filter(stored).to_pylist() == full.filter(stored).to_pylist()
 
 
 @every_type

@@ -121,9 +121,11 @@ def test_each_number_comes_as_often_as_it_should(name):
     counts = np.bincount(drawn, minlength=expected.size)
     often = expected > 20
     rest = np.array([N - expected[often].sum()]), np.array([N - counts[often].sum()])
-    kept = rest[0] > 5
+    stored = rest[0] > 5
     assert (
-        abs(chi_square(np.append(counts[often], rest[1][kept]), np.append(expected[often], rest[0][kept])))
+        abs(
+            chi_square(np.append(counts[often], rest[1][stored]), np.append(expected[often], rest[0][stored]))
+        )
         < 4
     )
     if deviation:

@@ -20,13 +20,13 @@ def test_a_city_that_is_given_says_country_zone_currency_and_language():
     for row in follows(
         {"city": "Berlin"}, "city", "country_code", "time_zone", "currency_code", "language", "phone_number"
     ):
-        told = row["country_code"], row["time_zone"], row["currency_code"], row["language"]
-        assert told == ("DE", "Europe/Berlin", "EUR", "German")
+        result = row["country_code"], row["time_zone"], row["currency_code"], row["language"]
+        assert result == ("DE", "Europe/Berlin", "EUR", "German")
         assert row["phone_number"].startswith("+49 ")
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("inputs", "expected"),
     [
         (
             {"currency_code": "BRL"},
@@ -38,7 +38,7 @@ def test_a_city_that_is_given_says_country_zone_currency_and_language():
         ({"mobile": "+48 512 345 678"}, {"country_code": "PL"}),
     ],
 )
-def test_a_fixed_country_narrows_the_places(given, expected):
+def test_a_fixed_country_narrows_the_places(inputs, expected):
     types = (
         "country_code",
         "continent",
@@ -48,13 +48,13 @@ def test_a_fixed_country_narrows_the_places(given, expected):
         "currency_name",
         "mobile",
     )
-    for row in follows(given, *types):
+    for row in follows(inputs, *types):
         assert {name: row[name] for name in expected} == expected
 
 
 def test_a_title_that_is_given_says_the_sex():
-    for given, sex in (("Ms.", "female"), ("mr", "male")):
-        assert {row["sex"] for row in follows({"title": given}, "title", "sex", "first_name")} == {sex}
+    for value, sex in (("Ms.", "female"), ("mr", "male")):
+        assert {row["sex"] for row in follows({"title": value}, "title", "sex", "first_name")} == {sex}
     assert {row["sex"] for row in follows({"suffix": "Jr."}, "suffix", "sex")} == {"male"}
 
 
@@ -67,21 +67,21 @@ def test_an_age_that_is_given_says_the_year_of_birth_and_the_other_way_round():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "inputs",
     [
         {"company_name": "Lee Inc"},
         {"domain_name": "lee-inc.example"},
         {"company_email": "ann.lee@lee-inc.example"},
     ],
 )
-def test_a_fixed_company_determines_its_name_and_site(given):
-    for row in follows(given, "company_name", "domain_name", "url", "company_email")[:20]:
-        assert given.get("company_name", row["company_name"]) == "Lee Inc"
+def test_a_fixed_company_determines_its_name_and_site(inputs):
+    for row in follows(inputs, "company_name", "domain_name", "url", "company_email")[:20]:
+        assert inputs.get("company_name", row["company_name"]) == "Lee Inc"
         assert urlsplit(row["url"]).hostname == "lee-inc.example"
 
 
 @pytest.mark.parametrize(
-    ("types", "given", "path"),
+    ("types", "inputs", "path"),
     [
         (("city", "country"), {"city": "Nowhereville"}, "overrides.city"),
         (("title", "sex"), {"title": "Captain"}, "overrides.title"),
@@ -91,8 +91,8 @@ def test_a_fixed_company_determines_its_name_and_site(given):
         (("country", "currency_code"), {"currency_code": "XXX"}, "overrides.currency_code"),
     ],
 )
-def test_a_value_that_nothing_fits_is_warned_of_by_name(types, given, path):
-    source = made(*of_types(*types), **given)
+def test_a_value_that_nothing_fits_is_warned_of_by_name(types, inputs, path):
+    source = made(*of_types(*types), **inputs)
     assert [(fault.path, fault.code) for fault in source.warnings] == [(path, "no_match")]
 
 

@@ -77,10 +77,10 @@ PHONES = ["+49 170 1234567", "0049-151-7654321", "030 9876543"]
 )
 def test_a_survivor_of_any_form_stops_the_block_and_names_the_column(bound, monkeypatch, survivor, how):
     fields = [{"name": "phone", "type": "phone_number", "masking": {"strategy": "format_preserve"}}]
-    made = bound({"phone": PHONES}, fields)
-    instead(monkeypatch, made, "phone", [survivor, "+49 222 0000000", "030 1111111"])
+    result = bound({"phone": PHONES}, fields)
+    instead(monkeypatch, result, "phone", [survivor, "+49 222 0000000", "030 1111111"])
     with pytest.raises(ApiError) as found:
-        sent(made)
+        sent(result)
     error = found.value
     assert error.code == "leak_found"
     assert how in error.message
@@ -90,10 +90,10 @@ def test_a_survivor_of_any_form_stops_the_block_and_names_the_column(bound, monk
 
 
 def test_case_does_not_hide_a_survivor(bound, monkeypatch):
-    made = bound({"name": ["Ann Lee"]}, [{"name": "name", "type": "name", "sensitive": True}])
-    instead(monkeypatch, made, "name", ["ANN LEE"])
+    result = bound({"name": ["Ann Lee"]}, [{"name": "name", "type": "name", "sensitive": True}])
+    instead(monkeypatch, result, "name", ["ANN LEE"])
     with pytest.raises(ApiError, match="is unchanged"):
-        sent(made)
+        sent(result)
 
 
 def test_a_real_value_in_a_column_that_is_not_masked_is_a_survivor(bound):
@@ -130,40 +130,40 @@ def test_digits_inside_a_longer_number_are_chance_and_separate_ones_are_not(boun
 
 
 def test_few_digits_in_a_token_are_chance(bound, monkeypatch):
-    made = bound(
+    result = bound(
         {"id": ["p53544@corp.test"]}, [{"name": "id", "type": "name", "masking": {"strategy": "tokenize"}}]
     )
-    instead(monkeypatch, made, "id", ["tok_a5b3c5d4e4fghijklmnopqrstu"])
-    assert len(sent(made)["id"]) == 1
-    made = bound(
+    instead(monkeypatch, result, "id", ["tok_a5b3c5d4e4fghijklmnopqrstu"])
+    assert len(sent(result)["id"]) == 1
+    result = bound(
         {"id": ["123456789012"]}, [{"name": "id", "type": "name", "masking": {"strategy": "tokenize"}}]
     )
-    instead(monkeypatch, made, "id", ["tok_abcdefghijklmn123456789012"])
+    instead(monkeypatch, result, "id", ["tok_abcdefghijklmn123456789012"])
     with pytest.raises(ApiError, match="is part of what"):
-        sent(made)
+        sent(result)
 
 
 def test_a_real_value_in_another_row_stops_a_column_whose_values_cannot_be_real(bound, monkeypatch):
-    made = bound(
+    result = bound(
         {"name": ["Ann Lee", "Bob Ray"]},
         [{"name": "name", "type": "name", "masking": {"strategy": "tokenize"}}],
     )
-    instead(monkeypatch, made, "name", ["tok_" + "a" * 26, "ann lee"])
+    instead(monkeypatch, result, "name", ["tok_" + "a" * 26, "ann lee"])
     with pytest.raises(ApiError, match="appears in another row"):
-        sent(made)
+        sent(result)
 
 
 def test_coincidences_are_counted_next_to_the_number_expected_by_chance(bound):
     values = [f"{number:03}" for number in range(1_000)]
     fields = [{"name": "pin", "type": "source_column", "masking": {"strategy": "format_preserve"}}]
-    made = bound({"pin": values}, fields)
-    assert sorted(sent(made)["pin"]) == values  # a permutation: each value belongs to another row
-    assert made.watch is not None
-    [told] = made.watch.report()
-    assert told["survivors"] == 0
-    assert told["whole_column"]["found"] == 1_000
-    assert told["whole_column"]["expected"] == pytest.approx(1_000)
-    assert told["whole_column"]["kind"] == "counted"
+    generated = bound({"pin": values}, fields)
+    assert sorted(sent(generated)["pin"]) == values  # a permutation: each value belongs to another row
+    assert generated.watch is not None
+    [reported] = generated.watch.report()
+    assert reported["survivors"] == 0
+    assert reported["whole_column"]["found"] == 1_000
+    assert reported["whole_column"]["expected"] == pytest.approx(1_000)
+    assert reported["whole_column"]["kind"] == "counted"
 
 
 def test_blank_and_empty_values_say_nothing(bound):
@@ -214,5 +214,9 @@ def test_reports_of_parts_are_added_up():
         whole = {"kind": "counted", "distinct": 9, "share": 1.0, "found": found, "expected": 0.5}
         return [{"column": "a", "values": values, "survivors": 0, "whole_column": whole}]
 
-    [told] = leaks.merge_reports([part(10, 1), part(5, 2)])
-    assert (told["values"], told["whole_column"]["found"], told["whole_column"]["expected"]) == (15, 3, 1.0)
+    [reported] = leaks.merge_reports([part(10, 1), part(5, 2)])
+    assert (reported["values"], reported["whole_column"]["found"], reported["whole_column"]["expected"]) == (
+        15,
+        3,
+        1.0,
+    )

@@ -99,7 +99,7 @@ def test_a_locale_is_honoured_by_all_of_them(locale):
     }
     assert set(columns["first_name"]) <= first
     assert set(columns["last_name"]) <= last
-    assert all(given in name for given, name in zip(columns["first_name"], columns["name"], strict=True))
+    assert all(value in name for value, name in zip(columns["first_name"], columns["name"], strict=True))
     filed = f"{locale}@own" if own else locale
     assert set(columns["district"]) <= set(WORDS.words("district", filed).to_pylist())
     assert set(columns["street_name"]) <= set(WORDS.words("street", filed).to_pylist())

@@ -155,7 +155,7 @@ def beside(kind: type[FieldType], option: str, value: Any) -> dict[str, Any]:
         return TOGETHER[kind.name, option]
     known = kind.Options.model_json_schema(by_alias=True).get("properties", {})
     found = TOGETHER.get((kind.name, f"{option}={value}"), BESIDE.get(option, {}))
-    return {name: given for name, given in found.items() if name in known}
+    return {name: values for name, values in found.items() if name in known}
 
 
 @cache
@@ -166,8 +166,8 @@ def telling(kind: type[FieldType]) -> dict[str, tuple[Any, dict[str, Any]]]:
         for value in tried(kind, option):
             others = {**plain, **beside(kind, option, value)}
             locale = LOCALES.get(option)
-            made = digest(kind, {**others, option: value}, locale)
-            if made is not None and made != digest(kind, others, locale):
+            result = digest(kind, {**others, option: value}, locale)
+            if result is not None and result != digest(kind, others, locale):
                 found[option] = (value, beside(kind, option, value))
                 break
     return found
@@ -186,12 +186,12 @@ def test_two_options_are_both_supported_or_rejected(kind: type[FieldType]):
     for (item, (first, near)), (other, (second, far)) in combinations(telling(kind).items(), 2):
         both = {**plain, **near, **far, item: first, other: second}
         locale = LOCALES.get(item) or LOCALES.get(other)
-        made = digest(kind, both, locale)
-        if made is None:
+        result = digest(kind, both, locale)
+        if result is None:
             continue
         for option in (item, other):
             without = {name: value for name, value in both.items() if name != option}
             without |= {option: plain[option]} if option in plain else {}
-            if made == digest(kind, without, locale):
+            if result == digest(kind, without, locale):
                 ignored.append((option, both))
     assert ignored == []

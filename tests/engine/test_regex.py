@@ -49,18 +49,18 @@ each = pytest.mark.parametrize("source", EXPRESSIONS)
 
 
 def draw(source: str, rows: np.ndarray = ROWS) -> list[str]:
-    made = patterns.compile_pattern(source).draw(KEY, rows)
-    made.validate(full=True)
-    return made.to_pylist()
+    generated = patterns.compile_pattern(source).draw(KEY, rows)
+    generated.validate(full=True)
+    return generated.to_pylist()
 
 
 def unique(source: str, count: int = 3000, start: int = 0) -> list[str]:
     pattern = patterns.compile_pattern(source)
     assert pattern.refusal() is None
     rows = np.arange(start, start + count, dtype=np.uint64)
-    made = pattern.unrank(KEY, rows, random.permutation(KEY, rows, pattern.space))
-    made.validate(full=True)
-    return made.to_pylist()
+    generated = pattern.unrank(KEY, rows, random.permutation(KEY, rows, pattern.space))
+    generated.validate(full=True)
+    return generated.to_pylist()
 
 
 @each

@@ -26,10 +26,10 @@ def rows(locale: str | None, *names: str) -> list[dict]:
 
 @pytest.mark.parametrize("locale", ["zh_CN", "de_DE", "pl_PL", "it_IT", "en_US", "tr_TR"])
 def test_no_two_columns_of_a_row_contradict_each_other(locale):
-    made = rows(locale, *COLUMNS)
+    generated = rows(locale, *COLUMNS)
     judged = 0
     for label in CHECKS:
-        verdicts = [truth.CHECKS[label][1](row) for row in made]
+        verdicts = [truth.CHECKS[label][1](row) for row in generated]
         assert [verdict for verdict in verdicts if verdict] == [], label
         judged += sum(verdict is not None for verdict in verdicts)
     assert judged > 4 * ROWS
@@ -67,16 +67,16 @@ def truth_sex(sex: int) -> str:
 def test_tax_numbers_pass_python_stdnum(country):
     code = documents.tax_number(vocabulary.default(), country)
     draws = code.draw(RandomStream(np.uint64(1), np.arange(500, dtype=np.uint64)))
-    made = [{"tax_id": text, "country_code": country} for text in code.text(draws).to_pylist()]
-    assert [verdict for verdict in map(truth.tax_id_is_valid, made) if verdict] == []
+    result = [{"tax_id": text, "country_code": country} for text in code.text(draws).to_pylist()]
+    assert [verdict for verdict in map(truth.tax_id_is_valid, result) if verdict] == []
 
 
 @pytest.mark.parametrize("country", sorted(documents.VAT))
 def test_vat_numbers_pass_python_stdnum(country):
     code = documents.vat_number(vocabulary.default(), country)
     draws = code.draw(RandomStream(np.uint64(1), np.arange(500, dtype=np.uint64)))
-    made = [{"vat_id": text, "country_code": country} for text in code.text(draws).to_pylist()]
-    assert [verdict for verdict in map(truth.vat_id_is_valid, made) if verdict] == []
+    result = [{"vat_id": text, "country_code": country} for text in code.text(draws).to_pylist()]
+    assert [verdict for verdict in map(truth.vat_id_is_valid, result) if verdict] == []
 
 
 def test_a_column_without_numbers_for_its_country_is_blank_and_says_so():
@@ -112,9 +112,11 @@ def test_numbers_of_the_kind_that_was_requested():
 
 def test_unique_national_ids_do_not_repeat_and_keep_a_day_of_their_own():
     field = {"name": "x", "type": "national_id", "unique": True, "locale": "pl_PL"}
-    made = table(bound([field, {"name": "born", "type": "date_of_birth"}]), 0, 3_000)["x"]
-    assert len(set(made)) == 3_000
-    assert all(truth.national_id_is_valid({"national_id": text, "country_code": "PL"}) == "" for text in made)
+    generated = table(bound([field, {"name": "born", "type": "date_of_birth"}]), 0, 3_000)["x"]
+    assert len(set(generated)) == 3_000
+    assert all(
+        truth.national_id_is_valid({"national_id": text, "country_code": "PL"}) == "" for text in generated
+    )
 
 
 @pytest.mark.parametrize("locale", ["pt_BR", "de_DE", "es_ES", "nl_NL", "hr_HR"])

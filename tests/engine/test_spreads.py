@@ -247,10 +247,10 @@ def test_whole_numbers_come_as_often_as_they_should(name):
     assert (counts[expected == 0] == 0).all()
     often = expected > 20
     rest = N - expected[often].sum()
-    seen, wanted = counts[often], expected[often]
+    seen, required = counts[often], expected[often]
     if rest > 5:
-        seen, wanted = np.append(seen, N - seen.sum()), np.append(wanted, rest)
-    assert abs(chi_square(seen, wanted)) < 4
+        seen, required = np.append(seen, N - seen.sum()), np.append(required, rest)
+    assert abs(chi_square(seen, required)) < 4
 
 
 @pytest.mark.parametrize("name", TIMES)
@@ -318,8 +318,8 @@ def test_nulls_depend_neither_on_the_value_nor_on_the_position(percent):
     rows = 10 * N
     values = np.concatenate([block[0].to_numpy() for block in full.blocks(0, rows)])
     blank = np.concatenate([block[0].is_null().to_numpy(False) for block in some.blocks(0, rows)])
-    kept = np.concatenate([pc.fill_null(block[0], -1).to_numpy() for block in some.blocks(0, rows)])
-    assert (kept == np.where(blank, -1, values)).all()
+    stored = np.concatenate([pc.fill_null(block[0], -1).to_numpy() for block in some.blocks(0, rows)])
+    assert (stored == np.where(blank, -1, values)).all()
     share = blank.sum() / rows
     counts = np.bincount(values[blank], minlength=10)
     assert abs(chi_square(counts, share * np.bincount(values, minlength=10))) < 4

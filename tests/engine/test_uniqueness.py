@@ -108,13 +108,13 @@ def assert_unique(source: BoundPlan, rows: int, label: str) -> None:
     count = min(size, rows)
     source.check(0, count)
     columns = [block[0] for block in source.blocks(0, count)]
-    made = pa.chunked_array([compared(column) for column in columns])
-    assert made.null_count == 0, label
+    generated = pa.chunked_array([compared(column) for column in columns])
+    assert generated.null_count == 0, label
     assert window(source, count - 1, 1).equals(text.decode(columns[-1])[-1:]), label
-    assert pc.count_distinct(made).as_py() == count, (label, pc.value_counts(made.combine_chunks()))
-    for offset, asked in ((0, size + 1), (size, 1), (size - 1, 2)):
+    assert pc.count_distinct(generated).as_py() == count, (label, pc.value_counts(generated.combine_chunks()))
+    for offset, request in ((0, size + 1), (size, 1), (size - 1, 2)):
         with pytest.raises(SpecError) as error:
-            source.check(offset, asked)
+            source.check(offset, request)
         (fault,) = error.value.faults
         assert fault.code == "not_enough_values", label
         assert f'"it" must be unique: {size + 1:,} values' in fault.message, label

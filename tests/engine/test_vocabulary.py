@@ -49,17 +49,17 @@ def test_the_file_holds_what_the_lock_names(words):
 
 
 def test_a_build_that_differs_from_the_lock_is_rejected_by_name(small, monkeypatch):
-    wanted = vocab_lock.locked().id
+    expected = vocab_lock.locked().id
     monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
     with pytest.raises(VocabularyError) as error:
         build.build(small)
-    made = archive.digest(build.contents())
-    assert made != wanted
-    assert made in str(error.value)
-    assert wanted in str(error.value)
+    result = archive.digest(build.contents())
+    assert result != expected
+    assert result in str(error.value)
+    assert expected in str(error.value)
     assert "the extractor has changed" in str(error.value)
     assert not small.exists()
-    assert vocab_lock.locked().id == wanted
+    assert vocab_lock.locked().id == expected
 
 
 def test_a_refusal_names_the_libraries_that_moved(small, monkeypatch):
@@ -179,7 +179,7 @@ def test_a_locale_without_words_falls_back_to_its_language_and_then_to_the_list_
 
 
 @pytest.mark.parametrize(
-    ("asked", "meant"),
+    ("requested", "meant"),
     [
         ("de_DE", "de_DE"),
         ("de-de", "de_DE"),
@@ -192,9 +192,9 @@ def test_a_locale_without_words_falls_back_to_its_language_and_then_to_the_list_
         ("", None),
     ],
 )
-def test_a_locale_is_known_by_its_usual_spellings(words, asked, meant):
-    assert words.resolve(asked) == meant
-    assert words.knows_locale(asked) is (meant is not None)
+def test_a_locale_is_known_by_its_usual_spellings(words, requested, meant):
+    assert words.resolve(requested) == meant
+    assert words.knows_locale(requested) is (meant is not None)
 
 
 def test_every_locale_has_people_streets_companies_and_numbers(words):

@@ -78,8 +78,8 @@ class AiServer(EchoTarget):
     def _refused(self, seen: Seen) -> Answer | None:
         if self.key is None or seen.headers.get("authorization") == f"Bearer {self.key}":
             return None
-        given = seen.headers.get("authorization", "")
-        return Answer(401, {"error": {"message": f"Incorrect API key provided: {given}", "type": "auth"}})
+        value = seen.headers.get("authorization", "")
+        return Answer(401, {"error": {"message": f"Incorrect API key provided: {value}", "type": "auth"}})
 
     def _listed(self, seen: Seen) -> Answer:
         data = [{"id": name, "object": "model"} for name in self.models]

@@ -19,9 +19,9 @@ class Authority:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Tests")])
-        made = self._certificate(self._name, self._key, x509.BasicConstraints(ca=True, path_length=None))
+        result = self._certificate(self._name, self._key, x509.BasicConstraints(ca=True, path_length=None))
         self.file = folder / "authority.pem"
-        self.file.write_bytes(made)
+        self.file.write_bytes(result)
 
     def server(self, *names: str) -> ssl.SSLContext:
         """What a server needs that goes by these names or addresses."""
@@ -43,7 +43,7 @@ class Authority:
         self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType
     ) -> bytes:
         now = datetime.now(UTC)
-        made = (
+        result = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self._name)
@@ -54,7 +54,7 @@ class Authority:
             .add_extension(extension, critical=False)
             .sign(self._key, hashes.SHA256())
         )
-        return made.public_bytes(serialization.Encoding.PEM)
+        return result.public_bytes(serialization.Encoding.PEM)
 
 
 def _general(name: str) -> x509.GeneralName:

@@ -23,17 +23,17 @@ class Clamd(Listening):
     def talk(self, peer: socket.socket) -> None:
         command = self._read(peer, len(b"zINSTREAM\0"))
         assert command == b"zINSTREAM\0", command
-        held = b""
+        stored = b""
         while length := struct.unpack("!I", self._read(peer, 4))[0]:
-            held += self._read(peer, length)
-            if len(held) > MOST:
+            stored += self._read(peer, length)
+            if len(stored) > MOST:
                 peer.sendall(b"INSTREAM size limit exceeded. ERROR\0")
                 return
         if self.mood == "silent":
             peer.recv(1)
         answer = {"odd": b"PONG\0", "cut": b""}.get(self.mood)
         if answer is None:
-            answer = f"stream: {NAME}.UNOFFICIAL FOUND\0".encode() if held == EICAR else b"stream: OK\0"
+            answer = f"stream: {NAME}.UNOFFICIAL FOUND\0".encode() if stored == EICAR else b"stream: OK\0"
         peer.sendall(answer)
 
     def _read(self, peer: socket.socket, size: int) -> bytes:

@@ -110,18 +110,18 @@ class H2Link:
             )  # H2 writes its answers in pieces
             return self._connection.execute(text.encode())
         except psycopg.Error as error:
-            said = str(error).partition("; SQL statement:")[0]
+            message = str(error).partition("; SQL statement:")[0]
             state = error.sqlstate or "08006"
             number = _NUMBERS.get(state, 3113 if self._connection.closed else 900)
-            raise convert_error(number, said) from None
+            raise convert_error(number, message) from None
 
     def ask(self, text: str, values: Any = (), limit: int | None = None) -> tuple[list[str], list[Any]]:
         if "SYS_CONTEXT" in text:
             return [""], [("public",)]
         if "all_tab_cols" in text or "all_constraints" in text:
             rows = self._execute(_COLUMNS if "all_tab_cols" in text else _CONSTRAINTS).fetchall()
-            wanted = values[0] if values else None
-            return [], [row for row in rows if wanted is None or row[1].lower() == wanted]
+            expected = values[0] if values else None
+            return [], [row for row in rows if expected is None or row[1].lower() == expected]
         if "all_ind_columns" in text:  # H2 has no indexes on expressions
             return [], []
         cursor = self._execute(filled(text, values))

@@ -42,13 +42,13 @@ def got(document: Any, path: str) -> Any:
 
 
 def matches(document: dict, condition: dict) -> bool:
-    for name, wanted in condition.items():
+    for name, expected in condition.items():
         if name == "$or":
-            if not any(matches(document, item) for item in wanted):
+            if not any(matches(document, item) for item in expected):
                 return False
         elif name.startswith("$"):
             raise Refused(2, f"unknown top level operator: {name}")
-        elif not _holds(got(document, name), wanted):
+        elif not _holds(got(document, name), expected):
             return False
     return True
 
@@ -98,8 +98,8 @@ def broken(document: dict, schema: dict) -> list[dict]:
     if fields:
         found.append({"operatorName": "properties", "propertiesNotSatisfied": fields})
     if missing := [name for name in schema.get("required", ()) if name not in document]:
-        told = {"required": schema["required"]}
-        found.append({"operatorName": "required", "specifiedAs": told, "missingProperties": missing})
+        result = {"required": schema["required"]}
+        found.append({"operatorName": "required", "specifiedAs": result, "missingProperties": missing})
     return found
 
 
@@ -108,18 +108,18 @@ def _faults(value: Any, rule: dict) -> list[dict]:
     kinds = rule.get("bsonType", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if kinds and not any(is_a(value, kind) for kind in kinds):
-        told = {"specifiedAs": {"bsonType": rule["bsonType"]}, "reason": "type did not match"}
+        result = {"specifiedAs": {"bsonType": rule["bsonType"]}, "reason": "type did not match"}
         word = "null" if value is None else type(value).__name__
-        found.append({"operatorName": "bsonType", **told, "consideredValue": value, "consideredType": word})
+        found.append({"operatorName": "bsonType", **result, "consideredValue": value, "consideredType": word})
     if value is not None and "minimum" in rule and comparable(value) < comparable(rule["minimum"]):
-        told = {"specifiedAs": {"minimum": rule["minimum"]}, "reason": "comparison failed"}
-        found.append({"operatorName": "minimum", **told, "consideredValue": value})
+        result = {"specifiedAs": {"minimum": rule["minimum"]}, "reason": "comparison failed"}
+        found.append({"operatorName": "minimum", **result, "consideredValue": value})
     if isinstance(value, str) and len(value) > rule.get("maxLength", len(value)):
-        told = {
+        result = {
             "specifiedAs": {"maxLength": rule["maxLength"]},
             "reason": "specified string length was not satisfied",
         }
-        found.append({"operatorName": "maxLength", **told, "consideredValue": value})
+        found.append({"operatorName": "maxLength", **result, "consideredValue": value})
     return found
 
 
@@ -170,9 +170,9 @@ class Collection:
         raise Refused(11000, message, keyPattern=pattern, keyValue=values)
 
     def find(self, condition: dict) -> list[dict]:
-        wanted = condition.get("_id")
-        if isinstance(wanted, dict) and list(wanted) == ["$in"]:
-            return [item for key in wanted["$in"] for item in self.find({**condition, "_id": key})]
+        expected = condition.get("_id")
+        if isinstance(expected, dict) and list(expected) == ["$in"]:
+            return [item for key in expected["$in"] for item in self.find({**condition, "_id": key})]
         quick = self._by_index(condition)
         return [
             document

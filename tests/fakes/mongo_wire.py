@@ -103,14 +103,14 @@ class MongoWire(Listening):
             "maxMessageSizeBytes": 48_000_000,
             "maxWriteBatchSize": 100_000,
         }
-        told = {
+        result = {
             "isWritablePrimary": True,
             "ismaster": True,
             "helloOk": True,
             "localTime": dt.datetime.now(dt.UTC),
         }
         return {
-            **told,
+            **result,
             **sizes,
             "minWireVersion": 0,
             "maxWireVersion": 21,
@@ -211,10 +211,10 @@ class MongoWire(Listening):
         count, upserted, refused = 0, [], []
         for index, operation in enumerate(operations):
             try:
-                found, made = one_by_one(operation)
+                found, result = one_by_one(operation)
                 count += found
-                if made is not None:
-                    upserted.append({"index": index, "_id": made})
+                if result is not None:
+                    upserted.append({"index": index, "_id": result})
             except Refused as error:
                 refused.append({"index": index, **error.told})
                 if command.get("ordered", True):

@@ -118,7 +118,7 @@ class OidcProvider:
 
     def __init__(self, people: dict[str, dict[str, Any]] | None = None) -> None:
         self.client, self.lies = Client(), Lies()
-        self.people = {name: dict(told) for name, told in (people or PEOPLE).items()}
+        self.people = {name: dict(result) for name, result in (people or PEOPLE).items()}
         self.key = RSAKey.generate_key(2048, {"kid": "first", "use": "sig"})
         self.codes: dict[str, Code] = {}
         self.tokens: dict[str, str] = {}
@@ -142,7 +142,7 @@ class OidcProvider:
 
     def behave(self) -> None:
         """Tell the truth again, to everybody it knew at first."""
-        self.lies, self.people = Lies(), {name: dict(told) for name, told in PEOPLE.items()}
+        self.lies, self.people = Lies(), {name: dict(result) for name, result in PEOPLE.items()}
         self.client.auth_methods = ("client_secret_basic",)
 
     def change_key(self) -> None:
@@ -152,8 +152,12 @@ class OidcProvider:
     @property
     def settings(self) -> dict[str, str]:
         """Return the settings of the service for this provider."""
-        told = {"oidc_issuer": self.issuer, "oidc_client_id": self.client.client_id, "oidc_name": "Acme SSO"}
-        return {**told, "oidc_client_secret": self.client.client_secret}
+        result = {
+            "oidc_issuer": self.issuer,
+            "oidc_client_id": self.client.client_id,
+            "oidc_name": "Acme SSO",
+        }
+        return {**result, "oidc_client_secret": self.client.client_secret}
 
     def visit(self, url: str, who: str = "ada", *, deny: bool = False) -> str:
         """Open the sign-in page and send it, as a browser would. Returns the address that one is sent back to."""
@@ -200,8 +204,8 @@ class OidcProvider:
             true = {
                 name: item for name, item in true.items() if name not in ("email", "email_verified", "name")
             }
-        told = {name: item for name, item in {**true, **self.lies.claims}.items() if item is not None}
-        return self._signed(told)
+        result = {name: item for name, item in {**true, **self.lies.claims}.items() if item is not None}
+        return self._signed(result)
 
     def _signed(self, claims: dict[str, Any]) -> str:
         if self.lies.alg == "none":
@@ -228,9 +232,9 @@ def _application(provider: OidcProvider) -> Flask:
 
         def save_authorization_code(self, code: str, asked: Any) -> None:
             sent = asked.payload.data
-            given = (code, asked.payload.redirect_uri, asked.payload.scope, sent.get("nonce", ""))
+            value = (code, asked.payload.redirect_uri, asked.payload.scope, sent.get("nonce", ""))
             challenge = (sent.get("code_challenge"), sent.get("code_challenge_method"))
-            provider.codes[code] = Code(*given, asked.user.name, *challenge)
+            provider.codes[code] = Code(*value, asked.user.name, *challenge)
 
         def query_authorization_code(self, code: str, client: Client) -> Code | None:
             return provider.codes.get(code)

@@ -82,8 +82,8 @@ class Secured:
                 return
 
     def _hand_over(self) -> None:
-        if told := self._out.read():
-            _answer(self._peer, told, PRELOGIN)
+        if output := self._out.read():
+            _answer(self._peer, output, PRELOGIN)
 
     def recv(self, size: int) -> bytes:
         while True:
@@ -156,9 +156,9 @@ def _welcome() -> bytes:
 
 
 def _error(number: int, severity: int, text: str) -> bytes:
-    said = struct.pack("<H", len(text)) + text.encode("utf-16-le")
+    result = struct.pack("<H", len(text)) + text.encode("utf-16-le")
     body = (
-        struct.pack("<IBB", number, 1, severity) + said + _short("fake") + _short("") + struct.pack("<I", 1)
+        struct.pack("<IBB", number, 1, severity) + result + _short("fake") + _short("") + struct.pack("<I", 1)
     )
     return _token(ERROR, body)
 

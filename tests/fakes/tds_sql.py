@@ -128,32 +128,34 @@ class Database:
         try:
             return act()
         except sqlite3.IntegrityError as error:
-            said = str(error)
-            column = said.rpartition(".")[2]
-            if "NOT NULL" in said:
+            message = str(error)
+            column = message.rpartition(".")[2]
+            if "NOT NULL" in message:
                 raise Refused(515, f"Cannot insert the value NULL into column '{column}'.") from None
-            if "UNIQUE" in said:
-                raise Refused(2627, f"Violation of UNIQUE KEY constraint. {said}") from None
-            if "FOREIGN KEY" in said:
+            if "UNIQUE" in message:
+                raise Refused(2627, f"Violation of UNIQUE KEY constraint. {message}") from None
+            if "FOREIGN KEY" in message:
                 raise Refused(547, "The statement conflicted with the FOREIGN KEY constraint.") from None
-            if "length of" in said:
+            if "length of" in message:
                 raise Refused(
-                    2628, f"String or binary data would be truncated in table 't'. {said}"
+                    2628, f"String or binary data would be truncated in table 't'. {message}"
                 ) from None
-            raise Refused(547, f"The INSERT statement conflicted with the CHECK constraint. {said}") from None
+            raise Refused(
+                547, f"The INSERT statement conflicted with the CHECK constraint. {message}"
+            ) from None
         except sqlite3.OperationalError as error:
-            said = str(error)
+            message = str(error)
             number = next(
                 (
                     number
                     for word, number in (
                         ("no such table", 208), ("no such column", 207), ("already exists", 2714), ("locked", 1222),
                     )
-                    if word in said
+                    if word in message
                 ),
                 102,
             )  # fmt: skip
-            raise Refused(number, said) from None
+            raise Refused(number, message) from None
 
     # --- MERGE ---
 
@@ -221,7 +223,7 @@ class Database:
         self._own.execute(
             "INSERT INTO sys.schemas SELECT 1, 'dbo' WHERE NOT EXISTS (SELECT 1 FROM sys.schemas)"
         )
-        told: list[tuple[str, tuple[Any, ...]]] = [("objects", (number, 1, table, "U", 0))]
+        result: list[tuple[str, tuple[Any, ...]]] = [("objects", (number, 1, table, "U", 0))]
         columns: dict[str, int] = {}
         uniques: list[tuple[bool, list[str]]] = []
         for line in lines:
@@ -231,20 +233,20 @@ class Database:
                 if line.upper().startswith("PRIMARY"):
                     uniques.insert(0, (True, names))
                 else:
-                    told += self._foreign(number, columns[names[0]], names[1], names[2])
+                    result += self._foreign(number, columns[names[0]], names[1], names[2])
                 continue
             name = re.match(r'"(?:[^"]|"")*"', line)[0]
             columns[name_of(name)] = len(columns) + 1
-            written.append(self._column(line, name, number, len(columns), told, uniques))
+            written.append(self._column(line, name, number, len(columns), result, uniques))
         for place, (primary, names) in enumerate(uniques, 1):
-            told.append(("indexes", (number, place, f"i{place}", int(primary), 1, 0, None)))
-            told += [
+            result.append(("indexes", (number, place, f"i{place}", int(primary), 1, 0, None)))
+            result += [
                 ("index_columns", (number, place, columns[item], at, 0)) for at, item in enumerate(names, 1)
             ]
         if any("AUTOINCREMENT" in line for line in written):
             written = [line for line in written if not line.upper().startswith("PRIMARY KEY")]
         self._own.execute(f"CREATE TABLE {quoted(table)} ({', '.join(written)})")
-        for place, row in told:
+        for place, row in result:
             self._own.execute(f"INSERT INTO sys.{place} VALUES ({', '.join('?' * len(row))})", row)
 
     def _column(
@@ -289,7 +291,7 @@ class Database:
         if identity:
             return f"{name} INTEGER PRIMARY KEY AUTOINCREMENT"
         end = f" CONSTRAINT {quoted('length of ' + name_of(name))} CHECK (length({name}) <= {length // wide})"
-        kept = {
+        stored = {
             "float": "REAL",
             "decimal": "NUMERIC",
             "bigint": "INTEGER",
@@ -297,7 +299,7 @@ class Database:
             "bit": "INTEGER",
         }
         tail = rest[re.match(r"[a-zA-Z_]\w*\s*(?:\([^)]*\))?", rest).end() :]
-        return f"{name} {kept.get(kind, 'BLOB')} {tail}" + (end if length > 0 and "char" in kind else "")
+        return f"{name} {stored.get(kind, 'BLOB')} {tail}" + (end if length > 0 and "char" in kind else "")
 
     def _foreign(self, table: int, column: int, other: str, key: str) -> list[tuple[str, tuple[Any, ...]]]:
         (to,) = self._own.execute("SELECT object_id FROM sys.objects WHERE name = ?", (other,)).fetchone()

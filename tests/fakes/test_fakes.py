@@ -13,23 +13,23 @@ from tests.fakes.odata_rules import COOKIE, Csrf
 
 @pytest.fixture
 def target() -> Iterator[EchoTarget]:
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture
 def client() -> Iterator[requests.Session]:
-    with requests.Session() as made:
-        made.trust_env = False
-        yield made
+    with requests.Session() as result:
+        result.trust_env = False
+        yield result
 
 
 def test_received_bytes_are_recorded_and_echoed(target, client):
-    said = client.post(target.url("/rows?a=1&a=2"), json={"x": 1}).json()
+    text = client.post(target.url("/rows?a=1&a=2"), json={"x": 1}).json()
     [seen] = target.seen
     assert (seen.method, seen.path, seen.query, seen.json) == ("POST", "/rows", {"a": ["1", "2"]}, {"x": 1})
     assert (seen.connection, seen.at_once) == (1, 1)
-    assert (said["path"], said["body"]) == ("/rows", '{"x": 1}')
+    assert (text["path"], text["body"]) == ("/rows", '{"x": 1}')
 
 
 def test_a_target_that_honours_keys_carries_out_once(target, client):

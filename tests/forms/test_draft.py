@@ -52,20 +52,20 @@ def test_a_field_that_stops_holding_fields_lets_them_go():
 
 
 def test_another_type_takes_only_the_options_it_knows():
-    given = {"fields": [{"id": "fld_A", "name": "n", "type": "sequence", "options": {"start": 7}}]}
+    value = {"fields": [{"id": "fld_A", "name": "n", "type": "sequence", "options": {"start": 7}}]}
     values = form("a fld_A sequence", a__name="n", a__type="float", a__o__step="2", a__o__start="7")
-    assert forms.read(values, given)["fields"][0]["options"] == {"step": 2}
+    assert forms.read(values, value)["fields"][0]["options"] == {"step": 2}
 
 
 def test_options_and_keys_that_the_form_does_not_know_are_kept():
-    given = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": {"odd": 1}, "strange": 2}]}
-    found = forms.read(form(a__name="m", a__type="number"), given)["fields"][0]
+    value = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": {"odd": 1}, "strange": 2}]}
+    found = forms.read(form(a__name="m", a__type="number"), value)["fields"][0]
     assert (found["options"], found["strange"]) == ({"odd": 1}, 2)
 
 
 def test_parameters_of_another_distribution_go_when_one_is_chosen():
     options = {"distribution": "normal", "mean": 5, "min": 1}
-    given = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": options}]}
+    value = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": options}]}
     values = form(
         a__name="n",
         a__type="number",
@@ -74,15 +74,15 @@ def test_parameters_of_another_distribution_go_when_one_is_chosen():
         a__o__min="1",
         a__o__stddev="",
     )
-    assert forms.read(values, given)["fields"][0]["options"] == {"distribution": "zipf", "min": 1}
+    assert forms.read(values, value)["fields"][0]["options"] == {"distribution": "zipf", "min": 1}
 
 
 @pytest.mark.parametrize(
     "row", ["a", "a fld_A", "a fld_A nonsense", "a fld_A number x y", "a fld_nobody number"]
 )
 def test_a_form_that_was_tampered_with_is_still_a_template(row):
-    given = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": {}}]}
-    found = forms.read(form(row, a__name="n", a__type="number"), given)
+    value = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": {}}]}
+    found = forms.read(form(row, a__name="n", a__type="number"), value)
     assert [field["name"] for field in found["fields"]] == ["n"]
 
 
@@ -104,10 +104,10 @@ def test_a_form_that_was_tampered_with_is_still_a_template(row):
     ],
 )
 def test_a_button_edits_the_fields(verb, field_id, names):
-    given = nested()
-    fields, _ = forms.edit(given["fields"], verb, field_id, new_id=ids_of_a_test())
+    value = nested()
+    fields, _ = forms.edit(value["fields"], verb, field_id, new_id=ids_of_a_test())
     assert [field["name"] for field in fields] == names
-    assert given == nested()  # the draft before the change stays, for undo
+    assert value == nested()  # the draft before the change stays, for undo
 
 
 def test_a_copy_has_new_ids_at_all_levels():

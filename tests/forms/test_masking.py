@@ -21,7 +21,7 @@ def sent(**said: str) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("said", "masking"),
+    ("text", "masking"),
     [
         ({"consistent": "y"}, None),
         ({}, None),
@@ -31,5 +31,5 @@ def sent(**said: str) -> dict:
         ({"consistent": "y", "strategy": "hash", "key_version": "2"}, {"strategy": "hash", "key_version": 2}),
     ],
 )
-def test_a_field_sends_what_was_filled_in(said, masking):
-    assert sent(**said).get("masking") == masking
+def test_a_field_sends_what_was_filled_in(text, masking):
+    assert sent(**text).get("masking") == masking

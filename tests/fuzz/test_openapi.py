@@ -32,6 +32,6 @@ def test_promise_21_schemathesis_finds_nothing_in_ten_minutes(up: Up):
         command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS + 300, check=False
     )
     # What it sends is long; the first words of each line say what was wrong.
-    told = "\n".join(line[:200] for line in ran.stdout.splitlines()[-400:])
-    assert ran.returncode == 0, told
+    output = "\n".join(line[:200] for line in ran.stdout.splitlines()[-400:])
+    assert ran.returncode == 0, output
     assert "Traceback" not in (up.data / "logs" / "web.log").read_text()

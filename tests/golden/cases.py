@@ -167,18 +167,18 @@ ENGINES: dict[int, str] = {
 @cache
 def vocabulary_of(engine: int) -> Vocabulary:
     """The vocabulary that an engine's hashes are of; an earlier one is built where it is missing."""
-    wanted = ENGINES[engine]
-    if not wanted:
+    expected = ENGINES[engine]
+    if not expected:
         return compilation.vocabulary()
     folder = vocab_lock.REPOSITORY / "var" / "vocab"
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{wanted}.lock").open("w") as building:
+    with (folder / f"{expected}.lock").open("w") as building:
         fcntl.flock(
             building, fcntl.LOCK_EX
         )  # the other processes of the tests wait instead of building it too
-        if not (folder / f"{wanted}.arrow").exists():
-            build.build(folder, wanted=wanted)
-    return vocabulary.open_in(folder, wanted)
+        if not (folder / f"{expected}.arrow").exists():
+            build.build(folder, wanted=expected)
+    return vocabulary.open_in(folder, expected)
 
 
 @contextmanager
@@ -211,8 +211,8 @@ def template_source(template: dict[str, Any]) -> compiled_plans.Source:
 
 def made(source: compiled_plans.Source, **ask: Any) -> bytes:
     """The bytes of one request."""
-    wanted = GenerateInput(seed=SEED, now=NOW, **ask)
-    return rows.recipe(source, wanted, present=NOW).open().read()
+    expected = GenerateInput(seed=SEED, now=NOW, **ask)
+    return rows.recipe(source, expected, present=NOW).open().read()
 
 
 def digest(data: bytes, format: str) -> str:
@@ -256,9 +256,9 @@ def type_source(kind: type[FieldType]) -> compiled_plans.Source:
     fields, _ = with_ids([_OTHER, field, *beside], 1)
     around = _gathered() if kind.name in RELATING else {}
     source = compiled_plans.of_draft("types", fields, TYPE_ROWS, NOW, None, "tpl_own", around)
-    told = {"http": CALLED, "ai": PROMPTED}
+    result = {"http": CALLED, "ai": PROMPTED}
     answers = {
-        request.question.key: told.get(request.question.kind, ANSWER)
+        request.question.key: result.get(request.question.kind, ANSWER)
         for request in source.plan.external_requests
     }
     return replace(source, plan=source.plan.answered(answers))

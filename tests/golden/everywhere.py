@@ -76,9 +76,9 @@ def in_threads() -> dict[str, Any]:
 
 def in_child() -> dict[str, Any]:
     """The same, also in a child forked from this process, whose caches are warm."""
-    made = platform_hashes()
+    result = platform_hashes()
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        return _equal(made, pool.apply(platform_hashes))
+        return _equal(result, pool.apply(platform_hashes))
 
 
 def _equal(made: dict[str, Any], again: dict[str, Any]) -> dict[str, Any]:

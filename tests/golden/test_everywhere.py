@@ -49,7 +49,7 @@ def test_hashes_are_of_their_engine_and_vocabulary(engine):
 def test_every_field_type_has_hashes_for_every_format_and_offset():
     assert set(HASHES["hashes"]) == {kind.name for kind in REGISTRY}
     labels = {*everywhere.cases.FORMATS, *everywhere.FAR}
-    assert all(set(made) == labels for made in HASHES["hashes"].values())
+    assert all(set(result) == labels for result in HASHES["hashes"].values())
 
 
 @pytest.mark.parametrize(("engine", "kind"), EVERY_KIND, ids=lambda item: getattr(item, "name", item))
@@ -61,7 +61,7 @@ def test_a_field_type_makes_what_it_made_in_every_format_and_far_away(engine, ki
 @pytest.fixture(scope="module")
 def wanted():
     """What the platform's settings must not change: the stored hashes."""
-    far = {name: made["rows 8100 to 8299"] for name, made in HASHES["hashes"].items()}
+    far = {name: result["rows 8100 to 8299"] for name, result in HASHES["hashes"].items()}
     customers = stored("customers")["hashes"]
     return {"types": stored("types")["hashes"], "far": far, "customers": customers}
 
@@ -70,19 +70,19 @@ def wanted():
 def test_the_machines_settings_change_nothing(name, wanted):
     words, more = SETTINGS[name]
     without = ("PYTHONHASHSEED", "LANG", "LC_ALL", "TZ", "PYTHONPATH")
-    kept = {key: value for key, value in os.environ.items() if key not in without}
+    remaining = {key: value for key, value in os.environ.items() if key not in without}
     answer = subprocess.run(
         [sys.executable, "-m", "tests.golden.everywhere", *words],
         cwd=ROOT,
-        env={**kept, **more, "PYTHONPATH": str(ROOT)},
+        env={**remaining, **more, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         check=False,
     )
     assert answer.returncode == 0, answer.stderr.decode()
-    made = json.loads(answer.stdout)
-    assert made["types"] == wanted["types"]
-    assert made["far"] == wanted["far"]
-    assert made["customers"] == {label: wanted["customers"][label] for label in made["customers"]}
+    result = json.loads(answer.stdout)
+    assert result["types"] == wanted["types"]
+    assert result["far"] == wanted["far"]
+    assert result["customers"] == {label: wanted["customers"][label] for label in result["customers"]}
 
 
 def test_the_switched_off_parts_of_the_processor_are_off():

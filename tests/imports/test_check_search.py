@@ -56,9 +56,9 @@ def test_checks_that_share_a_column_are_solved_together():
         "(status = 'void') = (b IS NOT NULL)",
     ]
     found = search(checks, ROWS, {"status": TEXT, "a": REFERENCE, "b": REFERENCE})
-    kept = {name for name in ("a", "b") if name not in found}
+    stored = {name for name in ("a", "b") if name not in found}
     status = found["status"][1]
-    assert kept == {"approved": {"a"}, "void": {"b"}}.get(status, set())
+    assert stored == {"approved": {"a"}, "void": {"b"}}.get(status, set())
 
 
 def test_a_condition_that_is_not_evaluated_does_not_matter_where_the_other_side_decides():

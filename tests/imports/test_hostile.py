@@ -25,11 +25,11 @@ def imported(content: str | bytes, name: str = "", form: str = "auto"):
     raw = content.encode() if isinstance(content, str) else content
     words = compilation.vocabulary()
     read = formats.read(Source(raw, name), form, words)
-    made = drafts.draft_tables(read, words, 10)
-    for draft in made:
+    result = drafts.draft_tables(read, words, 10)
+    for draft in result:
         if not any(field["type"] == "reference" for field in draft.fields):
             compile_plan(parse(draft.fields), words)  # it can be saved
-    return made, drafts.report(made, read.problems)
+    return result, drafts.report(result, read.problems)
 
 
 def types(made) -> dict[str, str]:
@@ -44,9 +44,9 @@ ROWS = "id;Straße;joined\n1;Müllerweg;01.02.2024\n2;Äcker;28.02.2024\n3;Ösch
     "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"]
 )
 def test_a_csv_of_any_encoding_has_its_names(encoding):
-    made, report = imported(ROWS.encode(encoding), "x.csv")
-    assert list(types(made)) == ["id", "Straße", "joined"]
-    assert types(made)["joined"] == "date"
+    created, report = imported(ROWS.encode(encoding), "x.csv")
+    assert list(types(created)) == ["id", "Straße", "joined"]
+    assert types(created)["joined"] == "date"
     assert any("Windows-1252" in row["reason"] for row in report) == (encoding == "cp1252")
 
 
@@ -61,21 +61,21 @@ def test_the_line_that_names_the_delimiter_is_no_row():
 
 
 def test_rows_of_different_lengths_are_padded_and_reported():
-    made, report = imported("a,b,c\n1,2,3\n4\n5,6,7,8\n", "x.csv")
-    assert list(types(made)) == ["a", "b", "c"]
+    created, report = imported("a,b,c\n1,2,3\n4\n5,6,7,8\n", "x.csv")
+    assert list(types(created)) == ["a", "b", "c"]
     assert "unequal length" in report[-1]["reason"]
     assert report[-1]["state"] == "yellow"
 
 
 def test_duplicate_and_missing_names_are_made_unique_and_reported():
-    made, report = imported("name,name,,name\nAnn,Bob,1,Cid\n", "x.csv")
-    assert list(types(made)) == ["name", "name_2", "column_3", "name_3"]
+    created, report = imported("name,name,,name\nAnn,Bob,1,Cid\n", "x.csv")
+    assert list(types(created)) == ["name", "name_2", "column_3", "name_3"]
     assert [row["state"] for row in report] == ["green", "yellow", "yellow", "yellow"]
 
 
 def test_a_file_without_names_has_counted_columns():
-    made, report = imported("1,2.5,2024-01-01\n2,3.5,2024-01-02\n", "x.csv")
-    assert list(types(made)) == ["column_1", "column_2", "column_3"]
+    created, report = imported("1,2.5,2024-01-01\n2,3.5,2024-01-02\n", "x.csv")
+    assert list(types(created)) == ["column_1", "column_2", "column_3"]
     assert {row["state"] for row in report} == {"yellow"}
 
 
@@ -84,8 +84,8 @@ def test_one_column_is_a_table():
 
 
 def test_names_are_enough_for_a_template():
-    made, report = imported("first_name,city\n", "x.csv")
-    assert types(made) == {"first_name": "first_name", "city": "city"}
+    created, report = imported("first_name,city\n", "x.csv")
+    assert types(created) == {"first_name": "first_name", "city": "city"}
     assert all("no value" in row["reason"] for row in report)
 
 
@@ -93,9 +93,9 @@ def test_names_are_enough_for_a_template():
     "content", [b"", b"   \n \n", b"\xef\xbb\xbf", b"\0\1\2\3" * 50, b"PK\x03\x04 no zip at all"]
 )
 def test_nothing_to_read_is_reported_with_a_message(content):
-    with pytest.raises(Unreadable) as told:
+    with pytest.raises(Unreadable) as result:
         imported(content)
-    assert str(told.value).endswith(".")
+    assert str(result.value).endswith(".")
 
 
 def test_a_huge_cell_and_a_quote_that_never_ends_do_not_stop_the_others():
@@ -105,8 +105,8 @@ def test_a_huge_cell_and_a_quote_that_never_ends_do_not_stop_the_others():
 
 
 def test_columns_beyond_a_template_are_named_and_left_out():
-    made, report = imported(",".join(f"c{place}" for place in range(600)) + "\n", "x.csv")
-    assert len(made[0].fields) == limits.MAX_FIELDS
+    created, report = imported(",".join(f"c{place}" for place in range(600)) + "\n", "x.csv")
+    assert len(created[0].fields) == limits.MAX_FIELDS
     left = [row for row in report if row["type"] is None]
     assert [row["column"] for row in left] == [f"c{place}" for place in range(500, 600)]
     assert {row["state"] for row in left} == {"red"}
@@ -118,7 +118,7 @@ def test_circular_and_dangling_references_only_affect_their_column():
         "far": {"$ref": "https://example.org/other.json"}, "odd": {"type": "quaternion"},
         "loop": {"$ref": "#/$defs/A"}}, "required": ["bad", "odd"],
         "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}}"""
-    made, report = imported(schema)
+    created, report = imported(schema)
     states = {row["column"]: row["state"] for row in report}
     assert states == {
         "name": "green",
@@ -128,7 +128,7 @@ def test_circular_and_dangling_references_only_affect_their_column():
         "odd": "red",
         "loop": "yellow",
     }
-    assert set(types(made)) == {"name", "next", "bad", "odd"}, (
+    assert set(types(created)) == {"name", "next", "bad", "odd"}, (
         "optional references that lead nowhere are left out"
     )
 
@@ -136,10 +136,10 @@ def test_circular_and_dangling_references_only_affect_their_column():
 def test_a_column_that_no_dialect_reads_does_not_cost_its_table():
     text = "CREATE TABLE a (id INT PRIMARY KEY, odd @@@ 3 ~ NOT NULL, email VARCHAR(80) UNIQUE);"
     text += "CREATE TABLE b (x INT);"
-    made, report = imported(text)
-    assert types(made) == {"id": "row_number", "odd": "words", "email": "email"}
+    created, report = imported(text)
+    assert types(created) == {"id": "row_number", "odd": "words", "email": "email"}
     assert [row["state"] for row in report if row["table"] == "a"] == ["green", "red", "green"]
-    assert made[1].entity.name == "b"
+    assert created[1].entity.name == "b"
 
 
 def test_statements_of_others_and_bodies_of_routines_are_passed_over():
@@ -154,10 +154,10 @@ def test_statements_of_others_and_bodies_of_routines_are_passed_over():
 
 def test_names_that_are_markup_or_sql_are_names():
     name = "<script>alert(1)</script>'; DROP TABLE x; --"
-    made, _ = imported(f'"{name}",b\n1,2\n', "x.csv")
-    assert next(iter(types(made))) == name
-    made, _ = imported('CREATE TABLE "a""b; DROP TABLE c" ("x y" INT)')
-    assert made[0].entity.name == 'a"b; DROP TABLE c'
+    created, _ = imported(f'"{name}",b\n1,2\n', "x.csv")
+    assert next(iter(types(created))) == name
+    created, _ = imported('CREATE TABLE "a""b; DROP TABLE c" ("x y" INT)')
+    assert created[0].entity.name == 'a"b; DROP TABLE c'
 
 
 def test_a_workbook_has_a_table_for_each_sheet():
@@ -171,11 +171,11 @@ def test_a_workbook_has_a_table_for_each_sheet():
     book.create_sheet("Empty")
     stored = io.BytesIO()
     book.save(stored)
-    made, _ = imported(stored.getvalue(), "book.xlsx")
-    assert [draft.entity.name for draft in made] == ["People", "Cities"]
+    created, _ = imported(stored.getvalue(), "book.xlsx")
+    assert [draft.entity.name for draft in created] == ["People", "Cities"]
     assert (
-        types(made) == {"id": "row_number", "email": "email", "born": "date_of_birth"}
-        or types(made)["id"] == "row_number"
+        types(created) == {"id": "row_number", "email": "email", "born": "date_of_birth"}
+        or types(created)["id"] == "row_number"
     )
 
 
@@ -207,8 +207,8 @@ def test_a_workbook_with_an_entity_bomb_is_rejected():
 
 def test_values_of_people_are_not_taken_over():
     rows = "\n".join(f"{name},{name.lower()}@example.org" for name in ("Ada", "Bob") * 30)
-    made, _ = imported(f"first_name,email\n{rows}\n", "x.csv")
-    assert "Ada" not in str([column.field for column in made[0].columns])
+    created, _ = imported(f"first_name,email\n{rows}\n", "x.csv")
+    assert "Ada" not in str([column.field for column in created[0].columns])
 
 
 def tried(text: str, form: str):
@@ -225,8 +225,8 @@ _WILD = st.text(st.characters(codec="utf-8"), max_size=300)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=_WILD, form=st.sampled_from([item for item in formats.FORMATS if item != "xlsx"]))
 def test_any_text_in_any_format_is_parsed_or_reported(text, form):
-    made = tried(text, form)
-    assert made is None or made[0].fields
+    result = tried(text, form)
+    assert result is None or result[0].fields
 
 
 _JSON = st.recursive(
@@ -248,5 +248,5 @@ _JSON = st.recursive(
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(value=_JSON, form=st.sampled_from(["auto", "json", "json_schema", "openapi", "avro", "mockaroo"]))
 def test_any_json_in_any_format_is_parsed_or_reported(value, form):
-    made = tried(json.dumps(value), form)
-    assert made is None or made[0].fields
+    result = tried(json.dumps(value), form)
+    assert result is None or result[0].fields

@@ -122,7 +122,7 @@ def test_a_metadata_document_nested_40000_levels_deep_is_rejected(edith):
 
 
 @pytest.mark.parametrize(
-    ("block", "told"),
+    ("block", "expected"),
     [
         ("a" + ".a" * 99_999 + " = 1", "longer than 65,536 characters"),
         ("a" + ".a" * 20_000 + " = 1", "more than 20 dotted parts"),
@@ -131,13 +131,13 @@ def test_a_metadata_document_nested_40000_levels_deep_is_rejected(edith):
         ("dependencies = " + "{a=" * 5_000, "nested too deeply"),
     ],
 )
-def test_a_pep_723_block_that_exhausts_memory_or_stack_is_an_error_of_the_program(edith, block, told):
+def test_a_pep_723_block_that_exhausts_memory_or_stack_is_an_error_of_the_program(edith, block, expected):
     code = f"# /// script\n# {block}\n# ///\nprint(1)\n"
     answer = edith.post("/scenarios/check", json={"code": code})
     assert answer.status_code == 200, answer.text[:500]
     (fault,) = answer.json["faults"]
     assert fault["code"] == "invalid_requirement"
-    assert told in fault["message"]
+    assert expected in fault["message"]
 
 
 def test_a_schema_whose_references_branch_does_not_occupy_the_import(edith):
@@ -216,11 +216,11 @@ def workbook(parts: dict[str, bytes]) -> bytes:
     book.active.append(["x", "y"])
     out = io.BytesIO()
     book.save(out)
-    made = io.BytesIO()
-    with zipfile.ZipFile(out) as old, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as new:
+    result = io.BytesIO()
+    with zipfile.ZipFile(out) as old, zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as new:
         for item in old.namelist():
             new.writestr(item, parts.get(item, old.read(item)))
-    return made.getvalue()
+    return result.getvalue()
 
 
 def test_a_workbook_with_3_million_shared_texts_is_rejected(edith):
@@ -248,7 +248,7 @@ def test_a_workbook_that_claims_a_sheet_of_a_million_columns_is_read(edith):
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "expected"),
     [
         ("crash", "crashes the parser"),
         ("fill", "takes more than 1024 MB of memory"),
@@ -256,8 +256,8 @@ def test_a_workbook_that_claims_a_sheet_of_a_million_columns_is_read(edith):
         ("fail", "because of an internal error, which has been logged"),
     ],
 )
-def test_a_crashed_worker_is_an_error_with_its_status(function, told, caplog):
-    with pytest.raises(document_process.DocumentError, match=told):
+def test_a_crashed_worker_is_an_error_with_its_status(function, expected, caplog):
+    with pytest.raises(document_process.DocumentError, match=expected):
         document_process.run(f"tests.fakes.bad_parsers:{function}", b"x")
     assert document_process.run("tests.fakes.bad_parsers:size", b"abc") == 3
     assert ("KeyError" in caplog.text) == (function == "fail")

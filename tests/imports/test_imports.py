@@ -25,18 +25,18 @@ def fields(template) -> dict[str, str]:
 @pytest.fixture
 def customers(edith):
     """The template of the first version of a schema."""
-    made = edith.post("/import", json={"content": V1}).json
-    return next(template for template in made["templates"] if template["name"] == "customers")
+    created = edith.post("/import", json={"content": V1}).json
+    return next(template for template in created["templates"] if template["name"] == "customers")
 
 
 def test_a_text_is_imported_and_its_rows_can_be_generated(edith):
     answer = edith.post("/import", json={"content": CSV, "name": "people.csv"})
     assert answer.status_code == 201
-    made = answer.json["templates"][0]
-    assert made["name"] == "people"
-    assert fields(made) == {"id": "row_number", "email": "email", "status": "enum"}
+    result = answer.json["templates"][0]
+    assert result["name"] == "people"
+    assert fields(result) == {"id": "row_number", "email": "email", "status": "enum"}
     assert {row["state"] for row in answer.json["report"]} == {"green"}
-    rows = edith.post(f"/templates/{made['id']}/generate", json={"count": 50, "seed": "s"}).json
+    rows = edith.post(f"/templates/{result['id']}/generate", json={"count": 50, "seed": "s"}).json
     assert {row["status"] for row in rows} == {"open", "done"}
 
 
@@ -141,10 +141,10 @@ def test_a_column_that_does_not_differ_cannot_be_accepted(edith, customers):
 
 
 def test_a_template_made_by_hand_can_be_compared_too(edith):
-    made = edith.post(
+    created = edith.post(
         "/templates", json={"name": "customers", "fields": [{"name": "id", "type": "uuid"}]}
     ).json
-    found = edith.post(f"/templates/{made['id']}/import", json={"content": V1}).json
+    found = edith.post(f"/templates/{created['id']}/import", json={"content": V1}).json
     assert {column["column"] for column in found["columns"]} == {"id", "email", "city", "old"}
 
 
@@ -200,17 +200,17 @@ CREATE TABLE offices (id INT PRIMARY KEY, country CHAR(2) NOT NULL REFERENCES hs
 def test_a_lookup_table_has_as_many_rows_as_there_are_such_values(edith):
     """A country has a real code, although 1,000 rows were requested and there are fewer countries."""
     answer = edith.post("/import", json={"content": LOOKUPS, "quantity": 1000})
-    made = {template["name"]: template for template in answer.json["templates"]}
-    assert fields(made["hs_country"]) == {"cou_code": "country_code", "name": "country"}
-    assert fields(made["currencies"]) == {"id": "row_number", "iso": "currency_code", "name": "enum"}
-    assert made["offices"]["quantity"] == 1000
+    result = {template["name"]: template for template in answer.json["templates"]}
+    assert fields(result["hs_country"]) == {"cou_code": "country_code", "name": "country"}
+    assert fields(result["currencies"]) == {"id": "row_number", "iso": "currency_code", "name": "enum"}
+    assert result["offices"]["quantity"] == 1000
     for name in ("hs_country", "languages", "currencies"):
-        assert 20 < made[name]["quantity"] < 300
-        rows = edith.post(f"/templates/{made[name]['id']}/generate", json={}).json
-        assert len(rows) == made[name]["quantity"]
+        assert 20 < result[name]["quantity"] < 300
+        rows = edith.post(f"/templates/{result[name]['id']}/generate", json={}).json
+        assert len(rows) == result[name]["quantity"]
     assert all(len(row["name"]) <= 30 for row in rows)
     known, offices = (
-        edith.post(f"/templates/{made[name]['id']}/generate", json={}).json
+        edith.post(f"/templates/{result[name]['id']}/generate", json={}).json
         for name in ("hs_country", "offices")
     )
     assert {row["country"] for row in offices} <= {row["cou_code"] for row in known}

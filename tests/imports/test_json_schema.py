@@ -19,8 +19,8 @@ from webapp.row_templates.services import compilation
 def drafted(schema: dict[str, Any]) -> drafts.Draft:
     words = compilation.vocabulary()
     read = formats.read(Source(json.dumps(schema).encode(), "wide.json"), "json_schema", words)
-    (made,) = drafts.draft_tables(read, words, 10)
-    return made
+    (result,) = drafts.draft_tables(read, words, 10)
+    return result
 
 
 def test_objects_beyond_the_limit_of_fields_become_one_valid_object():
@@ -32,11 +32,11 @@ def test_objects_beyond_the_limit_of_fields_become_one_valid_object():
     listed = {"type": "array", "items": part, "minItems": 1}
     schema = {"type": "object", "properties": {f"object_{number}": part for number in range(24)}}
     schema["properties"] |= {"listed": listed}
-    made = drafted(schema)
-    assert len(made.fields) == 25
+    outcome = drafted(schema)
+    assert len(outcome.fields) == 25
     simpler = [
         column
-        for column in made.columns
+        for column in outcome.columns
         if column.state == "yellow" and column.reason.startswith("One fixed value")
     ]
     assert simpler
@@ -46,7 +46,7 @@ def test_objects_beyond_the_limit_of_fields_become_one_valid_object():
         (value,) = result.field["options"]["values"]
         value = value[0] if isinstance(value, list) else value
         assert isinstance(value["p1"], int)
-    assert not [column for column in made.columns if column.state == "red"]
+    assert not [column for column in outcome.columns if column.state == "red"]
 
 
 def test_the_work_for_one_schema_does_not_count_for_the_next(monkeypatch: pytest.MonkeyPatch):

@@ -29,8 +29,12 @@ def generated(edith, made, count=60):
 
 def one(edith, column):
     """The field, the line of the report, and the values of a single column."""
-    made = imported(edith, {"name": "a", **column})
-    return made["templates"][0]["fields"][0], made["report"][0], [row["a"] for row in generated(edith, made)]
+    created = imported(edith, {"name": "a", **column})
+    return (
+        created["templates"][0]["fields"][0],
+        created["report"][0],
+        [row["a"] for row in generated(edith, created)],
+    )
 
 
 KEPT = [
@@ -109,7 +113,7 @@ def test_an_option_that_is_not_kept_is_reported_with_its_name(edith, column, nam
 
 
 @pytest.mark.parametrize(
-    ("column", "told"),
+    ("column", "expected"),
     [
         ({"type": "Unheard Of", "pace": 3}, 'The option "pace"'),
         (
@@ -120,19 +124,19 @@ def test_an_option_that_is_not_kept_is_reported_with_its_name(edith, column, nam
         ({"type": "Unheard Of", "formula": "this"}, 'The option "formula"'),
     ],
 )
-def test_a_type_that_is_not_here_is_text_and_names_what_is_lost(edith, column, told):
+def test_a_type_that_is_not_here_is_text_and_names_what_is_lost(edith, column, expected):
     field, row, _ = one(edith, column)
     assert (field["type"], row["state"]) == ("words", "red")
-    assert told in row["reason"]
+    assert expected in row["reason"]
 
 
 def test_names_of_both_sexes_are_of_different_people(edith):
-    made = imported(
+    created = imported(
         edith, {"name": "her", "type": "First Name (Female)"}, {"name": "him", "type": "First Name (Male)"}
     )
-    assert {row["state"] for row in made["report"]} == {"green"}
-    assert [field["options"]["sex"] for field in made["templates"][0]["fields"]] == ["female", "male"]
-    assert len(generated(edith, made)) == 60
+    assert {row["state"] for row in created["report"]} == {"green"}
+    assert [field["options"]["sex"] for field in created["templates"][0]["fields"]] == ["female", "male"]
+    assert len(generated(edith, created)) == 60
 
 
 def test_cartesian_lists_go_through_all_combinations(edith):
@@ -153,14 +157,14 @@ def test_weights_that_depend_on_another_column_become_cases(edith):
     rules = [{"rule": 'field("kind") == "a"', "frequencies": {"Open": 1, "Hold": 0}},
              {"rule": "field('kind') == 'b'", "frequencies": {"Open": 0, "Hold": 1}},
              {"frequencies": {"Closed": 1}}]  # fmt: skip
-    made = imported(
+    created = imported(
         edith,
         {"name": "kind", "type": "Custom List", "values": ["a", "b", "c"]},
         {"name": "state", "type": "Custom List", "values": ["Open", "Hold", "Closed"], "selectionStyle": "custom",
          "distribution": rules},
     )  # fmt: skip
-    assert {row["state"] for row in made["report"]} == {"green"}
-    found = {(row["kind"], row["state"]) for row in generated(edith, made)}
+    assert {row["state"] for row in created["report"]} == {"green"}
+    found = {(row["kind"], row["state"]) for row in generated(edith, created)}
     assert found == {("a", "Open"), ("b", "Hold"), ("c", "Closed")}
 
 
@@ -176,14 +180,14 @@ def test_dots_make_objects_and_arrays_in_json_and_stay_in_names_elsewhere(edith)
         {"name": "__secret", "type": "Number", "min": 1, "max": 1},
         {"name": "shown", "type": "Formula", "value": "__secret + 1"},
     ]
-    made = imported(edith, *columns)
-    rows = generated(edith, made, 5)
+    created = imported(edith, *columns)
+    rows = generated(edith, created, 5)
     assert list(rows[0]) == ["id", "home", "lines", "tags", "shown"]
     assert set(rows[0]["home"]) == {"city", "geo"}
     assert all(line["twice"] == 2 * line["count"] for row in rows for line in row["lines"])
     assert {len(row["lines"]) for row in rows} == {2}
     assert {row["shown"] for row in rows} == {2}
-    home = next(row for row in made["report"] if row["column"] == "home")
+    home = next(row for row in created["report"] if row["column"] == "home")
     assert home["state"] == "yellow"
     assert 'geo: lat: The option "formula"' in home["reason"]
     flat = imported(edith, *columns[:2], file_format="csv")

@@ -33,29 +33,29 @@ def imported(edith):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_becomes_a_template_and_every_reference_a_link(imported, name):
-    made = imported(name)
-    assert len(made["templates"]) == TABLES[name]
+    created = imported(name)
+    assert len(created["templates"]) == TABLES[name]
     references = [
         field
-        for template in made["templates"]
+        for template in created["templates"]
         for field in template["fields"]
         if field["type"] == "reference"
     ]
     assert len(references) == REFERENCES[name]
-    red = {(row["table"], row["column"]) for row in made["report"] if row["state"] == "red"}
+    red = {(row["table"], row["column"]) for row in created["report"] if row["state"] == "red"}
     assert red == UNMADE[name]
-    assert made["dataset"]["name"] == name
-    assert len(made["dataset"]["templates"]) == TABLES[name]
+    assert created["dataset"]["name"] == name
+    assert len(created["dataset"]["templates"]) == TABLES[name]
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_rows_of_all_tables_keep_their_keys_in_a_database_that_checks_them(imported, edith, name):
-    made = imported(name)
+    created = imported(name)
     database = sqlite3.connect(":memory:")
-    database.executescript("PRAGMA foreign_keys = ON;" + "".join(_tables(made)))
+    database.executescript("PRAGMA foreign_keys = ON;" + "".join(_tables(created)))
     database.execute("BEGIN")
     database.execute("PRAGMA defer_foreign_keys = ON")  # tables refer to each other in a ring
-    for template in made["templates"]:
+    for template in created["templates"]:
         answer = edith.post(f"/templates/{template['id']}/generate", json={"count": 10, "seed": "keys"})
         assert answer.status_code == 200, answer.text
         for row in answer.json:
@@ -81,8 +81,8 @@ def _tables(made: dict[str, Any]) -> list[str]:
             if isinstance(field["unique"], str):
                 together.setdefault(field["unique"], []).append(field["name"])
             if field["type"] == "reference":
-                asked, shown = field["options"]["template_id"], field["options"]["field"]
-                table = template["name"] if asked == "self" else names[asked]
+                request, shown = field["options"]["template_id"], field["options"]["field"]
+                table = template["name"] if request == "self" else names[request]
                 together.setdefault("", [])
                 there = f"REFERENCES {quoted(table)} ({quoted(shown)}) DEFERRABLE INITIALLY DEFERRED"
                 together[""].append(f"FOREIGN KEY ({quoted(field['name'])}) {there}")
@@ -99,11 +99,11 @@ def quoted(name: str) -> str:
 
 @pytest.mark.parametrize("name", ["sakila", "chinook", "northwind"])
 def test_composite_keys_are_kept(imported, name):
-    made = imported(name)
+    created = imported(name)
     key = {
         "sakila": ("film_actor", ["actor_id", "film_id"]),
         "chinook": ("playlist_track", ["playlist_id", "track_id"]),
         "northwind": ("Order Details", ["OrderID", "ProductID"]),
     }[name]
-    table = next(template for template in made["templates"] if template["name"] == key[0])
+    table = next(template for template in created["templates"] if template["name"] == key[0])
     assert [field["name"] for field in table["fields"] if field["unique"] == "key"] == key[1]

@@ -199,8 +199,8 @@ def test_what_is_left_out_is_reported():
     CREATE TABLE e (id INT);""")
     )
     assert [table.entity.name for table in read.tables] == ["a", "e"]
-    told = [(problem.table, problem.state) for problem in read.problems]
-    assert told == [
+    reported = [(problem.table, problem.state) for problem in read.problems]
+    assert reported == [
         ("a", "yellow"), ("b", "red"), ("c", "yellow"), ("d", "red"), ("", "red"), ("a", "yellow"), ("d", "red"),
     ]  # fmt: skip
     assert "EXCLUDE" in read.problems[0].reason
@@ -251,12 +251,14 @@ def test_a_check_with_a_day_at_the_end_of_the_calendar_is_imported(edith, bound,
 def test_a_reference_to_a_unique_column_that_is_no_key_leads_there(edith):
     script = """CREATE TABLE countries (id INT PRIMARY KEY, iso CHAR(2) NOT NULL UNIQUE);
     CREATE TABLE ports (id INT PRIMARY KEY, country CHAR(2) NOT NULL REFERENCES countries (iso));"""
-    made = edith.post("/import", json={"content": script}).json["templates"]
+    created = edith.post("/import", json={"content": script}).json["templates"]
     rows = {item["name"]: edith.post(f"/templates/{item['id']}/generate", json={"count": 20, "seed": "s"}).json
-            for item in made}  # fmt: skip
+            for item in created}  # fmt: skip
     codes = [row["iso"] for row in rows["countries"]]
     assert len(set(codes)) == 20
     assert {row["country"] for row in rows["ports"]} <= {
         row["iso"]
-        for row in edith.post(f"/templates/{made[0]['id']}/generate", json={"count": 100, "seed": "s"}).json
+        for row in edith.post(
+            f"/templates/{created[0]['id']}/generate", json={"count": 100, "seed": "s"}
+        ).json
     }

@@ -95,9 +95,9 @@ def new_export(app: Flask, clock: FakeClock) -> Callable[..., str]:
 
     def make(**columns: object) -> str:
         with writing() as session:
-            held = {"quota": {"rows": 10, "second": 0}}
+            stored = {"quota": {"rows": 10, "second": 0}}
             export = Export(
-                **{"format": "csv", "count": 10, "created_at": clock(), "request": held, **place, **columns}
+                **{"format": "csv", "count": 10, "created_at": clock(), "request": stored, **place, **columns}
             )
             session.add(export)
             session.flush()
@@ -146,9 +146,9 @@ def target(request, tmp_path):
 
 @pytest.fixture
 def pushing(app, target, monkeypatch):
-    made = Pushing(app, monkeypatch)
-    made.connect = lambda: connect(target[0])
-    return made
+    result = Pushing(app, monkeypatch)
+    result.connect = lambda: connect(target[0])
+    return result
 
 
 @pytest.fixture

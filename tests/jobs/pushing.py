@@ -30,8 +30,8 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 def rows(count: int, **columns: Callable[[int], Any]) -> pa.Table:
     """Rows with `id` from 1 and a `name`; other columns by functions of the id."""
-    made = {"id": lambda i: i, "name": lambda i: f"name {i}", **columns}
-    return pa.table({name: [make(i) for i in range(1, count + 1)] for name, make in made.items()})
+    result = {"id": lambda i: i, "name": lambda i: f"name {i}", **columns}
+    return pa.table({name: [make(i) for i in range(1, count + 1)] for name, make in result.items()})
 
 
 def table_spec(name: str, given: pa.Table, **more: Any) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Pushing:
         ask = columns.pop("ask", {})
         parents = columns.pop("parents", {})
         specs = [spec for spec, _ in tables]
-        count = sum(given.num_rows for _, given in tables) if total is None else total
+        count = sum(value.num_rows for _, value in tables) if total is None else total
         with writing() as session:
             push = Push(
                 target=specs[0]["name"],
@@ -114,7 +114,7 @@ class Pushing:
             session.add(push)
             session.flush()
             push_id = push.id
-        self.makers[push_id] = [Parents(given, parents) for _, given in tables]
+        self.makers[push_id] = [Parents(value, parents) for _, value in tables]
         return push_id
 
     def order(self, push_id: str) -> Order:
@@ -122,8 +122,8 @@ class Pushing:
         with reading() as session:
             push = session.get_one(Push, push_id)
             first = ledger_read.first_of(session, push)
-        made = self.makers[push_id]
-        tables = [TableRows(place, spec, made[place]) for place, spec in enumerate(push.tables)]
+        result = self.makers[push_id]
+        tables = [TableRows(place, spec, result[place]) for place, spec in enumerate(push.tables)]
         folder = planning.folder_of(first.workspace_id, first.id)
         return Order(
             push, tables, lambda: self.connect(), Capabilities(), KeySpool(storage.of(self.app), folder)
@@ -142,16 +142,16 @@ class Pushing:
             found = session.query(PushRow).where(PushRow.push_id == push_id, PushRow.state.in_(states)).all()
             spans = [self._pending(session, first, place, rows) for place in range(len(first.tables))]
             spans = spans if "pending" in states else [[] for _ in spans]
-            tables = [{**table, "pending": held} for table, held in zip(first.tables, spans, strict=True)]
+            tables = [{**table, "pending": stored} for table, stored in zip(first.tables, spans, strict=True)]
             total = len(found) + sum(map(ledger_read.size, spans))
             retry = self._of(first, "retry", total, {"tables": tables, **columns})
             session.add(retry)
             session.flush()
             for row in found:
                 row.retried_by = retry.id
-            made = retry.id
-        self.makers[made] = self.makers[push_id]
-        return made
+            result = retry.id
+        self.makers[result] = self.makers[push_id]
+        return result
 
     def _pending(self, session: Any, first: Push, place: int, rows: Sequence[int]) -> list[tuple[int, int]]:
         mine = [(row, row) for row in rows] or [(1, first.tables[place]["count"])]
@@ -164,9 +164,9 @@ class Pushing:
             undo = self._of(first, "undo", first.delivered, columns)
             session.add(undo)
             session.flush()
-            made = undo.id
-        self.makers[made] = self.makers[push_id]
-        return made
+            result = undo.id
+        self.makers[result] = self.makers[push_id]
+        return result
 
     def _of(self, first: Push, kind: str, total: int, columns: Mapping[str, Any]) -> Push:
         base = {"target": first.target, "tables": first.tables, "pins": first.pins, "request": {"ask": {}}}

@@ -70,8 +70,8 @@ class Running:
             db.session.add(head)
             db.session.flush()
             spec = {"name": "Scenario", "description": "", "code": code, "warnings": []}
-            held = dict(pins or {"requirements": [], "lock": "", "environment": ""})
-            db.session.add(ScenarioVersion(scenario_id=head.id, number=version, spec=spec, pins=held))
+            stored = dict(pins or {"requirements": [], "lock": "", "environment": ""})
+            db.session.add(ScenarioVersion(scenario_id=head.id, number=version, spec=spec, pins=stored))
             db.session.commit()
             found = head.id
             db.session.remove()

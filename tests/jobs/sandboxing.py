@@ -71,8 +71,8 @@ class Lab:
     def start(self, source: str, *, caps: dict[str, float] | None = None, **settings: object) -> Started:
         (self.top / "code" / "main.py").write_text(textwrap.dedent(source))
         env = {**self.box.env, **settings.pop("env", {})}
-        made = replace(self.box, env=env, caps=replace(CAPS, **(caps or {})), **settings)
-        return Started(made, self.way)
+        result = replace(self.box, env=env, caps=replace(CAPS, **(caps or {})), **settings)
+        return Started(result, self.way)
 
     def run(self, source: str, **settings: object) -> Ended:
         """Start, wait for the end, close."""

@@ -91,14 +91,14 @@ def left_over(maker):
 
 
 def test_a_program_finds_its_packages_the_common_ones_and_our_client(maker, lock):
-    told = []
-    place = maker.ensure(lock, requirements.digest(lock), told.append)
+    result = []
+    place = maker.ensure(lock, requirements.digest(lock), result.append)
     code = (
         "import tool, beside, common, rowsmith; from importlib import metadata as m; "
         "print(tool.VERSION, beside.VERSION, common.VERSION, m.version('rowsmith'))"
     )
     assert python(place, code) == "1.0 2.0 1.0 7.8.9"
-    assert told[0] == "Installing 3 packages (once)."
+    assert result[0] == "Installing 3 packages (once)."
     assert left_over(maker) == []
     again = []
     assert maker.ensure(lock, requirements.digest(lock), again.append) == place
@@ -161,23 +161,24 @@ def test_a_package_whose_content_changed_is_not_installed(maker, index, lock):
 
 
 def test_two_concurrent_requests_create_it_once(maker, lock, monkeypatch):
-    made, real = [], EnvironmentCache._filled
+    outcome, real = [], EnvironmentCache._filled
 
     def counted(self, *arguments):
-        made.append(1)
+        outcome.append(1)
         return real(self, *arguments)
 
     monkeypatch.setattr(EnvironmentCache, "_filled", counted)
-    places, told = [], []
+    places, result = [], []
     threads = [
-        threading.Thread(target=lambda: places.append(maker.ensure(lock, tell=told.append))) for _ in range(3)
+        threading.Thread(target=lambda: places.append(maker.ensure(lock, tell=result.append)))
+        for _ in range(3)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(set(places)), len(places), len(made)) == (1, 3, 1)
-    assert told.count("Waiting for another run to create this environment.") == 2
+    assert (len(set(places)), len(places), len(outcome)) == (1, 3, 1)
+    assert result.count("Waiting for another run to create this environment.") == 2
 
 
 def test_stopping_the_run_stops_the_creation(maker, lock):
@@ -325,10 +326,10 @@ def test_a_run_in_the_sandbox_imports_its_packages_with_their_pth_files(maker, i
     wheel = next(index.folder.glob("tool-3.0-*.whl"))
     lock = f"tool==3.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
     with folders() as top:
-        made = EnvironmentCache(top / "environments", maker.source)
+        result = EnvironmentCache(top / "environments", maker.source)
         lab = Lab(top, mode())
         code = "import sys, tool, rowsmith; print(tool.VERSION, rowsmith.HERE, sys.from_pth, tool.__cached__)"
-        ran = lab.run(code, environment=made.ensure(lock), read_only=(Path(sys.base_prefix),))
+        ran = lab.run(code, environment=result.ensure(lock), read_only=(Path(sys.base_prefix),))
     assert ran.code == 0, ran.output
     version, here, from_pth, cached = ran.output.split()
     assert (version, here, from_pth) == ("3.0", "True", "True")
@@ -385,14 +386,14 @@ def test_installed_packages_need_no_index(maker, lock, index):
 def test_without_an_index_a_program_runs_only_with_our_client_and_a_warning(maker, lock, index):
     shutil.rmtree(index.folder)
     shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
-    told = []
-    place = maker.ensure("", "", told.append)
+    result = []
+    place = maker.ensure("", "", result.append)
     assert python(place, "import rowsmith; print(rowsmith.HERE)") == "True"
-    assert told[-2].startswith("The common libraries (common) are unavailable: ")
-    assert str(index.folder) not in "".join(told)
-    assert told[-1] == "This program runs with the standard library and rowsmith only."
+    assert result[-2].startswith("The common libraries (common) are unavailable: ")
+    assert str(index.folder) not in "".join(result)
+    assert result[-1] == "This program runs with the standard library and rowsmith only."
     begun = time.monotonic()
-    assert maker.ensure("", "", told.append) == place
+    assert maker.ensure("", "", result.append) == place
     assert time.monotonic() - begun < 0.5, "what has just failed is not tried again for every run"
 
 
@@ -452,9 +453,9 @@ def test_a_runner_creates_the_common_libraries_in_the_background(tmp_path, monke
     }
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, **how)
     # Nothing can be fetched here; that it tried and left a note is what can be seen.
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 1, said
-    assert b"could not be created" in said
+    _, text = process.communicate(timeout=60)
+    assert process.returncode == 1, text
+    assert b"could not be created" in text
     assert eventually(lambda: list(Path(data, "environments").glob("*.failed")))
     (there := EnvironmentCache(data / "environments").place(requirements.common_lock())).mkdir()
     assert started_for(data, monkeypatch) == [], f"{there} exists"

@@ -65,8 +65,8 @@ def test_no_more_chunks_are_held_than_fit(spool, monkeypatch):
     for start in range(0, 20_000, 1_000):
         rows = np.arange(start, start + 1_000, dtype=np.uint64)
         one.put(0, rows, keys(*(rows.astype(int) * 2).tolist()), "psh_A", 1)
-    wanted = np.arange(0, 20_000, 7, dtype=np.uint64)[::-1]
-    assert one.take(0, "id", wanted).to_pylist() == (wanted * 2).tolist()
+    expected = np.arange(0, 20_000, 7, dtype=np.uint64)[::-1]
+    assert one.take(0, "id", expected).to_pylist() == (expected * 2).tolist()
     assert one._bytes <= 40_000
 
 

@@ -83,8 +83,8 @@ def test_a_worker_that_lost_its_lease_writes_nothing(new_export, take, row, cloc
     first.renew()
     with pytest.raises(LeaseLost):
         first.check()
-    kept = row(export_id)
-    assert (kept.status, kept.rows_done, kept.epoch, kept.lease_until) == (
+    stored = row(export_id)
+    assert (stored.status, stored.rows_done, stored.epoch, stored.lease_until) == (
         "running",
         0,
         second.epoch,

@@ -15,10 +15,10 @@ from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
 
 @pytest.fixture
 def book(pushing):
-    given = rows(100)
-    made = Book(pushing.push([(table_spec("people", given), given)]), writing)
-    made.load()
-    return made
+    value = rows(100)
+    result = Book(pushing.push([(table_spec("people", value), value)]), writing)
+    result.load()
+    return result
 
 
 def counts(book) -> dict[str, int]:
@@ -43,8 +43,8 @@ def test_an_outcome_that_is_known_after_the_commit_is_written_with_the_next_chun
     assert {name: n for name, n in counts(book).items() if n} == {
         "total": 100, "delivered": 8, "failed": 1, "unknown": 1, "pending": 90,
     }  # fmt: skip
-    told = [row for row in read.rows(book.push_id, limit=20) if row.row in (2, 3, 4, 5)]
-    assert [(item.state, item.attempts, item.status_code) for item in told] == [
+    result = [row for row in read.rows(book.push_id, limit=20) if row.row in (2, 3, 4, 5)]
+    assert [(item.state, item.attempts, item.status_code) for item in result] == [
         ("delivered", 1, None), ("failed", 3, 500), ("unknown", 2, None), ("delivered", 2, 201),
     ]  # fmt: skip
     book.landed()

@@ -73,17 +73,17 @@ def test_a_removed_project_takes_its_exports_and_their_files_along(app, place, n
 
 
 def test_the_keys_of_a_removed_push_go_with_it(app, place, count, clock):
-    kept = {}
+    stored = {}
     for push_id, deleted_at in (("psh_KEPT", None), ("psh_GONE", clock() - LONG_AGO)):
-        kept[push_id] = f"pushes/{place['workspace_id']}/{push_id}/keys/0/1-9.psh.1.1"
-        storage.of(app).put(kept[push_id], [b"x"])
+        stored[push_id] = f"pushes/{place['workspace_id']}/{push_id}/keys/0/1-9.psh.1.1"
+        storage.of(app).put(stored[push_id], [b"x"])
         with writing() as session:
             session.add(Push(id=push_id, target="t", total=1, deleted_at=deleted_at, **place))
     purge(clock())
     assert count(Push) == 1
-    assert storage.of(app).head(kept["psh_KEPT"]).size == 1
+    assert storage.of(app).head(stored["psh_KEPT"]).size == 1
     with pytest.raises(storage.MissingError):
-        storage.of(app).head(kept["psh_GONE"])
+        storage.of(app).head(stored["psh_GONE"])
 
 
 def test_deleting_an_endpoint_deletes_its_private_connection(app, place, count, clock):
@@ -92,15 +92,15 @@ def test_deleting_an_endpoint_deletes_its_private_connection(app, place, count, 
     ):  # fmt: skip
         storage.of(app).put(f"connections/{name}.xml", [b"<x/>"])
         with writing() as session:
-            kept = Connection(
+            stored = Connection(
                 name=name, type="rest", of_endpoint=of_endpoint, document_key=f"connections/{name}.xml"
             )
             for key, value in place.items():
-                setattr(kept, key, value)
-            session.add(kept)
+                setattr(stored, key, value)
+            session.add(stored)
             session.flush()
-            session.add(Endpoint(name=name, connection_id=kept.id, deleted_at=deleted_at, **place))
-            session.add(Secret(connection_id=kept.id, sealed=b"x", workspace_id=place["workspace_id"]))
+            session.add(Endpoint(name=name, connection_id=stored.id, deleted_at=deleted_at, **place))
+            session.add(Secret(connection_id=stored.id, sealed=b"x", workspace_id=place["workspace_id"]))
     purge(clock())
     assert (count(Endpoint), count(Connection)) == (1, 3)
     purge(clock())

@@ -16,8 +16,8 @@ from webapp.pushes.services.ledger import read
 
 
 def people(count: int, table: str = "people", **columns):
-    given = rows(count, **{"age": lambda i: 30, **columns})
-    return [(table_spec(table, given), given)]
+    value = rows(count, **{"age": lambda i: 30, **columns})
+    return [(table_spec(table, value), value)]
 
 
 def counts(push_row) -> tuple[int, int, int]:
@@ -50,15 +50,15 @@ def test_rejected_rows_have_their_reason_and_key_and_the_others_are_written(push
 
 
 def test_values_of_sensitive_columns_are_in_no_message_and_no_key(pushing, ask, monkeypatch, target):
-    given = rows(5, name=lambda i: "topsecret-value", age=lambda i: 95)
+    value = rows(5, name=lambda i: "topsecret-value", age=lambda i: 95)
     monkeypatch.setattr("webapp.pushes.services.rows.TableRows.sensitive", frozenset({"id", "name"}))
-    push_id = pushing.push([(table_spec("people", given), given)])
+    push_id = pushing.push([(table_spec("people", value), value)])
     pushing.do(push_id)
     with reading() as session:
-        told = [(row.message, row.key) for row in session.query(PushRow)]
-    assert len(told) == 5
-    assert "topsecret" not in str(told)
-    assert {row[1]["id"] for row in told} == {"********"}
+        reported = [(row.message, row.key) for row in session.query(PushRow)]
+    assert len(reported) == 5
+    assert "topsecret" not in str(reported)
+    assert {row[1]["id"] for row in reported} == {"********"}
 
 
 def test_every_row_is_tried_although_all_are_rejected(pushing, ask, monkeypatch):
@@ -110,14 +110,14 @@ def test_a_table_that_is_not_there_ends_the_push_with_a_hint(pushing):
 
 
 def test_a_missing_table_is_created_on_request(pushing, ask):
-    given = rows(20)
+    value = rows(20)
     columns = [
         {"name": "id", "type": "integer", "declared": "", "bits": 64, "nullable": False, "key": True},
         {"name": "name", "type": "text", "declared": "", "max_length": 60},
     ]
-    spec = table_spec("made", given, create=True, definition=columns)
-    assert pushing.do(pushing.push([(spec, given)])).status == "completed"
-    assert pushing.do(pushing.push([({**spec, "offset": 0}, given)])).failed == 20, "made once, and kept"
+    spec = table_spec("made", value, create=True, definition=columns)
+    assert pushing.do(pushing.push([(spec, value)])).status == "completed"
+    assert pushing.do(pushing.push([({**spec, "offset": 0}, value)])).failed == 20, "made once, and kept"
     assert ask("SELECT count(*) FROM made") == [(20,)]
 
 
@@ -170,10 +170,10 @@ def test_children_take_the_keys_that_the_target_made_for_their_parents(pushing, 
 
 
 def test_keys_of_a_cycle_are_sent_null_and_set_afterwards(pushing, ask, small_chunks):
-    given = rows(330, boss=lambda i: 330 - i).drop_columns(["id"])
+    value = rows(330, boss=lambda i: 330 - i).drop_columns(["id"])
     refer = {"boss": {"table": 0, "column": "id", "field": "boss"}}
-    spec = table_spec("staff", given, capture=["id"], from_parent=refer, later=["boss"])
-    push_id = pushing.push([(spec, given)], parents={"boss": "boss"})
+    spec = table_spec("staff", value, capture=["id"], from_parent=refer, later=["boss"])
+    push_id = pushing.push([(spec, value)], parents={"boss": "boss"})
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (330, 0, 0))
     pairs = ask("SELECT c.name, p.name FROM staff c JOIN staff p ON c.boss = p.id")
@@ -247,9 +247,9 @@ def test_the_end_is_recorded_once_in_the_log_and_in_the_audit_log(pushing):
 
 
 def test_rows_that_were_never_sent_are_given_back(pushing, monkeypatch):
-    given = []
+    value = []
     monkeypatch.setattr(
-        push.completion.quotas, "give_back", lambda held, count: given.append((held.rows, count))
+        push.completion.quotas, "give_back", lambda stored, count: value.append((stored.rows, count))
     )
     push_id = pushing.push(people(500, age=lambda i: 95 if i == 6 else 30), ask={"canary": 10})
     with reading() as session:
@@ -258,7 +258,7 @@ def test_rows_that_were_never_sent_are_given_back(pushing, monkeypatch):
         session.commit()
     pushing.do(push_id)
     push.completion.settle(push_id)
-    assert given == [(500, 490)]
+    assert value == [(500, 490)]
 
 
 def test_a_stopping_worker_releases_its_work_with_correct_counts_and_the_next_continues(

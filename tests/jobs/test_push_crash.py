@@ -43,8 +43,8 @@ def dies(pushing):
             make = session.target
 
             def target(writing):
-                made = make(writing)
-                real = made.commit
+                created = make(writing)
+                real = created.commit
 
                 def dying() -> None:
                     done[0] += 1
@@ -56,8 +56,8 @@ def dies(pushing):
                     session.close()
                     raise how("died")
 
-                made.commit = dying
-                return made
+                created.commit = dying
+                return created
 
             session.target = target
             return session
@@ -109,9 +109,9 @@ def test_rows_without_a_way_to_query_the_outcome_are_unknown_at_most_one_chunk_w
     silent(monkeypatch, pushing)
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (400, 0, 100))
-    told = read.rows(push_id, state="unknown", limit=200)
-    assert [item.row for item in told] == list(range(151, 251))
-    assert told[0].key == {"id": 151}
+    result = read.rows(push_id, state="unknown", limit=200)
+    assert [item.row for item in result] == list(range(151, 251))
+    assert result[0].key == {"id": 151}
 
 
 def silent(monkeypatch, pushing) -> None:
@@ -121,8 +121,8 @@ def silent(monkeypatch, pushing) -> None:
 
 
 def test_an_upsert_without_a_way_to_query_the_outcome_is_sent_again(pushing, ask, dies, monkeypatch):
-    given = rows(500, age=lambda i: 30)
-    push_id = pushing.push([(table_spec("people", given, mode="upsert"), given)])
+    value = rows(500, age=lambda i: 30)
+    push_id = pushing.push([(table_spec("people", value, mode="upsert"), value)])
     dies(3, after=True)
     with pytest.raises(Died):
         pushing.do(push_id)
@@ -239,8 +239,8 @@ def test_a_row_whose_parent_is_rejected_for_another_reason_is_rejected_too(pushi
             "CREATE TABLE ranks (id bigint PRIMARY KEY, name varchar(60) NOT NULL, age int CHECK (age < 90), "
             "boss bigint REFERENCES ranks (id) DEFERRABLE INITIALLY DEFERRED)"
         )
-    given = {"age": lambda i: 95 if i == 10 else 30, "boss": lambda i: 10 if i in (5, 11) else None}
-    push_id = pushing.push(people(40, "ranks", **given))
+    value = {"age": lambda i: 95 if i == 10 else 30, "boss": lambda i: 10 if i in (5, 11) else None}
+    push_id = pushing.push(people(40, "ranks", **value))
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (37, 3, 0))
     assert bad(pushing, push_id) == [(5, "foreign_key"), (10, "check"), (11, "foreign_key")]

@@ -13,7 +13,7 @@ from webapp.connectors.base import RowError
 
 
 @pytest.mark.parametrize(
-    ("text", "value", "told"),
+    ("text", "value", "expected"),
     [
         (
             "Key (email)=(ann@example.org) already exists.",
@@ -25,8 +25,8 @@ from webapp.connectors.base import RowError
         ("nothing of it", "ann@example.org", "nothing of it"),
     ],
 )
-def test_sensitive_values_are_cut_from_messages_even_where_the_target_shortened_them(text, value, told):
-    assert hide(text, [value]) == told
+def test_sensitive_values_are_cut_from_messages_even_where_the_target_shortened_them(text, value, expected):
+    assert hide(text, [value]) == expected
 
 
 def test_key_values_are_kept_as_json_and_cut():

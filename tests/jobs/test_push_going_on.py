@@ -24,14 +24,14 @@ def counts(pushing, push_id) -> dict[str, int]:
 
 def states(pushing, push_id) -> dict[str, int]:
     """The ledger's rows by state, counted one by one; they must be what the counts say."""
-    told: dict[str, int] = {}
+    result: dict[str, int] = {}
     for row in read.rows(push_id, limit=5_000):
-        told[row.state] = told.get(row.state, 0) + 1
+        result[row.state] = result.get(row.state, 0) + 1
     found = counts(pushing, push_id)
-    assert told == {name: number for name, number in found.items() if name not in ("total", "pending")}
+    assert result == {name: number for name, number in found.items() if name not in ("total", "pending")}
     for state in ("failed", "unknown", "delivered", "undone"):
         assert len(read.rows(push_id, state=state, limit=5_000)) == found.get(state, 0)
-    return told
+    return result
 
 
 @pytest.fixture

@@ -29,31 +29,31 @@ CHUNK = 48  # rows in hand at most: with 8 threads, whole rounds of at most limi
 
 @pytest.fixture
 def echo():
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture
 def pushing(app, echo, monkeypatch):
     """Pushes to the echo target; `pushing.settings` are the connection's."""
-    made = Pushing(app, monkeypatch)
-    made.settings = {"retry": {"backoff_seconds": [0, 0, 0]}}
+    result = Pushing(app, monkeypatch)
+    result.settings = {"retry": {"backoff_seconds": [0, 0, 0]}}
 
     def connect():
-        settings = RestConnector.Settings.model_validate({"base_url": echo.url("/api"), **made.settings})
+        settings = RestConnector.Settings.model_validate({"base_url": echo.url("/api"), **result.settings})
         return RestConnector(settings, Gate(["127.0.0.0/8"])).open()
 
     def order(push_id):
-        return replace(made.order(push_id), can=RestConnector.can)
+        return replace(result.order(push_id), can=RestConnector.can)
 
-    made.connect = connect
+    result.connect = connect
     monkeypatch.setattr(planning, "order", order)
-    return made
+    return result
 
 
 def people(count: int, path: str = "people", spec=(), **columns):
-    given = rows(count, **columns)
-    return [(table_spec(path, given, **dict(spec)), given)]
+    value = rows(count, **columns)
+    return [(table_spec(path, value, **dict(spec)), value)]
 
 
 def seen_rows(echo: EchoTarget) -> Counter[int]:
@@ -138,9 +138,9 @@ def test_a_worker_that_takes_over_is_not_written_over(app, pushing, echo):
 
 @pytest.fixture
 def stopping(monkeypatch):
-    made = threading.Event()
-    monkeypatch.setattr(lease, "stopping", made)
-    return made
+    result = threading.Event()
+    monkeypatch.setattr(lease, "stopping", result)
+    return result
 
 
 def test_a_stopping_worker_finishes_started_rows_and_starts_no_other(app, pushing, echo, stopping):
@@ -317,8 +317,8 @@ def fails_at(pushing, number: int, error: Exception, times: int = 1) -> list[int
         make = channel.sending
 
         def sending(*arguments):
-            made = make(*arguments)
-            real = made._exchanged
+            created = make(*arguments)
+            real = created._exchanged
 
             def exchanged(request):
                 if left and request.headers["X-Rowsmith-Row"] == str(left[-1]):
@@ -326,8 +326,8 @@ def fails_at(pushing, number: int, error: Exception, times: int = 1) -> list[int
                     raise error
                 return real(request)
 
-            made._exchanged = exchanged
-            return made
+            created._exchanged = exchanged
+            return created
 
         channel.sending = sending
         return channel

@@ -18,18 +18,18 @@ from webapp.pushes.services.ledger import read
 @pytest.mark.parametrize("parallel", [1, 8])
 def test_all_threads_wait_for_a_target_that_asked_for_it(pushing, echo, parallel):
     pushing.settings = {"parallel": parallel, "retry": {"backoff_seconds": [0]}}
-    asked: list[float] = []
+    requests: list[float] = []
 
     def rule(seen):
-        if seen.headers["x-rowsmith-row"] == "10" and not asked:
-            asked.append(seen.at)
+        if seen.headers["x-rowsmith-row"] == "10" and not requests:
+            requests.append(seen.at)
             return busy(1)
         return Answer(201, delay=0.01)
 
     echo.on("*", rule)
     done = pushing.do(pushing.push(people(40)))
     assert done.delivered == 40
-    within = [call for call in echo.calls() if asked[0] + 0.1 < call.at < asked[0] + 0.95]
+    within = [call for call in echo.calls() if requests[0] + 0.1 < call.at < requests[0] + 0.95]
     assert within == []
 
 
@@ -103,11 +103,11 @@ def test_children_carry_the_keys_that_their_parents_were_given(pushing, echo):
 
 
 def test_keys_that_fit_no_column_of_numbers_are_kept_as_text():
-    made = http._captured
-    assert made([1, None, 2]).type == pa.int64()
-    assert made([1, 2**63]).to_pylist() == ["1", str(2**63)]
-    assert made([True, 1]).to_pylist() == ["True", "1"]
-    assert made([1.5, "x", None]).to_pylist() == ["1.5", "x", None]
+    result = http._captured
+    assert result([1, None, 2]).type == pa.int64()
+    assert result([1, 2**63]).to_pylist() == ["1", str(2**63)]
+    assert result([True, 1]).to_pylist() == ["True", "1"]
+    assert result([1.5, "x", None]).to_pylist() == ["1.5", "x", None]
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_a_rejected_batch_is_reported_once_and_redacts_the_values_of_all_its_row
 
 def test_a_secret_at_the_end_of_what_is_kept_of_an_answer_is_cut_out_whole(pushing, echo):
     secret = "wholly-secret-value"
-    made = RestConnector.Settings.model_validate({"base_url": echo.url("/api")})
-    connector = RestConnector(made, Gate(["127.0.0.0/8"]))
+    result = RestConnector.Settings.model_validate({"base_url": echo.url("/api")})
+    connector = RestConnector(result, Gate(["127.0.0.0/8"]))
     connector.redact = lambda text: text.replace(secret, "********")
     pushing.connect = connector.open
     echo.on("*", Answer(400, "x" * (limits.HTTP_BODY_CHARS - 25) + secret))

@@ -53,9 +53,9 @@ def test_a_push_waits_for_a_target_that_refuses_connections_and_no_row_fails(awa
     push_id = away.push(people(ROWS), ask={"on_error": "continue"})
     push = away.do(push_id)
     assert (push.status, push.lease_owner) == ("running", None)
-    told = read.waiting(push.status, push.retry_at, push.waiting)
-    assert told["next_try_at"] == clock.to_text(push.retry_at)
-    assert told["message"]
+    result = read.waiting(push.status, push.retry_at, push.waiting)
+    assert result["next_try_at"] == clock.to_text(push.retry_at)
+    assert result["message"]
     assert counts(push) == (0, 0, 0, ROWS)
     assert any(
         "Waiting for the target, next try in" in line.text for line in read.lines(push_id, limit=1_000)
@@ -153,8 +153,8 @@ def test_an_undo_waits_for_its_target(pushing, echo):
 @pytest.fixture
 def oauth():
     tokens.clear()
-    with OAuthServer() as made:
-        yield made
+    with OAuthServer() as result:
+        yield result
     tokens.clear()
 
 

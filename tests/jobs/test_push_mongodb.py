@@ -21,24 +21,24 @@ pytestmark = pytest.mark.usefixtures("small_chunks")
 
 @pytest.fixture
 def kind(tmp_path):
-    made = MongodbKind(tmp_path)
-    made.start()
+    result = MongodbKind(tmp_path)
+    result.start()
     try:
-        yield made
+        yield result
     finally:
-        made.stop()
+        result.stop()
 
 
 @pytest.fixture
 def pushing(app, kind, monkeypatch):
-    made = Pushing(app, monkeypatch)
-    made.connect = lambda: kind.connector().open()
-    with made.connect() as session:
+    result = Pushing(app, monkeypatch)
+    result.connect = lambda: kind.connector().open()
+    with result.connect() as session:
         session.create("people", [], ())
     monkeypatch.setattr(
-        planning, "order", lambda push_id: replace(made.order(push_id), can=MongodbConnector.can)
+        planning, "order", lambda push_id: replace(result.order(push_id), can=MongodbConnector.can)
     )
-    return made
+    return result
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def dies(pushing):
             make = session.target
 
             def target(writing):
-                made = make(writing)
-                real = getattr(made, step)
+                created = make(writing)
+                real = getattr(created, step)
 
                 def dying(*batch):
                     done[0] += 1
@@ -65,8 +65,8 @@ def dies(pushing):
                         real(*(item.slice(0, arrived) for item in batch))
                     raise how("died")
 
-                setattr(made, step, dying)
-                return made
+                setattr(created, step, dying)
+                return created
 
             session.target = target
             return session
@@ -77,14 +77,14 @@ def dies(pushing):
 
 
 def own_keys(count: int):
-    given = rows(count).rename_columns(["_id", "name"])
-    return [(table_spec("people", given, key_columns=["_id"]), given)]
+    value = rows(count).rename_columns(["_id", "name"])
+    return [(table_spec("people", value, key_columns=["_id"]), value)]
 
 
 def ours(count: int):
-    given = rows(count)
+    value = rows(count)
     columns = [{"column": "_id", "object_id": "psh_1:0"}, {"column": "name", "field": "name"}]
-    return [(table_spec("people", given, key_columns=["_id"], columns=columns), given)]
+    return [(table_spec("people", value, key_columns=["_id"], columns=columns), value)]
 
 
 @pytest.mark.parametrize("tables", [own_keys, ours])

@@ -38,10 +38,10 @@ SERVERS = {"postgresql": PostgresqlServer, "mysql": MariadbServer}
 
 @pytest.fixture(scope="module", params=SERVERS)
 def server(request) -> Iterator[DatabaseServer]:
-    made = SERVERS[request.param]()
-    made.kind = request.param
-    yield made
-    made.close()
+    result = SERVERS[request.param]()
+    result.kind = request.param
+    yield result
+    result.close()
 
 
 def connect(server: DatabaseServer) -> Session:
@@ -64,20 +64,20 @@ def table(server) -> Iterator[str]:
 
 @pytest.fixture
 def pushing(app, monkeypatch, server, table) -> Pushing:
-    made = Pushing(app, monkeypatch)
-    made.connect = lambda: connect(server)
+    result = Pushing(app, monkeypatch)
+    result.connect = lambda: connect(server)
     if not REAL:
         waits = tuple(wait / 10 for wait in limits.PUSH_TARGET_WAITS)
         monkeypatch.setattr(limits, "PUSH_TARGET_WAITS", waits)
         monkeypatch.setattr(limits, "PUSH_HELD_SECONDS", limits.PUSH_HELD_SECONDS / 10)
         for name in ("PUSH_FIRST_ROWS", "PUSH_CHUNK_ROWS"):
             monkeypatch.setattr(limits, name, getattr(limits, name) // 10)
-    return made
+    return result
 
 
 def people(count: int = ROWS):
-    given = rows(count)
-    return [(table_spec("people", given), given)]
+    value = rows(count)
+    return [(table_spec("people", value), value)]
 
 
 def there(server: DatabaseServer) -> list[int]:
@@ -108,10 +108,10 @@ class Outage:
             make = session.target
 
             def target(writing):
-                made = make(writing)
-                real = made.commit
-                made.commit = lambda: self._commit(real)
-                return made
+                created = make(writing)
+                real = created.commit
+                created.commit = lambda: self._commit(real)
+                return created
 
             session.target = target
             return session
@@ -153,9 +153,9 @@ def until_ended(pushing: Pushing, push_id: str) -> Push:
         if push.status in END_STATES:
             return push
         assert (push.status, push.lease_owner, push.attempt) == ("running", None, 1), "the worker is released"
-        told = read.waiting(push.status, push.retry_at, push.waiting)
-        assert told["next_try_at"] == clock.to_text(push.retry_at)
-        assert told["message"]
+        result = read.waiting(push.status, push.retry_at, push.waiting)
+        assert result["next_try_at"] == clock.to_text(push.retry_at)
+        assert result["message"]
         with pytest.raises(NotAvailable):  # no worker takes it before its time
             pushing.do(push_id)
         eventually(lambda push=push: push.retry_at <= clock.now(), 60)
@@ -169,9 +169,9 @@ def test_ledger_equals_the_table_after_the_server_was_killed_around_a_commit(pus
     assert outage.back.wait(60)
     assert (done.status, done.delivered, done.failed, done.unknown) == ("completed", ROWS, 0, 0)
     assert there(server) == delivered(push_id) == list(range(1, ROWS + 1))
-    said = [line.text for line in read.lines(push_id, limit=1_000)]
-    assert any("Waiting for the target, next try in" in line for line in said)
-    assert any("it was committed" in line or "it was not committed" in line for line in said)
+    text = [line.text for line in read.lines(push_id, limit=1_000)]
+    assert any("Waiting for the target, next try in" in line for line in text)
+    assert any("it was committed" in line or "it was not committed" in line for line in text)
     assert read.waiting(done.status, done.retry_at, done.waiting) is None
 
 

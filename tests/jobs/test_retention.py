@@ -36,12 +36,12 @@ def any_app(request, data_dir, shared_redis, applications, empty_database):
     if not ON_POSTGRES:
         shutil.copyfile(empty_database, path)
     with (
-        shared_app(settings_for(url, shared_redis, data_dir), applications) as made,
-        made.app_context(),
+        shared_app(settings_for(url, shared_redis, data_dir), applications) as result,
+        result.app_context(),
     ):
         if ON_POSTGRES:
             db.create_all()
-        yield made
+        yield result
 
 
 class Place:
@@ -105,8 +105,8 @@ class Place:
         key = f"exports/{self.at['workspace_id']}/{days}-{len(columns)}.csv"
         storage.of(app).put(key, [b"a\n"])
         with writing() as session:
-            told = {"format": "csv", "count": 1, "storage_key": key, **self.ended(days), **columns}
-            export = Export(**told)
+            result = {"format": "csv", "count": 1, "storage_key": key, **self.ended(days), **columns}
+            export = Export(**result)
             session.add(export)
             session.flush()
             return export.id, key
@@ -133,9 +133,9 @@ def test_logs_are_deleted_after_the_plans_retention_and_the_run_says_so(any_app,
     assert [piece.lines for piece in run_completion.pieces(old)] == [[run_logs_removed("free")]]
     assert one(Run, old).line_count == 1
     assert [line.text for line in read.lines(push)] == [run_logs_removed("free")]
-    for kept in (young, paid):
-        assert one(Run, kept).line_count == 9
-        assert there(RunChunk, run_id=kept) == 3
+    for stored in (young, paid):
+        assert one(Run, stored).line_count == 9
+        assert there(RunChunk, run_id=stored) == 3
     assert there(PushLine, push_id=dear) == 5
     assert retention.sweep(clock(), TimeBudget()) == 0  # once is enough
 
@@ -175,13 +175,13 @@ def run_logs_removed(plan):
 def test_files_of_exports_go_before_the_exports(any_app, clock):
     free, store = Place("free", clock()), storage.of(any_app)
     old, key = free.export(FREE.file_days + 1, any_app)
-    young, kept = free.export(FREE.file_days - 1, any_app)
+    young, stored = free.export(FREE.file_days - 1, any_app)
     assert retention.sweep(clock(), TimeBudget()) == 1
     with pytest.raises(storage.MissingError):
         store.head(key)
-    assert store.head(kept).size == 2
+    assert store.head(stored).size == 2
     assert (one(Export, old).storage_key, one(Export, old).file_removed_at) == (None, clock())
-    assert one(Export, young).storage_key == kept
+    assert one(Export, young).storage_key == stored
 
 
 def test_a_file_that_a_part_of_another_export_still_needs_stays(any_app, clock):
@@ -227,10 +227,10 @@ def test_finished_work_is_removed_with_all_its_dependents(any_app, clock):
             )
         )
     storage.of(any_app).put(f"pushes/{free.at['workspace_id']}/{push}/keys/1", [b"k"])
-    kept = free.run(FREE.work_days - 1)
+    stored = free.run(FREE.work_days - 1)
     retention.sweep(clock(), TimeBudget())
     assert (one(Run, run), one(Push, push), one(Export, export)) == (None, None, None)
-    assert one(Run, kept) is not None
+    assert one(Run, stored) is not None
     assert (there(PushRow), there(PushRange), there(PushLine), there(RunChunk, run_id=run)) == (0, 0, 0, 0)
     assert storage.of(any_app).listing("pushes") == []
     with reading() as session:

@@ -21,21 +21,21 @@ X86 = 0xC000003E
 
 def verdict(program: bytes, number: int, *arguments: int, architecture: int = X86) -> int:
     """Return the result of a filter for a system call, with the assembler's operations interpreted as in the kernel."""
-    given = [*arguments, *[0] * (6 - len(arguments))]
-    data = struct.pack("=iIQ6Q", number, architecture, 0, *(item % (1 << 64) for item in given))
+    value = [*arguments, *[0] * (6 - len(arguments))]
+    data = struct.pack("=iIQ6Q", number, architecture, 0, *(item % (1 << 64) for item in value))
     code = list(struct.iter_unpack("=HBBI", program))
-    at = held = 0
+    at = stored = 0
     while True:
         operation, true, false, operand = code[at]
         at += 1
         if operation == 0x20:
-            held = struct.unpack_from("=I", data, operand)[0]
+            stored = struct.unpack_from("=I", data, operand)[0]
         elif operation == 0x54:
-            held &= operand
+            stored &= operand
         elif operation == 0x06:
             return operand
         else:
-            at += true if (held == operand if operation == 0x15 else held > operand) else false
+            at += true if (stored == operand if operation == 0x15 else stored > operand) else false
 
 
 def test_first_rule_that_holds_decides():
@@ -177,12 +177,12 @@ def test_a_part_elsewhere_is_closed_at_its_own_address_unless_that_is_public(mon
 
     monkeypatch.setattr(network_access.socket, "getaddrinfo", resolve)
     hidden = [("db.internal", 5432), ("s3.example", 443), ("172.30.7.0/24", 8000)]
-    told = {
+    result = {
         (host, port): reaches(host, every, hidden, port=port)
         for host in ("10.0.0.5", "10.0.0.6", "10.0.0.7", "8.8.8.8", "172.30.7.9", "172.30.8.9")
         for port in (5432, 443, 8000)
     }
-    assert {place for place, allowed in told.items() if not allowed} == {
+    assert {place for place, allowed in result.items() if not allowed} == {
         ("10.0.0.5", 5432), ("10.0.0.6", 5432), ("172.30.7.9", 8000),
     }  # fmt: skip
 
@@ -285,21 +285,21 @@ def test_unreadable_folders_count_as_too_large(tmp_path):
 
 
 def test_deep_and_protected_folders_are_removed_and_link_targets_stay(tmp_path):
-    kept = tmp_path / "kept"
-    kept.mkdir(mode=0o755)
-    (kept / "file").write_text("x")
-    (kept / "file").chmod(0o640)
+    stored = tmp_path / "kept"
+    stored.mkdir(mode=0o755)
+    (stored / "file").write_text("x")
+    (stored / "file").chmod(0o640)
     folder = tmp_path / "folder"
     folder.mkdir()
-    (folder / "link").symlink_to(kept)
-    (folder / "hard").symlink_to(kept / "file")
+    (folder / "link").symlink_to(stored)
+    (folder / "hard").symlink_to(stored / "file")
     os.mkfifo(folder / "pipe")
     here = os.getcwd()
     try:
         os.chdir(folder)
         for _ in range(3_000):
             os.mkdir("d")
-            os.symlink(kept, "link-down")
+            os.symlink(stored, "link-down")
             os.chdir("d")
     finally:
         os.chdir(here)
@@ -311,8 +311,8 @@ def test_deep_and_protected_folders_are_removed_and_link_targets_stay(tmp_path):
     folder.chmod(0o500)
     outputs.remove(folder)
     assert not folder.exists()
-    assert [(kept / "file").read_text(), (kept / "file").stat().st_mode & 0o777] == ["x", 0o640]
-    assert kept.stat().st_mode & 0o777 == 0o755
+    assert [(stored / "file").read_text(), (stored / "file").stat().st_mode & 0o777] == ["x", 0o640]
+    assert stored.stat().st_mode & 0o777 == 0o755
 
 
 def test_the_sandbox_imports_nothing_of_the_application():

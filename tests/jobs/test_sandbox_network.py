@@ -46,16 +46,16 @@ def asking(lab):
 
 @pytest.fixture
 def api():
-    made = Listener()
-    yield made
-    made.close()
+    result = Listener()
+    yield result
+    result.close()
 
 
 @pytest.fixture
 def canary():
-    made = Listener()
-    yield made
-    made.close()
+    result = Listener()
+    yield result
+    result.close()
 
 
 @pytest.fixture
@@ -63,9 +63,9 @@ def outside():
     host = own_address()
     if host is None:
         pytest.skip("this machine has no address but loopback")
-    made = Listener(host)
-    yield made
-    made.close()
+    result = Listener(host)
+    yield result
+    result.close()
 
 
 COMING = """
@@ -143,11 +143,11 @@ def test_no_host_is_reachable_without_a_network(lab, api, canary):
 
 def test_networks_opened_by_the_operator_are_the_only_reachable_ones(asking, api, canary, outside):
     source = COMING + "print(come(os.environ['HOST'], int(os.environ['PORT'])))"
-    given = {"api": api.address, "env": env(api, canary, HOST=outside.address[0], PORT=outside.port)}
+    value = {"api": api.address, "env": env(api, canary, HOST=outside.address[0], PORT=outside.port)}
     opened = (f"{outside.address[0]}/32",)
-    assert asking.run(source, network="full", networks=opened, **given).output == "hello\n"
-    assert asking.run(source, network="full", **given).output == "Permission denied\n"
-    assert asking.run(source, network="api", networks=opened, **given).output == "Permission denied\n"
+    assert asking.run(source, network="full", networks=opened, **value).output == "hello\n"
+    assert asking.run(source, network="full", **value).output == "Permission denied\n"
+    assert asking.run(source, network="api", networks=opened, **value).output == "Permission denied\n"
     assert outside.visits == 1
 
 
@@ -215,10 +215,10 @@ def test_an_erp_in_an_opened_network_answers_and_the_parts_of_the_service_do_not
         "2130706434",
     )
     places = [erp.place, f"{erp.place}/away", *(f"{spelling}:{canary.port}" for spelling in spellings)]
-    given = {"network": "full", "env": {"PLACES": " ".join(places)}, "api_source": addresses.RUNS}
+    value = {"network": "full", "env": {"PLACES": " ".join(places)}, "api_source": addresses.RUNS}
     hidden = (("localhost", canary.port),)
     for networks in (("127.0.0.0/8",), ("0.0.0.0/0", "::/0")):
-        ended = lab.run(FETCHING, networks=networks, hidden=hidden, **given)
+        ended = lab.run(FETCHING, networks=networks, hidden=hidden, **value)
         first, *others = ended.output.splitlines()
         assert first == "orders"
         assert len(others) == len(places) - 1
@@ -226,7 +226,7 @@ def test_an_erp_in_an_opened_network_answers_and_the_parts_of_the_service_do_not
         assert set(erp.peers) == {addresses.RUNS}, "on loopback, programs have a different source address"
     assert canary.visits == twin.visits == 0
     if lab.way.notify:
-        lab.run(FETCHING, networks=("127.0.0.0/8",), **given)
+        lab.run(FETCHING, networks=("127.0.0.0/8",), **value)
         assert twin.visits > 0, "it is the rule about our parts that keeps a program away from it"
 
 
@@ -315,7 +315,7 @@ def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the
     for part in parts.values():
         request.addfinalizer(part.close)
     port = {name: part.port for name, part in parts.items()}
-    given = {
+    value = {
         "secret_key": "0123456789abcdefghijklmnopqrstuvwxyz",
         "vault_keys": (VAULT_KEY,),
         "data_dir": tmp_path,
@@ -338,15 +338,15 @@ def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the
     run = Run(settings={"network": "full", "timeout_seconds": 60})
     place = SimpleNamespace(code=tmp_path, uploads=tmp_path, outputs=tmp_path)
     for networks, first in (((), "closed"), (("none",), "closed"), (("127.0.0.0/8",), "orders")):
-        settings = Settings(**given, target_networks=networks)
+        settings = Settings(**value, target_networks=networks)
         box = program.sandbox_spec(settings, run, place, tmp_path, {})
         ended = lab.run(
             FETCHING, network=box.network, networks=box.networks, hidden=box.hidden, env={"PLACES": places}
         )
-        said = ended.output.splitlines()
-        assert said[0].split()[0] == first
-        assert len(said) == 13
-        assert {item.split()[0] for item in said[1:]} == {"closed"}
+        text = ended.output.splitlines()
+        assert text[0].split()[0] == first
+        assert len(text) == 13
+        assert {item.split()[0] for item in text[1:]} == {"closed"}
     assert {name: part.visits for name, part in parts.items()} == dict.fromkeys(parts, 0)
 
 
@@ -361,11 +361,11 @@ def test_the_default_networks_of_connections_are_not_opened_to_programs(tmp_path
 
 
 def test_parts_of_the_service_are_read_from_the_settings():
-    given = {"secret_key": "0123456789abcdefghijklmnopqrstuvwxyz", "vault_keys": (VAULT_KEY,)}
-    plain = Settings(**given, redis_url="unix:///run/redis.sock")
+    value = {"secret_key": "0123456789abcdefghijklmnopqrstuvwxyz", "vault_keys": (VAULT_KEY,)}
+    plain = Settings(**value, redis_url="unix:///run/redis.sock")
     assert program.service_parts(plain) == [("127.0.0.1", 8000)]
     several = Settings(
-        **given,
+        **value,
         public_url="https://data.example",
         trusted_proxies=("172.30.7.0/24", "unix"),
         redis_url="rediss://cache",
@@ -376,7 +376,7 @@ def test_parts_of_the_service_are_read_from_the_settings():
         ("cache", 6379),
     ]  # fmt: skip
     by_socket = Settings(
-        **given, database_url="postgresql://u@/d?host=/run/postgresql", redis_url="redis://h:1"
+        **value, database_url="postgresql://u@/d?host=/run/postgresql", redis_url="redis://h:1"
     )
     assert ("127.0.0.1", 5432) in program.service_parts(by_socket)
 
@@ -429,9 +429,9 @@ except OSError as error:
     print(error.strerror)
 """
         )
-        given = env(api, canary, HOST=outside.address[0], PORT=free.getsockname()[1])
+        value = env(api, canary, HOST=outside.address[0], PORT=free.getsockname()[1])
         ended = asking.run(
-            source, network="full", networks=(f"{outside.address[0]}/32",), api=api.address, env=given
+            source, network="full", networks=(f"{outside.address[0]}/32",), api=api.address, env=value
         )
     assert ended.output == "Connection refused\nConnection refused\n"
 

@@ -61,21 +61,21 @@ def test_a_program_gets_the_variables_of_the_specification_and_their_twins(runni
     put_secret(running, "ERP_TOKEN", "tok-123456")
     code = "import os\nfor name in sorted(os.environ): print(name + '=' + os.environ[name])"
     run = running.run(code, {"WHO": "you"}, env={"WHO": "me", "MORE": "more"}, secrets=["ERP_TOKEN"])
-    told = dict(line.split("=", 1) for line in running.log(run.id).splitlines())
-    assert told["WHO"] == "you", "a parameter goes before the scenario's own variable"
-    assert told["MORE"] == "more"
-    assert told["ERP_TOKEN"] == "tok-123456"
+    result = dict(line.split("=", 1) for line in running.log(run.id).splitlines())
+    assert result["WHO"] == "you", "a parameter goes before the scenario's own variable"
+    assert result["MORE"] == "more"
+    assert result["ERP_TOKEN"] == "tok-123456"
     for front in ("SERVICE_", "DATAMAKER_"):
-        assert told[front + "API_KEY"].startswith("rws_")
-        assert told[front + "PROJECT_ID"] == running.cast.main
-        assert told[front + "TEAM_ID"] == running.cast.blue
-        assert told[front + "SCENARIO_ID"] == run.scenario_id
-        assert told[front + "RUN_ID"] == run.id
-        assert told[front + "WORKSPACE_UPLOADS"].endswith("uploads")
-        assert told[front + "WORKSPACE_OUTPUTS"].endswith("outputs")
-    assert told["SERVICE_API_URL"] == "http://127.0.0.1:8000"
-    assert told["DATAMAKER_API_URL"] == "http://127.0.0.1:8000/compat"
-    assert told["PYTHONUNBUFFERED"] == "1"
+        assert result[front + "API_KEY"].startswith("rws_")
+        assert result[front + "PROJECT_ID"] == running.cast.main
+        assert result[front + "TEAM_ID"] == running.cast.blue
+        assert result[front + "SCENARIO_ID"] == run.scenario_id
+        assert result[front + "RUN_ID"] == run.id
+        assert result[front + "WORKSPACE_UPLOADS"].endswith("uploads")
+        assert result[front + "WORKSPACE_OUTPUTS"].endswith("outputs")
+    assert result["SERVICE_API_URL"] == "http://127.0.0.1:8000"
+    assert result["DATAMAKER_API_URL"] == "http://127.0.0.1:8000/compat"
+    assert result["PYTHONUNBUFFERED"] == "1"
 
 
 def test_the_error_of_a_program_has_its_exit_code_and_the_last_line_of_its_traceback(running):
@@ -139,11 +139,11 @@ def test_a_run_leaves_nothing_on_the_machine(running):
 
 
 def test_a_run_only_mentions_its_environment_while_one_is_created(running, monkeypatch):
-    made = environments.ensure
+    result = environments.ensure
 
     def ensure(lock, name, tell, alive=None):
         tell("Installing 3 packages (once).")
-        return made()
+        return result()
 
     monkeypatch.setattr(environments, "ensure", ensure)
     run = running.run(HELLO)

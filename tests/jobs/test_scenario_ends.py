@@ -76,7 +76,7 @@ def test_a_program_that_prints_without_end_is_stopped_and_what_fits_is_kept(runn
 
 
 def test_a_stopping_runner_releases_a_run_whose_program_has_not_started(running, monkeypatch):
-    made = environments.ensure
+    result = environments.ensure
 
     def ensure(*_, alive=None, **__):
         lease.stopping.set()
@@ -86,7 +86,7 @@ def test_a_stopping_runner_releases_a_run_whose_program_has_not_started(running,
     run = running.run(HELLO)
     assert (run.status, run.lease_owner, run.attempt) == ("running", None, 1)
     lease.stopping.clear()
-    monkeypatch.setattr(environments, "ensure", made)
+    monkeypatch.setattr(environments, "ensure", result)
     run = running.do(run.id)
     assert (run.status, run.attempt) == ("completed", 1)
     assert running.log(run.id) == "hello\n"

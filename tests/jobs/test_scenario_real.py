@@ -127,8 +127,8 @@ def test_the_program_of_a_run_cannot_read_metrics_or_block_sign_ins(
     run = running.run(ATTACK, {"EMAIL": cast.edith.email})
     log = running.log(run.id)
     assert (run.status, run.error) == ("completed", None), log
-    said = [line for line in log.splitlines() if line.startswith(("metrics", "sign-in"))]
-    assert said == ["metrics {403}", *["sign-in 403"] * 15]
+    text = [line for line in log.splitlines() if line.startswith(("metrics", "sign-in"))]
+    assert text == ["metrics {403}", *["sign-in 403"] * 15]
     assert app.test_client().get("/metrics").status_code == 200
     form = {"email": cast.edith.email, "password": PASSWORD}
     assert browser().submit("/sign-in", form).status_code == 303

@@ -38,10 +38,10 @@ class Loaded:
 
 @pytest.fixture
 def postgresql(postgres_url: str) -> Iterator[Loaded]:
-    with psycopg.connect(postgres_url, autocommit=True) as held:
+    with psycopg.connect(postgres_url, autocommit=True) as stored:
         yield Loaded(
-            lambda script: held.execute(script) and None,
-            lambda query: held.execute(query).fetchall(),
+            lambda script: stored.execute(script) and None,
+            lambda query: stored.execute(query).fetchall(),
             '"',
             "SELECT count(*) FROM pg_constraint WHERE contype = 'f'",
         )
@@ -57,20 +57,20 @@ def mysql(tmp_path: Any) -> Iterator[Loaded]:
     kind.start()
     settings = MysqlConnector.Settings(connection_string=URL, database=kind.place)
     there = MysqlConnector(settings, GATE).connect_options()
-    held = pymysql.connect(
+    stored = pymysql.connect(
         host=there.host, port=there.port, user=there.username, password=there.password, database=kind.place,
         charset="utf8mb4", client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS,
     )  # fmt: skip
 
     def load(script: str) -> None:
-        with held.cursor() as cursor:
+        with stored.cursor() as cursor:
             cursor.execute(script)
             while cursor.nextset():
                 continue
-        held.commit()
+        stored.commit()
 
     def ask(query: str) -> list[Any]:
-        with held.cursor() as cursor:
+        with stored.cursor() as cursor:
             cursor.execute(query)
             return list(cursor.fetchall())
 
@@ -79,5 +79,5 @@ def mysql(tmp_path: Any) -> Iterator[Loaded]:
     try:
         yield Loaded(load, ask, "`", counted)
     finally:
-        held.close()
+        stored.close()
         kind.stop()

@@ -40,19 +40,19 @@ def test_a_dataset_of_a_schema_loads_whole_with_its_foreign_keys_checked(app, ed
     dialect, into = database
     content = (SCHEMAS / f"{schema}.sql").read_text()
     body = {"format": "sql", "content": content, "name": f"{schema}.sql", "quantity": ROWS}
-    made = edith.post("/import", json=body).json
-    into.load(script_of(edith, app, made, dialect))
-    names = {template["id"]: slug(template["name"]) for template in made["templates"]}
+    created = edith.post("/import", json=body).json
+    into.load(script_of(edith, app, created, dialect))
+    names = {template["id"]: slug(template["name"]) for template in created["templates"]}
     references, orphans = 0, {}
-    for template in made["templates"]:
+    for template in created["templates"]:
         table = into.name(names[template["id"]])
         assert into.ask(f"SELECT count(*) FROM {table}")[0][0] > 0
         for field in template["fields"]:
             if field["type"] != "reference":
                 continue
             references += 1
-            asked = field["options"]["template_id"]
-            parent = table if asked == "self" else into.name(names[asked])
+            request = field["options"]["template_id"]
+            parent = table if request == "self" else into.name(names[request])
             child, key = into.name(field["name"]), into.name(field["options"]["field"])
             found = into.ask(
                 f"SELECT count(*) FROM {table} c LEFT JOIN {parent} p ON c.{child} = p.{key} "

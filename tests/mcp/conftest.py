@@ -132,13 +132,13 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         )  # fmt: skip
     try:
         eventually(lambda: "Ctrl-C" in output.read_text() or process.poll() is not None, within=180)
-        said = output.read_text()
-        assert process.poll() is None, said
-        found = re.search(r"running at (\S+)", said), re.search(r"API key   (rws_\S+)", said)
-        assert all(found), said
-        made = Live(found[0][1], found[1][1])
-        yield made
-        made.api.close()
+        text = output.read_text()
+        assert process.poll() is None, text
+        found = re.search(r"running at (\S+)", text), re.search(r"API key   (rws_\S+)", text)
+        assert all(found), text
+        result = Live(found[0][1], found[1][1])
+        yield result
+        result.api.close()
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(60)
@@ -179,8 +179,8 @@ def serve(command: str, live: Live) -> Iterator[Callable[..., str]]:
 
 
 def _listens(port: int) -> bool:
-    with socket.socket() as made:
-        return made.connect_ex(("127.0.0.1", port)) == 0
+    with socket.socket() as result:
+        return result.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Agent:
@@ -197,8 +197,8 @@ class Agent:
 
     def do(self, operation: str, *arguments: Any) -> dict[str, Any]:
         """Return the protocol's result, or {"error": ...}."""
-        told = self._say({"do": operation, "with": arguments})
-        return told.get("result", told)
+        result = self._say({"do": operation, "with": arguments})
+        return result.get("result", result)
 
     def raw(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The whole result of a call."""

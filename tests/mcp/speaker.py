@@ -49,10 +49,10 @@ async def main() -> None:
         print(json.dumps({"ready": True}), flush=True)
         while line := await asyncio.to_thread(sys.stdin.readline):
             try:
-                told = {"result": await answer(client, json.loads(line))}
+                reported = {"result": await answer(client, json.loads(line))}
             except MCPError as error:
-                told = {"error": {"code": error.error.code, "message": error.error.message}}
-            print(json.dumps(told), flush=True)
+                reported = {"error": {"code": error.error.code, "message": error.error.message}}
+            print(json.dumps(reported), flush=True)
 
 
 if __name__ == "__main__":

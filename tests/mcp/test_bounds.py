@@ -56,33 +56,33 @@ def test_a_result_has_at_most_50_rows_and_32_kilobytes(agent: Agent):
 def test_a_large_template_is_cut_with_a_note_and_read_on_from_there(agent: Agent):
     fields = [{"name": f"field_{n}", "type": "email", "description": "long " * 20} for n in range(400)]
     result = agent.raw("create_template", name="Wide", fields=fields)
-    made = result["structuredContent"]
+    outcome = result["structuredContent"]
     assert size(result) <= 32_000
-    assert (made["fields_total"], len(made["fields"]) < 400) == (400, True)
-    assert "of 400" in made["notes"][0]
-    on = agent.call("get_template", template_id=made["id"], first_field=395)
+    assert (outcome["fields_total"], len(outcome["fields"]) < 400) == (400, True)
+    assert "of 400" in outcome["notes"][0]
+    on = agent.call("get_template", template_id=outcome["id"], first_field=395)
     assert [field["name"] for field in on["fields"]] == [f"field_{n}" for n in range(395, 400)]
 
 
 def test_the_rest_is_had_by_a_command_that_holds_no_key(agent: Agent, live: Live, tmp_path):
-    made = agent.call("generate_rows", template_id=live.template("Customers"), count=120, format="ndjson")
-    assert live.key not in str(made)
-    assert "$SERVICE_API_KEY" in made["rest"]
+    result = agent.call("generate_rows", template_id=live.template("Customers"), count=120, format="ndjson")
+    assert live.key not in str(result)
+    assert "$SERVICE_API_KEY" in result["rest"]
     env = {"PATH": "/usr/bin:/bin", "SERVICE_API_KEY": live.key}
-    subprocess.run(["sh", "-c", made["rest"]], cwd=tmp_path, env=env, check=True, timeout=60)
+    subprocess.run(["sh", "-c", result["rest"]], cwd=tmp_path, env=env, check=True, timeout=60)
     rows = [json.loads(line) for line in (tmp_path / "rows.ndjson").read_text().splitlines()]
     assert len(rows) == 120
-    assert rows[: made["shown"]] == made["rows"], shlex.quote(made["rest"])
+    assert rows[: result["shown"]] == result["rows"], shlex.quote(result["rest"])
 
 
 def test_all_errors_are_returned_together_with_their_hints(agent: Agent):
     fields = [{"name": "a", "type": "emial"}, {"name": "b", "type": "number", "options": {"mim": 3}}]
-    told = agent.refused("create_template", name="Wrong", fields=fields)
-    assert "validation_error" in told
-    assert "- fields[0].type (unknown_type)" in told
-    assert "Did you mean `email`?" in told
-    assert "- fields[1].options.mim" in told
-    assert "request: req_" in told
+    result = agent.refused("create_template", name="Wrong", fields=fields)
+    assert "validation_error" in result
+    assert "- fields[0].type (unknown_type)" in result
+    assert "Did you mean `email`?" in result
+    assert "- fields[1].options.mim" in result
+    assert "request: req_" in result
 
 
 def test_invalid_arguments_are_reported_by_name(agent: Agent):
@@ -119,8 +119,8 @@ def test_every_tool_documents_its_effects_and_results(agent: Agent):
 def test_the_guide_names_every_tool_resource_and_prompt_and_no_other(agent: Agent):
     section = (ROOT / "docs" / "guide" / "mcp.md").read_text("utf-8").split("\n## Tools\n")[1]
     table, _, rest = section.partition("\nEach tool has an output schema")
-    told = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.strip().splitlines()))
-    assert sorted(told) == sorted(tool["name"] for tool in agent.do("list_tools")["tools"])
+    result = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.strip().splitlines()))
+    assert sorted(result) == sorted(tool["name"] for tool in agent.do("list_tools")["tools"])
     line = next(
         line for line in rest.partition("\n## ")[0].split("\n\n") if line.startswith("The resources are")
     )
@@ -149,10 +149,12 @@ def test_a_push_needs_a_plan_and_an_agreement(agent: Agent, live: Live):
 
 
 def test_a_plan_is_not_carried_out_on_a_template_that_changed(agent: Agent, live: Live):
-    made = live.api.templates.create({"name": "Changing", "fields": [{"name": "id", "type": "row_number"}]})
+    created = live.api.templates.create(
+        {"name": "Changing", "fields": [{"name": "id", "type": "row_number"}]}
+    )
     how = {"connection_id": live.connection(), "target": "changing", "create_table": True, "count": 2}
-    plan = agent.call("plan_push", template_id=made["id"], **how)
-    live.api.templates.update(made["id"], fields=[{"name": "id", "type": "uuid"}])
+    plan = agent.call("plan_push", template_id=created["id"], **how)
+    live.api.templates.update(created["id"], fields=[{"name": "id", "type": "uuid"}])
     assert "was changed" in agent.refused("push", plan_id=plan["plan_id"], confirm=True)
 
 
@@ -199,10 +201,10 @@ def test_an_invalid_key_is_reported_as_such_and_not_retried(
 ):
     wrong = live.key[:-1] + ("0" if live.key[-1] != "0" else "1")
     stranger = connect(transport, key=wrong, **({"url": shared} if transport == "http" else {}))
-    told = stranger.refused("list_templates")
-    assert "unauthenticated" in told
-    assert "reason: unknown" in told
-    assert wrong not in told
+    result = stranger.refused("list_templates")
+    assert "unauthenticated" in result
+    assert "reason: unknown" in result
+    assert wrong not in result
     assert "unauthenticated" in stranger.do("list_resources")["error"]["message"]
 
 

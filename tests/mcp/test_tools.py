@@ -52,17 +52,17 @@ def catalogue(agent: Agent) -> None:
 def templates(agent: Agent) -> str:
     drafted = agent.call("preview_rows", fields=FIELDS, seed="s")
     assert len(drafted["rows"]) == 3
-    made = agent.call("create_template", name="People of an agent", fields=FIELDS, quantity=12)
-    assert [field["name"] for field in made["fields"]] == ["id", "first_name", "email"]
+    created = agent.call("create_template", name="People of an agent", fields=FIELDS, quantity=12)
+    assert [field["name"] for field in created["fields"]] == ["id", "first_name", "email"]
     assert [item["id"] for item in agent.call("list_templates", q="of an agent")["items"]].count(
-        made["id"]
+        created["id"]
     ) == 1
-    fields = [*made["fields"], {"name": "city", "type": "city"}]
-    changed = agent.call("update_template", template_id=made["id"], fields=fields)
+    fields = [*created["fields"], {"name": "city", "type": "city"}]
+    changed = agent.call("update_template", template_id=created["id"], fields=fields)
     assert (changed["version"], changed["fields_total"]) == (2, 4)
-    assert agent.call("get_template", template_id=made["id"], version=1)["fields_total"] == 3
-    previewed = agent.call("preview_rows", template_id=made["id"], seed="s")["rows"]
-    generated = agent.call("generate_rows", template_id=made["id"], count=200, seed="s")
+    assert agent.call("get_template", template_id=created["id"], version=1)["fields_total"] == 3
+    previewed = agent.call("preview_rows", template_id=created["id"], seed="s")["rows"]
+    generated = agent.call("generate_rows", template_id=created["id"], count=200, seed="s")
     assert generated["rows"][:3] == previewed, "a preview shows the first rows"
     assert (generated["shown"], generated["truncated"], generated["count"]) == (50, True, 200)
     looked = agent.call("import_schema", content="id,email,note\n1,a@example.org,\n", name="people.csv")
@@ -72,14 +72,16 @@ def templates(agent: Agent) -> str:
     )
     assert saved["templates"][0]["version"] == 1
     assert all(item["reason"] for item in saved["report"])
-    return made["id"]
+    return created["id"]
 
 
 def datasets(agent: Agent, template_id: str) -> None:
-    made = agent.call("create_dataset", name="Agents", templates=[{"template_id": template_id, "count": 5}])
-    assert made["id"] in [item["id"] for item in agent.call("list_datasets")["items"]]
-    assert agent.call("get_dataset", dataset_id=made["id"])["templates"][0]["template_id"] == template_id
-    assert len(agent.call("preview_dataset", dataset_id=made["id"])["tables"][0]["rows"]) == 3
+    created = agent.call(
+        "create_dataset", name="Agents", templates=[{"template_id": template_id, "count": 5}]
+    )
+    assert created["id"] in [item["id"] for item in agent.call("list_datasets")["items"]]
+    assert agent.call("get_dataset", dataset_id=created["id"])["templates"][0]["template_id"] == template_id
+    assert len(agent.call("preview_dataset", dataset_id=created["id"])["tables"][0]["rows"]) == 3
 
 
 def targets(agent: Agent, live: Live) -> None:
@@ -94,8 +96,8 @@ def targets(agent: Agent, live: Live) -> None:
     assert "customers" in names
     table = agent.call("get_connection_metadata", connection_id=connection, entity="customers")["entities"][0]
     assert table["fields"][0]["name"] == "id"
-    made = agent.call("create_templates_from_tables", connection_id=connection, entities=["customers"])
-    assert {item["column"] for item in made["report"]} >= {"id", "email"}
+    created = agent.call("create_templates_from_tables", connection_id=connection, entities=["customers"])
+    assert {item["column"] for item in created["report"]} >= {"id", "email"}
     filled = agent.call("plan_fill", connection_id=connection, rows=3, tables=["customers"])
     assert (filled["rows"], filled["skipped"]) == (3, [])
     begun = agent.call("push", plan_id=filled["plan_id"], confirm=True)
@@ -128,13 +130,13 @@ def pushes(agent: Agent, live: Live, template_id: str, table: str) -> None:
 
 def scenarios(agent: Agent) -> None:
     assert agent.call("check_scenario", code=PROGRAM)["ok"]
-    made = agent.call(
+    created = agent.call(
         "create_scenario", name="Of an agent", code=PROGRAM, env={"LINES": "60", "WORD": "hush-hush"}
     )
-    scenario = {"scenario_id": made["id"]}
-    assert "hush-hush" not in str(made)
-    assert made["env"] == ["LINES", "WORD"]
-    assert made["id"] in [item["id"] for item in agent.call("list_scenarios", q="Of an agent")["items"]]
+    scenario = {"scenario_id": created["id"]}
+    assert "hush-hush" not in str(created)
+    assert created["env"] == ["LINES", "WORD"]
+    assert created["id"] in [item["id"] for item in agent.call("list_scenarios", q="Of an agent")["items"]]
     assert agent.call("get_scenario", **scenario)["code"] == PROGRAM
     changed = agent.call("update_scenario", **scenario, code=PROGRAM + "# more\n")
     assert changed["version"] == 2

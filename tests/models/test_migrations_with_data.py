@@ -31,10 +31,10 @@ def app(request, tmp_path, shared_redis):
     url = (
         f"sqlite:///{tmp_path}/x.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     )
-    made = create_app(settings_for(url, shared_redis, tmp_path), routes=False)
-    database.init_app(made)
-    with made.app_context():
-        yield made
+    created = create_app(settings_for(url, shared_redis, tmp_path), routes=False)
+    database.init_app(created)
+    with created.app_context():
+        yield created
         db.session.remove()
         db.engine.dispose()
 
@@ -78,11 +78,11 @@ def test_recreating_a_table_does_not_delete_rows_of_others(app):
             connection.exec_driver_sql(statement)
     flask_migrate.upgrade()
     with db.engine.begin() as connection:
-        kept = {
+        stored = {
             name: connection.execute(sa.text(f"SELECT count(*) FROM {name}")).scalar_one()
             for name in ("pushes", "push_ranges", "push_lines")
         }
-    assert kept == {"pushes": 1, "push_ranges": 1, "push_lines": 1}
+    assert stored == {"pushes": 1, "push_ranges": 1, "push_lines": 1}
 
 
 def test_rows_removed_by_undos_are_counted_as_undone_after_up_and_downgrades(app):

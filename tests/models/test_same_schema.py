@@ -81,18 +81,18 @@ def of_tables(connection: sa.Connection) -> list[tuple[str, str, str, str]]:
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_migrations_and_models_make_the_same_to_the_last_trigger(kind, request, tmp_path, shared_redis):
-    made = {}
+    result = {}
     for how in ("migrations", "models"):
         if kind == "sqlite":
-            made[how] = taken(f"sqlite:///{tmp_path}/{how}.db", how, shared_redis, tmp_path)
+            result[how] = taken(f"sqlite:///{tmp_path}/{how}.db", how, shared_redis, tmp_path)
         else:
             with _database() as url:
-                made[how] = taken(url, how, shared_redis, tmp_path)
-    assert made["migrations"] - made["models"] == set()
-    assert made["models"] - made["migrations"] == set()
-    kinds = {model[0] for model in made["models"]}
+                result[how] = taken(url, how, shared_redis, tmp_path)
+    assert result["migrations"] - result["models"] == set()
+    assert result["models"] - result["migrations"] == set()
+    kinds = {model[0] for model in result["models"]}
     assert {"trigger", "index", "column"} <= kinds
-    assert len(made["models"]) > 300
+    assert len(result["models"]) > 300
 
 
 def taken(url, how, redis, folder) -> set[tuple[str, str, str, str]]:

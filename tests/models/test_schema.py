@@ -124,12 +124,12 @@ def test_a_row_without_its_parent_cannot_be_stored(any_app):
 def test_sqlite_is_opened_as_we_say(app, hurry):
     sa.event.remove(sa.Engine, "connect", hurry)
     with app.app_context(), reading() as session:
-        asked = {
+        requests = {
             name: session.scalar(sa.text(f"PRAGMA {name}"))
             for name in ("journal_mode", "foreign_keys", "synchronous")
         }
     sa.event.listen(sa.Engine, "connect", hurry)
-    assert asked == {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 1}
+    assert requests == {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 1}
 
 
 def test_a_reader_does_not_wait_for_a_writer(app):

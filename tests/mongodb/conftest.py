@@ -27,12 +27,12 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SecantusKin
         for ability in marker.args:
             if ability in SecantusKind.lacks:
                 pytest.skip(f"mongodb {ABILITIES[ability]}")
-    made = SecantusKind(tmp_path)
-    made.start()
+    result = SecantusKind(tmp_path)
+    result.start()
     try:
-        yield made
+        yield result
     finally:
-        made.stop()
+        result.stop()
 
 
 @pytest.fixture

@@ -130,11 +130,11 @@ class SecantusKind(MongodbKind):
         schema: dict[str, Any] = {"properties": rules}
         if needed:
             schema["required"] = needed
-        made = self.database.create_collection(table.name, validator={"$jsonSchema": schema})
+        created = self.database.create_collection(table.name, validator={"$jsonSchema": schema})
         keys = [name for name, col in table.columns.items() if col.key]
         for columns in [keys, *([name] for name, col in table.columns.items() if col.unique)]:
             if columns:
-                made.create_index([(name, 1) for name in columns], unique=True)
+                created.create_index([(name, 1) for name in columns], unique=True)
 
     def documents(self, table: str) -> list[dict[str, Any]]:
         return list(self.database[table].find())

@@ -18,20 +18,20 @@ SECRET = "hunter2-hunter2"
 
 @pytest.fixture
 def target() -> Iterator[EchoTarget]:
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture
 def other() -> Iterator[EchoTarget]:
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    with open_session(Gate(OPEN)) as made:
-        yield made
+    with open_session(Gate(OPEN)) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")

@@ -78,12 +78,14 @@ def test_a_file_beyond_what_it_takes_has_no_verdict(scanner):
         verdict(scanner, *[b"x" * 100_000] * (MOST // 100_000 + 20))
 
 
-@pytest.mark.parametrize(("mood", "told"), [("silent", "TimeoutError"), ("odd", "PONG"), ("cut", "nothing")])
-def test_a_scanner_with_troubles_gives_no_verdict(mood, told, monkeypatch):
+@pytest.mark.parametrize(
+    ("mood", "expected"), [("silent", "TimeoutError"), ("odd", "PONG"), ("cut", "nothing")]
+)
+def test_a_scanner_with_troubles_gives_no_verdict(mood, expected, monkeypatch):
     monkeypatch.setattr(limits, "SCANNER_SECONDS", 0.2)
     server, where = stood_in(mood)
     try:
-        with pytest.raises(clamd.ScannerError, match=told):
+        with pytest.raises(clamd.ScannerError, match=expected):
             verdict(where, b"x")
     finally:
         server.stop()

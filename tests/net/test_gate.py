@@ -14,9 +14,9 @@ from webapp.net.gate import Gate, GateError
 
 @pytest.fixture(scope="module")
 def canary() -> Iterator[Canary]:
-    made = Canary()
-    yield made
-    made.close()
+    result = Canary()
+    yield result
+    result.close()
 
 
 def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
@@ -82,17 +82,17 @@ def test_of_a_name_with_public_and_private_addresses_only_the_public_one_is_trie
 
 
 def test_a_name_is_resolved_once_and_the_checked_address_is_used(monkeypatch):
-    asked, connected = [], []
+    request, connected = [], []
 
     def once(*_args, **_how):
-        asked.append(1)
-        address = "8.8.8.8" if len(asked) == 1 else "127.0.0.1"
+        request.append(1)
+        address = "8.8.8.8" if len(request) == 1 else "127.0.0.1"
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", once)
     monkeypatch.setattr(socket, "create_connection", lambda where, _timeout: connected.append(where[0]))
     Gate().connect("fickle.example.org", 80, 1.0)
-    assert (len(asked), connected) == (1, ["8.8.8.8"])
+    assert (len(request), connected) == (1, ["8.8.8.8"])
 
 
 def test_a_name_with_many_silent_addresses_takes_no_longer_than_its_time(monkeypatch):

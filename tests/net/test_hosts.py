@@ -9,7 +9,7 @@ from webapp.net.gate import Gate, GateError
 
 
 @pytest.mark.parametrize(
-    ("given", "stored"),
+    ("inputs", "stored"),
     [
         ("api.example.com", "api.example.com"),
         (" API.Example.COM. ", "api.example.com"),
@@ -23,13 +23,13 @@ from webapp.net.gate import Gate, GateError
         ("localhost", "localhost"),
     ],
 )
-def test_entries_are_stored_in_one_form(given, stored):
-    assert urls.checked(given) == stored
+def test_entries_are_stored_in_one_form(inputs, stored):
+    assert urls.checked(inputs) == stored
     assert urls.checked(stored) == stored
 
 
 @pytest.mark.parametrize(
-    "given",
+    "inputs",
     [
         "", "*", "*.com", "*.*.example.com", "a.*.com", "https://api.example.com", "api.example.com/path",
         "user@host.com",
@@ -38,12 +38,12 @@ def test_entries_are_stored_in_one_form(given, stored):
         "example.com\n", "exam\0ple.com", "${host}", "a" * 64 + ".com", "x." * 130 + "com",
     ],
 )  # fmt: skip
-def test_entries_that_are_no_hosts_are_rejected(given):
-    if given == "example.com\n":
-        assert urls.checked(given) == "example.com"
+def test_entries_that_are_no_hosts_are_rejected(inputs):
+    if inputs == "example.com\n":
+        assert urls.checked(inputs) == "example.com"
         return
     with pytest.raises(ValueError, match=r"host|port|wildcard"):
-        urls.checked(given)
+        urls.checked(inputs)
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,9 @@ WEBAPP = Path(__file__).parents[2] / "webapp"
 
 @pytest.fixture(scope="module")
 def canary() -> Iterator[Canary]:
-    made = Canary()
-    yield made
-    made.close()
+    result = Canary()
+    yield result
+    result.close()
 
 
 def named(monkeypatch: pytest.MonkeyPatch, **names: str | list[str]) -> None:

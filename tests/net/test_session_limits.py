@@ -160,15 +160,15 @@ def test_a_handshake_is_stopped(session):
 
 
 def test_a_wait_for_a_resolver_is_stopped(monkeypatch, session):
-    asked, hung = threading.Event(), threading.Event()
+    request, hung = threading.Event(), threading.Event()
 
     def slow(*_args, **_more):
-        asked.set()
+        request.set()
         hung.wait(60)
         raise OSError
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    failed = stopped_in(session, "GET", "http://slow.example/", lambda: asked.wait(20))
+    failed = stopped_in(session, "GET", "http://slow.example/", lambda: request.wait(20))
     hung.set()
     assert (failed.reason, failed.arrived) == ("reset", False)
 

@@ -36,10 +36,10 @@ def installed() -> Path:
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed: the OData server of the tests is a package of it")
-    wanted = hashlib.sha256((CAP / "package-lock.json").read_bytes()).hexdigest()[:16]
+    expected = hashlib.sha256((CAP / "package-lock.json").read_bytes()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowsmith-tests"
     cache.mkdir(parents=True, exist_ok=True)
-    folder = cache / f"cap-{wanted}"
+    folder = cache / f"cap-{expected}"
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may start at the same time
         if not (folder / "installed").exists():
@@ -79,8 +79,8 @@ class Server:
         return answer.json()["value"]
 
     def connector(self, version: str, **settings: Any) -> OdataConnector:
-        given = {"service_url": f"{self.url}/odata/{version}/shop", **settings}
-        return OdataConnector(OdataSettings.model_validate(given), Gate(["127.0.0.0/8"]))
+        value = {"service_url": f"{self.url}/odata/{version}/shop", **settings}
+        return OdataConnector(OdataSettings.model_validate(value), Gate(["127.0.0.0/8"]))
 
 
 @pytest.fixture(scope="session")
@@ -101,15 +101,15 @@ def started() -> Iterator[Server]:
         timer = threading.Timer(START_SECONDS, process.kill)
         timer.start()
         assert process.stdout is not None
-        said, port, drain = [], None, None
+        text, port, drain = [], None, None
         try:
             for line in process.stdout:
-                said.append(line)
+                text.append(line)
                 if found := re.search(r"server listening on .*?:(\d+)'", line):
                     port = found[1]
                     break
             timer.cancel()
-            assert port, "".join(said)
+            assert port, "".join(text)
             drain = threading.Thread(target=_drain, args=(process,), daemon=True)
             drain.start()
             yield Server(f"http://127.0.0.1:{port}")

@@ -29,18 +29,18 @@ def order(push_id: str) -> Order:
     with reading() as session:
         push = session.get_one(Push, push_id)
         first = read.first_of(session, push)
-    made = [
+    result = [
         TableRows(place, spec, Parents(rows(spec["count"]), {})) for place, spec in enumerate(push.tables)
     ]
     app: Any = current_app._get_current_object()
     spool = planning.KeySpool(storage.of(app), planning.folder_of(first.workspace_id, first.id))
-    return Order(push, made, opened, OdataConnector.can, spool)
+    return Order(push, result, opened, OdataConnector.can, spool)
 
 
 def opened() -> Link:
     """The service of the environment."""
-    given = {"service_url": os.environ["TARGET"], **json.loads(os.environ.get("HTTP", "{}"))}
-    return OdataConnector(OdataConnector.Settings.model_validate(given), Gate(["127.0.0.0/8"])).open()
+    value = {"service_url": os.environ["TARGET"], **json.loads(os.environ.get("HTTP", "{}"))}
+    return OdataConnector(OdataConnector.Settings.model_validate(value), Gate(["127.0.0.0/8"])).open()
 
 
 if __name__ == "__main__":

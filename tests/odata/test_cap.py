@@ -70,12 +70,12 @@ def states(ended: list[RowOutcome]) -> Counter[tuple[str, str]]:
 @pytest.mark.parametrize("batch", [False, True], ids=["single", "batch"])
 def test_a_thousand_rows_with_their_children_arrive_once_while_tokens_wear_out(server, version, batch):
     server.become(expire_after=5 if batch else 50)
-    made = server.connector(version, batch=batch)
-    ended = push(made, orders(ROWS), capture=("ID",))
-    held = server.holds()
+    result = server.connector(version, batch=batch)
+    ended = push(result, orders(ROWS), capture=("ID",))
+    stored = server.holds()
     assert states(ended) == {("delivered", ""): ROWS}
-    assert (held["Orders"], held["numbers"], held["Items"]) == (ROWS, ROWS, 2 * ROWS)
-    assert held["refused"] > 0  # tokens did wear out
+    assert (stored["Orders"], stored["numbers"], stored["Items"]) == (ROWS, ROWS, 2 * ROWS)
+    assert stored["refused"] > 0  # tokens did wear out
     assert {row["ID"] for row in server.rows("Orders?$select=ID")} == {
         outcome.keys["ID"] for outcome in ended
     }
@@ -98,8 +98,8 @@ def test_every_value_arrives_as_it_was_sent(server, version):
         "opensAt": dt.time(10, 11, 12), "photo": b"\xff\xef\x00", "customer_ID": "Ä'/1",
     }  # fmt: skip
     assert states(push(server.connector(version), [row])) == {("delivered", ""): 1}
-    (kept,) = server.rows("Orders")
-    assert {name: kept[name] for name in row} == {
+    (stored,) = server.rows("Orders")
+    assert {name: stored[name] for name in row} == {
         "number": "N1", "status": "shipped", "total": "123456789012.345", "units": str(2**53 + 1), "weight": 1.5,
         "urgent": True, "placedAt": "2026-01-02T03:04:05Z", "stampedAt": "2026-01-02T03:04:05.678Z",
         "shipOn": "2026-02-03", "opensAt": "10:11:12", "photo": "_-8A", "customer_ID": "Ä'/1",
@@ -114,16 +114,16 @@ def test_a_key_of_the_server_is_brought_back(server, version):
 
 @versions
 def test_rows_are_changed_and_deleted_by_a_key_that_needs_quoting(server, version):
-    made = server.connector(version)
+    result = server.connector(version)
     keys = [{"product": "O'Neil & Söhne/1", "plant": 1}, {"product": "50% + 1?#", "plant": 2}]
-    assert states(push(made, [{**key, "amount": 1} for key in keys], "Stocks")) == {("delivered", ""): 2}
+    assert states(push(result, [{**key, "amount": 1} for key in keys], "Stocks")) == {("delivered", ""): 2}
     changed = [{**key, "amount": Decimal("2.5")} for key in keys]
     how = {"mode": "update", "key_columns": ("product", "plant")}
-    assert states(push(made, changed, "Stocks", **how)) == {("delivered", ""): 2}
+    assert states(push(result, changed, "Stocks", **how)) == {("delivered", ""): 2}
     assert {row["amount"] for row in server.rows("Stocks")} == {"2.500"}
-    gone = push(made, keys, "Stocks", delete=True, key_columns=("product", "plant"))
+    gone = push(result, keys, "Stocks", delete=True, key_columns=("product", "plant"))
     assert states(gone) == {("delivered", ""): 2}
-    again = push(made, keys, "Stocks", delete=True, key_columns=("product", "plant"))
+    again = push(result, keys, "Stocks", delete=True, key_columns=("product", "plant"))
     assert states(again) == {("failed", "missing_row"): 2}
     assert server.holds()["Stocks"] == 0
 
@@ -141,13 +141,13 @@ def test_an_update_makes_no_row(server, version):
 @versions
 @pytest.mark.parametrize("batch", [False, True], ids=["single", "batch"])
 def test_a_rejected_row_has_a_reason_and_the_others_arrive(server, version, batch):
-    made = server.connector(version, batch=batch)
+    result = server.connector(version, batch=batch)
     values = [
         {"number": "1", "status": "open"},
         {"number": "2", "status": "lost"},
         {"number": "3", "status": "open"},
     ]
-    ended = push(made, values)
+    ended = push(result, values)
     assert [outcome.state for outcome in ended] == ["delivered", "failed", "delivered"]
     assert (ended[1].reason, ended[1].status_code) == ("out_of_range", 400)
     assert "open, shipped, cancelled" in ended[1].message
@@ -175,8 +175,8 @@ def test_a_token_that_is_never_good_is_explained(server, version):
 @versions
 def test_a_root_without_token_is_helped_by_the_fetch_path(server, version):
     server.become(root=False)
-    made = server.connector(version, csrf={"fetch_path": "Customers", "fetch_method": "GET"})
-    assert states(push(made, orders(5))) == {("delivered", ""): 5}
+    result = server.connector(version, csrf={"fetch_path": "Customers", "fetch_method": "GET"})
+    assert states(push(result, orders(5))) == {("delivered", ""): 5}
 
 
 @versions
@@ -184,11 +184,11 @@ def test_closed_metadata_is_diagnosed_and_an_uploaded_document_used_instead(serv
     with server.connector(version).open() as channel:
         document = channel._document()
     server.become(metadata=401)
-    made = server.connector(version)
-    assert [(stage.name, stage.code) for stage in made.stages()][-1] == ("permission", "metadata_refused")
-    made.document = document
-    assert all(stage.ok for stage in made.stages())
-    assert states(push(made, orders(3))) == {("delivered", ""): 3}
+    result = server.connector(version)
+    assert [(stage.name, stage.code) for stage in result.stages()][-1] == ("permission", "metadata_refused")
+    result.document = document
+    assert all(stage.ok for stage in result.stages())
+    assert states(push(result, orders(3))) == {("delivered", ""): 3}
 
 
 @versions
@@ -196,14 +196,14 @@ def test_the_metadata_describe_the_model(server, version):
     with server.connector(version).open() as channel:
         found = {entity.name: entity for entity in channel.metadata().entities}
     assert set(found) == {"Customers", "Orders", "Items", "Stocks", "Tickets"}
-    told = found["Orders"]
-    assert told.keys == ("ID",)
-    assert told.column("ID").generated == "identity"
-    assert told.column("touchedAt").generated == "computed"
-    assert told.column("status").choices == ("open", "shipped", "cancelled")
-    assert (told.column("total").precision, told.column("total").scale) == (15, 3)
-    assert told.column("number").comment == "Order number"
-    assert told.column("Items").declared == "Navigation(Items)"
-    assert told.relations == (Relation("customer", ("customer_ID",), "Customers", ("ID",)),)
+    result = found["Orders"]
+    assert result.keys == ("ID",)
+    assert result.column("ID").generated == "identity"
+    assert result.column("touchedAt").generated == "computed"
+    assert result.column("status").choices == ("open", "shipped", "cancelled")
+    assert (result.column("total").precision, result.column("total").scale) == (15, 3)
+    assert result.column("number").comment == "Order number"
+    assert result.column("Items").declared == "Navigation(Items)"
+    assert result.relations == (Relation("customer", ("customer_ID",), "Customers", ("ID",)),)
     assert found["Tickets"].column("number").generated == "identity"
     assert found["Stocks"].keys == ("product", "plant")

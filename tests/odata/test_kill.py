@@ -53,10 +53,10 @@ def keeper(environment: dict[str, str], tmp_path: Path, server: Any) -> Iterator
             "HTTP": json.dumps({"batch": batch}),
             **more,
         }
-        made = Keeper(environment, tmp_path / "nursery.log", **settings)
-        started.append(made)
-        assert made.answer() == "ready"
-        return made
+        result = Keeper(environment, tmp_path / "nursery.log", **settings)
+        started.append(result)
+        assert result.answer() == "ready"
+        return result
 
     yield begin
     for item in started:
@@ -66,10 +66,10 @@ def keeper(environment: dict[str, str], tmp_path: Path, server: Any) -> Iterator
 @pytest.fixture
 def new_push(pushing: Pushing) -> Callable[[], str]:
     """A queued push of COUNT orders. Their keys are the server's own: one that comes twice is there twice."""
-    given = rows(COUNT)
+    value = rows(COUNT)
     columns = [{"column": "number", "field": "name"}]
-    spec = table_spec("Orders", given, columns=columns, key_columns=["ID"], capture=["ID"])
-    return lambda: pushing.push([(spec, given)])
+    spec = table_spec("Orders", value, columns=columns, key_columns=["ID"], capture=["ID"])
+    return lambda: pushing.push([(spec, value)])
 
 
 def numbers(server: Any) -> list[int]:
@@ -90,19 +90,19 @@ def numbers(server: Any) -> list[int]:
 def agrees(push: Any, server: Any, status: str = "completed") -> None:
     """Check that the table matches the ledger: delivered rows exist once, unknown ones at most once, others do not
     exist."""
-    held = numbers(server)
+    stored = numbers(server)
     by_state = {
         state: {row.row for row in read.rows(push.id, state=state, limit=COUNT)}
         for state in ("unknown", "failed")
     }
     doubt = by_state["unknown"]
     assert (push.status, push.failed, by_state["failed"]) == (status, 0, set()), push.error
-    assert len(held) == len(set(held)), "no row twice"
+    assert len(stored) == len(set(stored)), "no row twice"
     assert len(doubt) == push.unknown
-    assert len(set(held) - doubt) == push.delivered, "exactly the delivered rows exist"
+    assert len(set(stored) - doubt) == push.delivered, "exactly the delivered rows exist"
     if status == "completed":
         assert push.delivered + push.unknown == COUNT
-        assert set(range(1, COUNT + 1)) - doubt <= set(held)
+        assert set(range(1, COUNT + 1)) - doubt <= set(stored)
 
 
 @versions
@@ -111,20 +111,20 @@ def test_every_row_is_there_once_or_unknown_after_kills_at_any_moment(
     keeper, new_push, pushing, server, version, batch
 ):
     server.become(expire_after=40)
-    made = keeper(version, batch)
+    result = keeper(version, batch)
     chance = random.Random(f"{version}{batch}")
     push_id, interrupted = new_push(), 0
     for _ in range(KILLS):
-        pid = made.start(push_id)
+        pid = result.start(push_id)
         had = pushing.read(push_id).delivered
         eventually(lambda had=had: (row := pushing.read(push_id)).ended or row.delivered > had)
         threading.Event().wait(chance.uniform(0, 0.3))  # the moment of the kill, no waiting for anything
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        made.over()
+        result.over()
         interrupted += pushing.read(push_id).status == "running"
         lose(push_id)
-    made.do(push_id)
+    result.do(push_id)
     ended = pushing.read(push_id)
     print(f"attempt {ended.attempt}: {ended.delivered} delivered, {ended.unknown} unknown")
     assert interrupted
@@ -134,13 +134,13 @@ def test_every_row_is_there_once_or_unknown_after_kills_at_any_moment(
 
 @versions
 def test_a_cancel_takes_effect_and_rows_in_progress_are_reported(keeper, new_push, pushing, server, version):
-    made = keeper(version)
+    result = keeper(version)
     push_id = new_push()
-    pid = made.start(push_id)
+    pid = result.start(push_id)
     under_way(pushing, push_id, 50)
     cancel(push_id)
     eventually(lambda: pushing.read(push_id).ended and not alive(pid), within=10)
-    made.over()
+    result.over()
     ended = pushing.read(push_id)
     assert ended.delivered + ended.unknown < COUNT
     agrees(ended, server, "cancelled")

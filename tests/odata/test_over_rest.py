@@ -23,14 +23,16 @@ def test_entity_sets_become_templates_whose_rows_are_all_taken(edith, server, er
     names = [entity["name"] for entity in edith.get(f"/connections/{erp}/metadata").json["entities"]]
     answer = edith.post(f"/connections/{erp}/templates", json={"entities": names, "quantity": 20})
     assert answer.status_code == 201, answer.json
-    made = {item["name"]: item for item in answer.json["templates"]}
-    fields = {name: {field["name"]: field for field in template["fields"]} for name, template in made.items()}
+    result = {item["name"]: item for item in answer.json["templates"]}
+    fields = {
+        name: {field["name"]: field for field in template["fields"]} for name, template in result.items()
+    }
     assert fields["Customers"]["ID"]["unique"]
     assert "touchedAt" not in fields["Orders"]
     assert fields["Orders"]["customer_ID"]["type"] == "reference"
-    assert fields["Orders"]["customer_ID"]["options"]["template_id"] == made["Customers"]["id"]
+    assert fields["Orders"]["customer_ID"]["options"]["template_id"] == result["Customers"]["id"]
     assert fields["Orders"]["status"]["options"]["values"] == ["open", "shipped", "cancelled"]
-    members = [{"template_id": item["id"], "name": name, "count": 20} for name, item in made.items()]
+    members = [{"template_id": item["id"], "name": name, "count": 20} for name, item in result.items()]
     dataset = edith.post("/datasets", json={"name": "ERP", "templates": members, "seed": "s"}).json
     push = edith.post(f"/datasets/{dataset['id']}/push", json={"connection_id": erp})
     assert push.status_code == 201, push.json
@@ -69,7 +71,7 @@ def test_nested_fields_are_inserted_with_their_parent(edith, server, erp, work):
     rows = edith.post(f"/templates/{template['id']}/generate", json={"count": 30, "seed": "s"}).json
     there = {entry["number"]: entry for entry in server.rows("Orders?$expand=Items")}
     for row in rows:
-        held = there[row["number"]]
-        assert float(held["total"]) == row["total"]
-        told = sorted((entry["position"], entry["product"]) for entry in held["Items"])
-        assert told == sorted((entry["position"], entry["product"]) for entry in row["Items"])
+        stored = there[row["number"]]
+        assert float(stored["total"]) == row["total"]
+        result = sorted((entry["position"], entry["product"]) for entry in stored["Items"])
+        assert result == sorted((entry["position"], entry["product"]) for entry in row["Items"])

@@ -27,9 +27,9 @@ def stack(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def product(stack: str) -> Iterator[Product]:
     """The whole product, started as a person starts it: two web processes, a worker, a runner, the sweeper."""
-    with running(stack, "--workers", "1", "--runners", "1") as made:
-        made.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
-        yield made
+    with running(stack, "--workers", "1", "--runners", "1") as result:
+        result.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -42,18 +42,18 @@ def world(
     from tests.conftest import _database
 
     folder: Path = tmp_path_factory.mktemp("world")
-    with ExitStack() as held:
+    with ExitStack() as stored:
         if stack == "postgresql+redis":
             source, cast = request.getfixturevalue("peopled_postgres")
-            database, own = held.enter_context(_database(source)), OwnRedis()
-            held.callback(own.stop)
+            database, own = stored.enter_context(_database(source)), OwnRedis()
+            stored.callback(own.stop)
             redis_url = own.url
         else:
             path, cast = request.getfixturevalue("peopled")
             shutil.copyfile(path, folder / "world.db")
             database, redis_url = f"sqlite:///{folder}/world.db", request.getfixturevalue("shared_redis")
         app = create_app(settings_for(database, redis_url, folder))
-        held.callback(close_app, app)
+        stored.callback(close_app, app)
         with app.app_context():
             redis_client().flushdb()
             vocabularies.assume_kept(vocab_lock.locked().id)

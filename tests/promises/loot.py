@@ -38,12 +38,12 @@ def forms(secret: str) -> list[bytes]:
 
 def hits(loot: Iterator[tuple[str, bytes]], secrets: dict[str, str]) -> list[str]:
     """Which secrets are found, and where."""
-    wanted = {name: forms(secret) for name, secret in secrets.items()}
+    expected = {name: forms(secret) for name, secret in secrets.items()}
     return [
         f"{name} in {where}"
-        for where, held in loot
-        for name, spellings in wanted.items()
-        if any(spelling in held for spelling in spellings)
+        for where, stored in loot
+        for name, spellings in expected.items()
+        if any(spelling in stored for spelling in spellings)
     ]
 
 
@@ -69,8 +69,8 @@ def database(product: Product) -> Iterator[tuple[str, bytes]]:
 
 
 def _text(value: object) -> bytes:
-    told = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
-    return told.encode("utf-8", "replace")
+    result = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+    return result.encode("utf-8", "replace")
 
 
 def in_redis(product: Product) -> Iterator[tuple[str, bytes]]:

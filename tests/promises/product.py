@@ -196,21 +196,23 @@ class Product:
 
     def api(self, key: str | None = None) -> Api:
         """Return an API client with a key and a separate connection."""
-        made = Api(self.url, self.key if key is None else key)
-        self._open.append(made)
-        return made
+        result = Api(self.url, self.key if key is None else key)
+        self._open.append(result)
+        return result
 
     def browser(self) -> Api:
         """A person of the demo, signed in by a one-time link."""
         link = self.command("sign-in").strip()
-        made = self.api("")
-        made.session.headers["Accept"] = "text/html"
-        form = made.session.get(link, timeout=30).text
+        result = self.api("")
+        result.session.headers["Accept"] = "text/html"
+        form = result.session.get(link, timeout=30).text
         token = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', form)
         assert token, form
-        entered = made.session.post(link, {"csrf_token": token[1]}, headers={"Origin": self.url}, timeout=30)
+        entered = result.session.post(
+            link, {"csrf_token": token[1]}, headers={"Origin": self.url}, timeout=30
+        )
         assert entered.status_code == 200, entered.text[:500]
-        return made
+        return result
 
     def redis(self) -> redis.Redis:
         """Its Redis."""
@@ -275,15 +277,15 @@ class Api:
 def running(stack: str, *options: str, within: tuple[str, ...] = (), **settings: str) -> Iterator[Product]:
     """Start a product in a new folder, and remove everything at the end."""
     folder = Path(tempfile.mkdtemp(prefix="rowsmith-promise-"))
-    with ExitStack() as held:
-        held.callback(shutil.rmtree, folder, ignore_errors=True)
+    with ExitStack() as stored:
+        stored.callback(shutil.rmtree, folder, ignore_errors=True)
         own = None
         if stack == "postgresql+redis":
             own = OwnRedis()
-            held.callback(own.stop)
-            settings = {"DATABASE_URL": held.enter_context(_database()), "REDIS_URL": own.url, **settings}
+            stored.callback(own.stop)
+            settings = {"DATABASE_URL": stored.enter_context(_database()), "REDIS_URL": own.url, **settings}
         product = Product(stack, folder, *options, **settings)
         product.redis_server, product.within = own, within
-        held.callback(product.close)
+        stored.callback(product.close)
         product.start()
         yield product

@@ -41,14 +41,14 @@ def unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
 def without(world: World) -> dict[str, str]:
     """For each scope a key of the owner's that has all others."""
     acme = actors.system(world.cast.acme, world.cast.main, world.cast.blue)
-    made = {}
+    created = {}
     with world.app.app_context():
         for scope in KEY_SCOPES:
             others = [other for other in KEY_SCOPES if other != scope]
             how = {"api_version": "2026-11-21", "scopes": others, "user_id": world.cast.olivia.user_id}
-            made[scope] = api_keys.create(acme, f"all but {scope}", **how)[1]
+            created[scope] = api_keys.create(acme, f"all but {scope}", **how)[1]
         db.session.remove()
-    return made
+    return created
 
 
 def test_promise_13_an_actor_of_another_workspace_gets_404_and_changes_nothing(world, without):

@@ -64,26 +64,26 @@ def product(stack: str) -> Iterator[Product]:
             within = command(Path(folder))
             with running(
                 stack, "--workers", "1", "--runners", "1", within=within, TARGET_NETWORKS="127.77.0.0/16"
-            ) as made:
-                made.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
-                made.names = server
-                yield made
+            ) as result:
+                result.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
+                result.names = server
+                yield result
         finally:
             server.close()
 
 
 @pytest.fixture(scope="module")
 def canary() -> Iterator[Canary]:
-    made = Canary()
-    yield made
-    made.close()
+    result = Canary()
+    yield result
+    result.close()
 
 
 @pytest.fixture(scope="module")
 def allowed() -> Iterator[EchoTarget]:
     """A target in the network that is open."""
-    with EchoTarget(host=ALLOWED) as made:
-        yield made
+    with EchoTarget(host=ALLOWED) as result:
+        yield result
 
 
 # --- All places that accept an address. Each tries it and ignores the response; the canary counts connections.
@@ -108,18 +108,18 @@ def verify(api: Api, url: str, _allowed: str) -> None:
 
 def push(api: Api, url: str, _allowed: str) -> None:
     rows = [{"id": 1}]
-    made = _connection(api, "rest", {"base_url": url, "retry": {"retries": 0}})
-    if made:
-        api.post("/export/rest", {"connection_id": made, "target": "rows", "rows": rows})
+    result = _connection(api, "rest", {"base_url": url, "retry": {"retries": 0}})
+    if result:
+        api.post("/export/rest", {"connection_id": result, "target": "rows", "rows": rows})
     endpoint = api.post("/endpoints", {"name": f"e {next(_number)}", "url": url, "method": "POST"})
     if endpoint.status_code == 201:
         api.post("/export/rest", {"endpoint_id": endpoint.json()["id"], "rows": rows})
 
 
 def api_response(api: Api, url: str, _allowed: str) -> None:
-    made = _connection(api, "rest", {"base_url": url, "retry": {"retries": 0}})
-    if made:
-        options = {"connection_id": made, "path": "/x", "extract": "$.a"}
+    result = _connection(api, "rest", {"base_url": url, "retry": {"retries": 0}})
+    if result:
+        options = {"connection_id": result, "path": "/x", "extract": "$.a"}
         fields = [{"name": "v", "type": "api_response", "options": options}]
         api.post("/preview", {"name": "T", "fields": fields, "fetch": True})
 
@@ -131,15 +131,15 @@ def token_url(api: Api, url: str, allowed: str) -> None:
 
 def metadata(api: Api, url: str, _allowed: str) -> None:
     for kind, name in (("odata", "service_url"), ("openapi", "document_url")):
-        made = _connection(api, kind, {name: url})
-        if made:
-            api.get(f"/connections/{made}/metadata?refresh=true")
+        result = _connection(api, kind, {name: url})
+        if result:
+            api.get(f"/connections/{result}/metadata?refresh=true")
 
 
 def ai_endpoint(api: Api, url: str, _allowed: str) -> None:
-    made = _connection(api, "ai", {"base_url": url, "model": "m"})
-    if made:
-        api.post("/describe", {"description": "Customers", "connection_id": made})
+    result = _connection(api, "ai", {"base_url": url, "model": "m"})
+    if result:
+        api.post("/describe", {"description": "Customers", "connection_id": result})
 
 
 def webhook(api: Api, url: str, _allowed: str) -> None:
@@ -191,14 +191,14 @@ def test_promise_17_redirects_do_not_lead_there(product, canary, allowed, where)
         url for way in HERE if way.isascii() and way.isprintable() for url in urls(way.strip(), canary.port)
     ]
     found = found[:12] + [f"http://{name}.canary.test:{canary.port}/" for name in ("inside", "zero", "alias")]
-    given = []
+    value = []
     for number, url in enumerate(found):
         allowed.on(f"/{where}/{number}/*", redirect(url, (302, 307, 308)[number % 3]))
-        given.append(allowed.url(f"/{where}/{number}/"))
-    before, asked = canary.count, len(allowed.seen)
-    all_tried(product, WHERE[where], given, allowed)
+        value.append(allowed.url(f"/{where}/{number}/"))
+    before, request = canary.count, len(allowed.seen)
+    all_tried(product, WHERE[where], value, allowed)
     assert canary.count == before
-    assert len(allowed.seen) > asked, "the redirects were requested"
+    assert len(allowed.seen) > request, "the redirects were requested"
 
 
 @pytest.mark.parametrize("where", WHERE)
@@ -210,9 +210,9 @@ def test_promise_17_names_that_lead_inside_or_change_their_mind_do_not_either(
     try:
         kinds = [kind for kind in ZONE if kind != "good"]
         names = [f"{kind}-{where.replace('_', '-')}-{n}.canary.test" for kind in kinds for n in range(1)]
-        asked = sum(product.names.asked.values())
+        request = sum(product.names.asked.values())
         all_tried(product, WHERE[where], [f"http://{name}:{allowed.port}/" for name in names], allowed)
-        assert sum(product.names.asked.values()) > asked, "the names were resolved"
+        assert sum(product.names.asked.values()) > request, "the names were resolved"
         assert inside.count == 0
         # Those that never lead to the allowed network, where the canary of all addresses listens too.
         closed = [name for name in names if not name.startswith(("both", "rebind", "flips"))]

@@ -93,8 +93,8 @@ def test_promise_16_mass_assignment_does_nothing_on_any_route(world):
             world.unlimited()
     found = rows(world)
     # What was said is noted in the trail of refused requests at most; no column of any object took it.
-    for table, held in found.items():
-        for row in held - before[table]:
+    for table, stored in found.items():
+        for row in stored - before[table]:
             assert not any(mark in row for mark in marks), (table, row[:500])
     assert tried > 300
 
@@ -146,18 +146,20 @@ def kept(world: World, connection_id: str) -> Any:
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_promise_16_secrets_never_come_back_and_the_mask_keeps_the_old_one(world, unasked, kind):
     program = world.program()
-    made = program.post("/connections", json={"name": f"16 {kind}", "type": kind, "settings": SETTINGS[kind]})
-    assert made.status_code == 201, made.text
-    where = f"/connections/{made.json['id']}"
-    before = kept(world, made.json["id"])
+    created = program.post(
+        "/connections", json={"name": f"16 {kind}", "type": kind, "settings": SETTINGS[kind]}
+    )
+    assert created.status_code == 201, created.text
+    where = f"/connections/{created.json['id']}"
+    before = kept(world, created.json["id"])
     assert CANARY in repr(before)
-    assert masked(made.json["settings"]) == 1
-    changed = program.patch(where, json={"name": "again", "settings": made.json["settings"]})
+    assert masked(created.json["settings"]) == 1
+    changed = program.patch(where, json={"name": "again", "settings": created.json["settings"]})
     assert changed.status_code == 200, changed.text
-    assert kept(world, made.json["id"]) == before
+    assert kept(world, created.json["id"]) == before
     person = world.person()
     shown = [
-        made,
+        created,
         changed,
         program.get(where),
         program.get("/connections?limit=100"),
@@ -171,9 +173,9 @@ def test_promise_16_secrets_never_come_back_and_the_mask_keeps_the_old_one(world
 def test_promise_16_a_secret_of_the_workspace_and_a_key_are_never_shown(world):
     program, person = world.program(), world.person()
     answers = [program.put("/secrets/sixteen", json={"value": CANARY})]
-    made = program.post("/api-keys", json={"name": "sixteen"})
-    secret = made.json["key"].rsplit("_", 1)[1]
-    paths = ("/secrets", "/api-keys", f"/api-keys/{made.json['id']}", "/audit?limit=100")
+    created = program.post("/api-keys", json={"name": "sixteen"})
+    secret = created.json["key"].rsplit("_", 1)[1]
+    paths = ("/secrets", "/api-keys", f"/api-keys/{created.json['id']}", "/audit?limit=100")
     answers += [face.get(path) for path in paths for face in (program, person)]
     for answer in answers:
         assert CANARY not in answer.text

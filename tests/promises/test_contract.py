@@ -35,7 +35,7 @@ def exact(answer: Any, where: object) -> str:
 
 def test_promise_21_openapi_paths_equal_the_routes(world):
     document = world.program().get("/openapi.json").json
-    told = {
+    result = {
         (method.upper(), path)
         for path, item in document["paths"].items()
         for method in item
@@ -47,8 +47,8 @@ def test_promise_21_openapi_paths_equal_the_routes(world):
         if declared is not None and declared.programs and not declared.hidden:
             path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
             routes |= {(method, path) for method in declared.methods}
-    assert told == routes
-    assert len(told) > 100
+    assert result == routes
+    assert len(result) > 100
 
 
 def test_promise_21_every_error_has_exactly_the_shape(world):
@@ -87,8 +87,8 @@ def test_promise_21_every_error_has_exactly_the_shape(world):
                 codes[code] = codes.get(code, 0) + 1
             else:
                 answer.close()
-    wanted = {"unauthenticated", "not_found", "validation_error", "invalid_request", "unsupported_version"}
-    assert wanted <= set(codes), codes
+    expected = {"unauthenticated", "not_found", "validation_error", "invalid_request", "unsupported_version"}
+    assert expected <= set(codes), codes
     assert sum(codes.values()) > 800
 
 

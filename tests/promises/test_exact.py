@@ -64,19 +64,19 @@ def callers(product: Product, seconds: float, processes: int = 2, threads: int =
     ]
     out: dict[str, list] = {"accepted": [], "refused": []}
     for popen in started:
-        told = json.loads(popen.communicate(timeout=seconds + 120)[0])
+        output = json.loads(popen.communicate(timeout=seconds + 120)[0])
         assert popen.returncode == 0
-        for name, held in out.items():
-            held += told[name]
+        for name, stored in out.items():
+            stored += output[name]
     return out
 
 
 def test_promise_09_sixteen_threads_in_two_processes_get_exactly_60_in_any_window_of_a_minute(product, sixty):
     """Send requests over two and a half windows. A request is decided between sending and its response. So a window
     with 61 accepted requests would contain 61 requests that were sent after its start and answered before its end."""
-    told = callers(product, 2.5 * WINDOW)
-    accepted = sorted(told["accepted"])
-    assert {status for _, _, status in told["refused"]} == {429}
+    result = callers(product, 2.5 * WINDOW)
+    accepted = sorted(result["accepted"])
+    assert {status for _, _, status in result["refused"]} == {429}
     for begins, _, _ in accepted:
         inside = [item for item in accepted if item[0] >= begins and item[1] <= begins + WINDOW]
         assert len(inside) <= 60, f"{len(inside)} in the minute from {begins}"

@@ -106,16 +106,16 @@ def test_promise_22_two_hundred_followers_are_all_served_and_leave_the_service_t
     out, lock, seated = [], threading.Lock(), threading.Semaphore(0)
 
     def one_follower() -> None:
-        mine, told = product.api(), False
+        mine, result = product.api(), False
         while True:
             with mine.get(f"{where}/logs?follow=true", stream=True, timeout=300) as answer:
                 if answer.status_code != 503:
                     found = []
                     for kind, _, _ in events(answer):
                         found.append(kind)
-                        if not told:
+                        if not result:
                             seated.release()
-                            told = True
+                            result = True
                     break
                 wait = float(answer.headers["Retry-After"])
             threading.Event().wait(wait)

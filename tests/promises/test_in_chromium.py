@@ -52,15 +52,15 @@ def context(world: World, origin: str) -> Iterator[BrowserContext]:
         db.session.remove()
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        made = running.new_context()
-        made.set_default_timeout(30_000)
-        made.add_init_script(COUNTS)
-        page = made.new_page()
+        result = running.new_context()
+        result.set_default_timeout(30_000)
+        result.add_init_script(COUNTS)
+        page = result.new_page()
         page.goto(f"{origin}/sign-in/{link.rsplit('/', 1)[-1]}")
         page.locator("form button[type=submit], form button:not([type])").first.click()
         page.wait_for_url(lambda url: "/sign-in" not in url)
         page.close()
-        yield made
+        yield result
         running.close()
 
 
@@ -69,8 +69,8 @@ def test_promise_18_no_stored_script_runs_in_a_real_browser(world, origin, conte
     page.on("dialog", lambda dialog: (troubles.append(f"dialog {dialog.message}"), dialog.dismiss()))
     page.on(
         "console",
-        lambda said: (
-            troubles.append(f"{page.url}: {said.text}") if "Content Security Policy" in said.text else None
+        lambda text: (
+            troubles.append(f"{page.url}: {text.text}") if "Content Security Policy" in text.text else None
         ),
     )
     for address in pages(world):

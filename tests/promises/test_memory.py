@@ -29,9 +29,9 @@ FIELDS = [
 @pytest.fixture(scope="module")
 def product(stack: str):
     """One web process, so that all streams are of one."""
-    with running(stack, "--workers", "1", "--runners", "1", ROWSMITH_WEB_WORKERS="1") as made:
-        made.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
-        yield made
+    with running(stack, "--workers", "1", "--runners", "1", ROWSMITH_WEB_WORKERS="1") as result:
+        result.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +39,10 @@ def template(product: Product) -> str:
     """A template with twenty fields, generated once in every format to load vocabularies and libraries."""
     api = product.api()
     assert len(FIELDS) == 20
-    made = api.made("/templates", {"name": "Twenty", "fields": FIELDS})["id"]
+    result = api.made("/templates", {"name": "Twenty", "fields": FIELDS})["id"]
     for format in FORMATS:
-        stream(product, made, format, 20_000)
-    return made
+        stream(product, result, format, 20_000)
+    return result
 
 
 def stream(product: Product, template: str, format: str, count: int) -> int:

@@ -43,8 +43,8 @@ class Connected:
 
     def push(self) -> None:
         body = {"connection_id": self.id, "target": "rows", "count": 3}
-        made = self.api.made(f"/templates/{self.template}/push", body)
-        ended = self.api.ended(f"/pushes/{made['id']}")
+        result = self.api.made(f"/templates/{self.template}/push", body)
+        ended = self.api.ended(f"/pushes/{result['id']}")
         assert (ended["status"], ended["counts"]["delivered"]) == ("completed", 3), ended
 
     def verify(self) -> None:
@@ -59,8 +59,8 @@ class Connected:
             "extract": "$.token",
         }
         field = {"name": "value", "type": "api_response", "options": options}
-        made = (api or self.api).made("/generate", {"fields": [field], "count": 1, "format": "json"})
-        assert isinstance(made[0]["value"], int)
+        result = (api or self.api).made("/generate", {"fields": [field], "count": 1, "format": "json"})
+        assert isinstance(result[0]["value"], int)
 
 
 def test_one_token_serves_pushes_a_verification_and_generates_of_all_processes(
@@ -93,8 +93,8 @@ def test_one_token_serves_pushes_a_verification_and_generates_of_all_processes(
     used.generate()
     assert len(oauth.given) == 4
     tokens = {f"token {number}": token for number, token in enumerate(oauth.given)}
-    for held in (loot.in_redis(product), loot.database(product)):
-        assert loot.hits(held, tokens) == []
+    for stored in (loot.in_redis(product), loot.database(product)):
+        assert loot.hits(stored, tokens) == []
     logs = product.logs()
     assert not [token for token in oauth.given if token in logs]
 

@@ -34,16 +34,16 @@ def visit(browser: Browser, case: Case, world: World):
 
 def pages(world: World) -> list[str]:
     """Addresses of every route that a person reads, and of the objects that were made with payloads."""
-    made = world.made
+    result = world.made
     found = [case.address(world.names) for case in world.reading()]
-    own = [f"/{kind}s/{made[kind]}" for kind in ("template", "dataset", "export", "connection", "push")]
+    own = [f"/{kind}s/{result[kind]}" for kind in ("template", "dataset", "export", "connection", "push")]
     own += [
-        f"/connections/{made['connection']}/edit",
-        f"/pushes/{made['push']}/rows",
+        f"/connections/{result['connection']}/edit",
+        f"/pushes/{result['push']}/rows",
         "/templates?q=%3Cx-canary%3E",
     ]
     own += [
-        f"/templates/{made['template']}/push?connection_id={made['connection']}",
+        f"/templates/{result['template']}/push?connection_id={result['connection']}",
         "/docs/search?q=%3Cx-canary%3E",
     ]
     return [*found, *own]
@@ -138,10 +138,12 @@ def test_promise_18_a_file_is_named_without_what_would_leave_its_header(poisoned
     program = poisoned.program()
     named = f'a";\\/<script>\x7f{PAYLOAD}'
     fields = [{"name": "n", "type": "row_number"}]
-    made = program.post("/templates", json={"name": named.replace("\x7f", "")[:200], "fields": fields})
-    assert made.status_code == 201, made.text
+    created = program.post("/templates", json={"name": named.replace("\x7f", "")[:200], "fields": fields})
+    assert created.status_code == 201, created.text
     for format in ("csv", "json", "sql", "xlsx"):
-        answer = program.post(f"/templates/{made.json['id']}/generate", json={"count": 1, "format": format})
+        answer = program.post(
+            f"/templates/{created.json['id']}/generate", json={"count": 1, "format": format}
+        )
         (header,) = answer.headers.getlist("Content-Disposition")
         found = re.fullmatch(r'attachment; filename="([^"\\/<>\x00-\x1f\x7f]+)"', header)
         assert found, header

@@ -34,15 +34,15 @@ def test_60_threads_of_mixed_work_get_no_503(product: Product):
 
     def work(number: int) -> list[int]:
         own: Api = product.api()
-        made = own.post("/templates", {"name": f"Mixed {number}", "fields": FIELDS})
+        created = own.post("/templates", {"name": f"Mixed {number}", "fields": FIELDS})
         key = own.post("/api-keys", {"name": f"key {number}", "scopes": ["read"]})
         answers = [
-            made,
+            created,
             own.get("/templates"),
             own.call("PATCH", f"/templates/{template}", json={"description": str(number)}),
             own.post("/generate", {"fields": FIELDS, "count": 10, "format": "csv"}),
             own.post(f"/templates/{template}/exports", {"count": 10, "format": "csv"}),
-            own.call("DELETE", f"/templates/{made.json().get('id')}"),
+            own.call("DELETE", f"/templates/{created.json().get('id')}"),
             key,
             own.call("DELETE", f"/api-keys/{key.json().get('id')}"),
         ]

@@ -52,10 +52,10 @@ def doubling(times: int) -> list[dict[str, Any]]:
 
 def deep(levels: int, size: int) -> dict[str, Any]:
     """Arrays of arrays."""
-    made: dict[str, Any] = LONG
+    result: dict[str, Any] = LONG
     for _ in range(levels):
-        made = {"type": "array", "options": {"count": size, "of": made}}
-    return made
+        result = {"type": "array", "options": {"count": size, "of": result}}
+    return result
 
 
 SPLIT = field("f", "formula", expression='size(split(repeat("a,",2500),",")+repeat("x",4990))')
@@ -187,15 +187,15 @@ def product() -> Iterator[Product]:
     bounds = ("prlimit", "--as=6442450944")
     with running(
         "sqlite+valkey", "--workers", "1", "--runners", "1", within=bounds, ROWSMITH_WEB_WORKERS="1"
-    ) as made:
-        made.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
-        api = made.api()
+    ) as result:
+        result.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
+        api = result.api()
         for format in ("json", *FORMATS):  # load vocabularies and libraries of all formats
             body = {"count": 300, "format": format, "fields": [field("a", "words"), *arrays(1, 3, LONG)]}
             assert api.post("/generate", body | {"name": "first"}).status_code == 200
-        before = resident(worker(made), "VmRSS")
-        yield made
-        assert resident(worker(made), "VmRSS") - before < MOST, "memory of requests that have ended"
+        before = resident(worker(result), "VmRSS")
+        yield result
+        assert resident(worker(result), "VmRSS") - before < MOST, "memory of requests that have ended"
 
 
 def processor_seconds(pid: int) -> float:

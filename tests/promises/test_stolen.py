@@ -28,9 +28,9 @@ def canary(name: str) -> str:
 
 def told_back(seen: Seen) -> Answer:
     """A target that repeats all that it was sent."""
-    told = [f"{name}: {value}" for name, value in seen.headers.items()]
-    told += [f"{name}={value}" for name, values in seen.query.items() for value in values]
-    return Answer(422, "; ".join([*told, seen.body.decode("utf-8", "replace")]))
+    result = [f"{name}: {value}" for name, value in seen.headers.items()]
+    result += [f"{name}={value}" for name, values in seen.query.items() for value in values]
+    return Answer(422, "; ".join([*result, seen.body.decode("utf-8", "replace")]))
 
 
 class Used:
@@ -81,8 +81,8 @@ class Used:
         self.secrets["client_secret"] = self.oauth.client_secret
         for name, auth in {**auths, "oauth": oauth}.items():
             settings = {"base_url": self.target.url(f"/{name}"), "auth": auth, "retry": {"retries": 0}}
-            made = self._connection("rest", settings)
-            push = {"connection_id": made, "target": "rows", "count": 2}
+            result = self._connection("rest", settings)
+            push = {"connection_id": result, "target": "rows", "count": 2}
             self.say("POST", f"/templates/{self.template}/push", {**push, "dry_run": True})
             pushed = self.say("POST", f"/templates/{self.template}/push", push).json()
             self.api.ended(f"/pushes/{pushed['id']}")
@@ -94,17 +94,17 @@ class Used:
         self._connection("openapi", {"document_url": self.target.url("/openapi"), "auth": auths["query"]})
         key = {"api_key": self.secrets.setdefault("ai", "c4nary-" + chance.token_hex(12))}
         self._connection("ai", {"base_url": self.target.url("/ai"), "model": "m", **key})
-        held = {"name": "E", "url": self.target.url("/endpoint"), "auth": auths["basic"], "method": "POST"}
-        made = self.say("POST", "/endpoints", held).json()
-        self.say("POST", "/export/rest", {"endpoint_id": made["id"], "rows": [{"id": 1}]})
+        stored = {"name": "E", "url": self.target.url("/endpoint"), "auth": auths["basic"], "method": "POST"}
+        result = self.say("POST", "/endpoints", stored).json()
+        self.say("POST", "/export/rest", {"endpoint_id": result["id"], "rows": [{"id": 1}]})
 
     def _connection(self, kind: str, settings: dict[str, Any]) -> str:
         answer = self.say("POST", "/connections", {"name": kind, "type": kind, "settings": settings})
         assert answer.status_code == 201, answer.text
-        made = answer.json()["id"]  # making it has verified it
-        self.say("GET", f"/connections/{made}/metadata?refresh=true")
-        self.say("PATCH", f"/connections/{made}", {"name": "again", "settings": answer.json()["settings"]})
-        return made
+        result = answer.json()["id"]  # making it has verified it
+        self.say("GET", f"/connections/{result}/metadata?refresh=true")
+        self.say("PATCH", f"/connections/{result}", {"name": "again", "settings": answer.json()["settings"]})
+        return result
 
     def workspace(self) -> None:
         """Secrets of the workspace, keys, webhooks, each also asked for twice under one Idempotency-Key."""
@@ -118,11 +118,11 @@ class Used:
         self.say("PUT", "/secrets/held_token", {"value": self.secrets["named"]})
         self._connection("rest", settings)
         once = {"Idempotency-Key": "stolen-1"}
-        made = [self.api.made("/api-keys", {"name": "canary"}, headers=once) for _ in range(2)]
-        assert made[0] == made[1]
-        self.secrets["api key"] = made[0]["key"].rsplit("_", 1)[1]
+        result = [self.api.made("/api-keys", {"name": "canary"}, headers=once) for _ in range(2)]
+        assert result[0] == result[1]
+        self.secrets["api key"] = result[0]["key"].rsplit("_", 1)[1]
         self.secrets["first key"] = self.product.key.rsplit("_", 1)[1]
-        used = self.product.api(made[0]["key"])
+        used = self.product.api(result[0]["key"])
         assert used.get("/me").status_code == 200
         hook = self.api.post(
             "/webhooks", {"url": self.target.url("/hook"), "events": ["*"]}, headers={"Idempotency-Key": "h"}
@@ -207,8 +207,8 @@ def test_promise_20_a_secret_is_in_no_log_error_trace_or_audit_entry(used, produ
     shown += [(f"page {page}", browser.get(f"/{page}").content) for page in pages]
     # Where one is made it is shown, once.
     once = {"api key", "first key", "webhook", "link", "invitation", "session"}
-    wanted = {name: secret for name, secret in used.secrets.items() if name not in once}
-    assert loot.hits(iter(shown), wanted) == []
+    expected = {name: secret for name, secret in used.secrets.items() if name not in once}
+    assert loot.hits(iter(shown), expected) == []
     assert len(used.target.calls()) > 10, "the targets were spoken to, with the secrets"
 
 

@@ -66,13 +66,13 @@ class World:
 
     def fill_with_payloads(self) -> dict[str, str]:
         """Make a payload of every free text that is stored; ids of objects that were made through the API with one."""
-        made = filled_with_payloads(self.program(), self.cast)
+        result = filled_with_payloads(self.program(), self.cast)
         with self.app.app_context(), db.engine.begin() as connection:
             for table in Base.metadata.sorted_tables:
                 for column in table.columns:
                     if column.name in FREE and isinstance(column.type, sa.String) and "id" in table.c:
                         self._poison(connection, table, column)
-        return made
+        return result
 
     def _poison(self, connection: sa.Connection, table: sa.Table, column: sa.Column[Any]) -> None:
         named = [

@@ -97,6 +97,6 @@ def shell(origin: str, cast: Cast, tmp_path, monkeypatch, capsysbinary) -> Itera
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    made = Shell(environment, capsysbinary)
-    yield made
-    made.close()
+    result = Shell(environment, capsysbinary)
+    yield result
+    result.close()

@@ -38,12 +38,12 @@ def generate() -> ModuleType:
     """The program that makes the generated parts of the package."""
     before = list(sys.path)
     spec = importlib.util.spec_from_file_location("sdk_generate", PACKAGE / "tools" / "generate.py")
-    made = importlib.util.module_from_spec(spec)
+    created = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(made)
+        spec.loader.exec_module(created)
     finally:
         sys.path[:] = before
-    return made
+    return created
 
 
 @pytest.fixture(scope="session")
@@ -62,14 +62,14 @@ def origin(app: Flask) -> Iterator[str]:
 @pytest.fixture
 def sdk(origin: str, cast: Cast) -> Iterator[Callable[..., rowsmith.Api]]:
     """`sdk()`: a client with Edith's key; `sdk(cast.olivia)`: with the key of another user."""
-    made: list[rowsmith.Api] = []
+    result: list[rowsmith.Api] = []
 
     def make(who: Person | None = None, **more: object) -> rowsmith.Api:
-        made.append(rowsmith.Api((who or cast.edith).key, origin, **more))
-        return made[-1]
+        result.append(rowsmith.Api((who or cast.edith).key, origin, **more))
+        return result[-1]
 
     yield make
-    for item in made:
+    for item in result:
         item.close()
 
 
@@ -80,9 +80,9 @@ def client(origin: str, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> rowsmith
     monkeypatch.setenv("SERVICE_API_URL", origin)
     monkeypatch.setenv("SERVICE_PROJECT_ID", cast.main)
     monkeypatch.setenv("SERVICE_TEAM_ID", cast.blue)
-    made = rowsmith.Client()
-    yield made
-    made._caller.connections.close()
+    result = rowsmith.Client()
+    yield result
+    result._caller.connections.close()
 
 
 @pytest.fixture
@@ -90,13 +90,13 @@ def demo_shop(app: Flask, cast: Cast) -> Path:
     """The file of the demo's database with its empty tables, where a newcomer's service has it."""
     with app.app_context():
         here = actors.system(cast.acme, cast.main, cast.blue)
-        made = connections.create(here, **demo_workspace.DATABASE, verifies=False).id
+        created = connections.create(here, **demo_workspace.DATABASE, verifies=False).id
         db.session.remove()
-    folder = Path(app.config["SETTINGS"].data_dir) / "targets" / cast.acme / made
+    folder = Path(app.config["SETTINGS"].data_dir) / "targets" / cast.acme / created
     path = folder / demo_workspace.DATABASE["settings"]["file"]
     path.parent.mkdir(parents=True, exist_ok=True)
-    with closing(sqlite3.connect(path)) as held:
-        held.executescript(";".join(demo_workspace.TABLES))
+    with closing(sqlite3.connect(path)) as stored:
+        stored.executescript(";".join(demo_workspace.TABLES))
     return path
 
 

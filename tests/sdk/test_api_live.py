@@ -42,22 +42,22 @@ def work(app: Flask) -> Callable[[str], None]:
 
 def test_a_template_goes_through_its_whole_life(sdk):
     api = sdk()
-    made = api.templates.create(PEOPLE)
-    again = api.templates.get(made["id"])
-    changed = api.templates.update(made["id"], name="Folk", if_match=again)
+    created = api.templates.create(PEOPLE)
+    again = api.templates.get(created["id"])
+    changed = api.templates.update(created["id"], name="Folk", if_match=again)
     assert (again["version"], changed["version"]) == (1, 2)
-    assert api.templates.get(made["id"], 1)["name"] == "People"
-    assert [version["version"] for version in api.templates.versions(made["id"])] == [2, 1]
-    assert api.templates.diff(made["id"], 1)["to"] == 2
-    assert api.templates.restore_version(made["id"], 1)["name"] == "People"
+    assert api.templates.get(created["id"], 1)["name"] == "People"
+    assert [version["version"] for version in api.templates.versions(created["id"])] == [2, 1]
+    assert api.templates.diff(created["id"], 1)["to"] == 2
+    assert api.templates.restore_version(created["id"], 1)["name"] == "People"
     with pytest.raises(error.VersionConflict):
-        api.templates.delete(made["id"], if_match=again)
-    api.templates.delete(made["id"])
+        api.templates.delete(created["id"], if_match=again)
+    api.templates.delete(created["id"])
     with pytest.raises(error.NotFound) as gone:
-        api.templates.get(made["id"])
+        api.templates.get(created["id"])
     assert gone.value.code == "not_found"
     assert gone.value.request_id
-    assert api.templates.restore(made["id"])["id"] == made["id"]
+    assert api.templates.restore(created["id"])["id"] == created["id"]
 
 
 def test_a_list_returns_every_object_with_any_page_size(sdk, monkeypatch):
@@ -74,16 +74,18 @@ def test_a_list_returns_every_object_with_any_page_size(sdk, monkeypatch):
 
 def test_rows_are_the_same_as_list_stream_file_and_draft(sdk, tmp_path):
     api = sdk()
-    made = api.templates.create(PEOPLE)
-    as_list = api.templates.generate(made["id"], count=300, seed="s")
-    stream = api.templates.rows(made["id"], count=300, seed="s")
+    created = api.templates.create(PEOPLE)
+    as_list = api.templates.generate(created["id"], count=300, seed="s")
+    stream = api.templates.rows(created["id"], count=300, seed="s")
     assert list(stream) == as_list
     assert (stream.seed, stream.version) == ("s", "1")
-    path = api.templates.save(made["id"], tmp_path / "people.json", count=300, seed="s")
+    path = api.templates.save(created["id"], tmp_path / "people.json", count=300, seed="s")
     assert json.loads(path.read_text()) == as_list
-    assert b"".join(api.templates.stream(made["id"], count=300, seed="s", format="json")) == path.read_bytes()
-    assert api.templates.preview(made["id"], seed="s")["rows"] == as_list[:3]
-    draft = {**PEOPLE.to_dict(), "fields": made["fields"], "anchor": made["anchor"]}
+    assert (
+        b"".join(api.templates.stream(created["id"], count=300, seed="s", format="json")) == path.read_bytes()
+    )
+    assert api.templates.preview(created["id"], seed="s")["rows"] == as_list[:3]
+    draft = {**PEOPLE.to_dict(), "fields": created["fields"], "anchor": created["anchor"]}
     assert api.templates.generate(draft, count=300, seed="s") == as_list
     assert not list(tmp_path.glob(".people*"))
 
@@ -127,17 +129,17 @@ def test_a_creating_call_that_is_sent_twice_under_one_key_acts_once(sdk):
 
 def test_an_export_is_followed_to_its_end_and_downloaded_whole(sdk, work, tmp_path):
     api = sdk()
-    made = api.templates.export(api.templates.create(PEOPLE)["id"], count=40, format="csv", seed="s")
-    work(made["id"])
-    done = api.exports.wait(made["id"], timeout=30)
+    created = api.templates.export(api.templates.create(PEOPLE)["id"], count=40, format="csv", seed="s")
+    work(created["id"])
+    done = api.exports.wait(created["id"], timeout=30)
     assert (done["status"], done["rows_done"]) == ("completed", 40)
-    path = api.exports.download(made["id"], tmp_path / "out.csv")
+    path = api.exports.download(created["id"], tmp_path / "out.csv")
     assert len(path.read_text().splitlines()) == 41
-    assert api.exports.stream(made["id"]).read() == path.read_bytes()
+    assert api.exports.stream(created["id"]).read() == path.read_bytes()
     with pytest.raises(error.Conflict) as found:
-        api.exports.cancel(made["id"])
+        api.exports.cancel(created["id"])
     assert found.value.code == "run_finished"
-    assert [item["id"] for item in api.exports.list(status="completed")] == [made["id"]]
+    assert [item["id"] for item in api.exports.list(status="completed")] == [created["id"]]
 
 
 def test_a_push_is_tried_dry_sent_followed_and_undone(sdk, app, cast, work):
@@ -156,7 +158,7 @@ def test_a_push_is_tried_dry_sent_followed_and_undone(sdk, app, cast, work):
     assert [line.number for line in lines] == list(range(1, len(lines) + 1))
     assert follower.end["status"] == "completed"
     whole = api.pushes.log(push["id"]).splitlines()
-    assert all(told.endswith(line.text) for told, line in zip(whole, lines, strict=True))
+    assert all(result.endswith(line.text) for result, line in zip(whole, lines, strict=True))
     later = api.pushes.follow_log(push["id"], after=lines[0].number, timeout=30)
     assert list(later) == lines[1:]
     assert [row["state"] for row in api.pushes.rows(push["id"], state="delivered")] == ["delivered"] * 12
@@ -168,10 +170,10 @@ def test_a_push_is_tried_dry_sent_followed_and_undone(sdk, app, cast, work):
 
 def test_connections_endpoints_and_secrets_are_kept_and_listed(sdk, cast):
     api = sdk(cast.olivia)
-    made = api.connections.create(name="Lite", type="sqlite", settings={"file": "a.db"})
-    assert api.connections.verify(made["id"])["status"] == "verified"
-    assert [item["id"] for item in api.connections.list(type="sqlite")] == [made["id"]]
-    assert api.connections.metadata(made["id"])["entities"] == []
+    created = api.connections.create(name="Lite", type="sqlite", settings={"file": "a.db"})
+    assert api.connections.verify(created["id"])["status"] == "verified"
+    assert [item["id"] for item in api.connections.list(type="sqlite")] == [created["id"]]
+    assert api.connections.metadata(created["id"])["entities"] == []
     endpoint = api.endpoints.create(name="Hook", method="POST", url="https://example.org/hook")
     assert api.endpoints.update(endpoint["id"], name="Hooked")["name"] == "Hooked"
     assert api.secrets.put("token", "s3cret")["name"] == "token"
@@ -200,8 +202,8 @@ def test_the_workspace_shows_the_current_user_and_recent_activity(sdk, cast):
 
 def test_another_project_of_the_workspace_is_named_at_the_start(sdk, cast):
     here, there = sdk(), sdk(project=cast.side)
-    made = there.templates.create(PEOPLE)
-    assert made["project_id"] == cast.side
+    created = there.templates.create(PEOPLE)
+    assert created["project_id"] == cast.side
     assert here.templates.list().all() == []
 
 
@@ -209,10 +211,10 @@ def test_a_file_goes_up_in_pieces_and_comes_down_whole(sdk, tmp_path):
     api = sdk()
     path = tmp_path / "inputs.bin"
     path.write_bytes(bytes(range(256)) * 1024)
-    made = api.files.upload(path, "inputs/ü b.bin")
-    assert (made["name"], made["size"]) == ("inputs/ü b.bin", path.stat().st_size)
+    result = api.files.upload(path, "inputs/ü b.bin")
+    assert (result["name"], result["size"]) == ("inputs/ü b.bin", path.stat().st_size)
     assert api.files.download("inputs/ü b.bin", tmp_path / "back.bin").read_bytes() == path.read_bytes()
-    assert api.files.read(made["id"]) == path.read_bytes()
+    assert api.files.read(result["id"]) == path.read_bytes()
     with pytest.raises(error.VersionConflict):
         api.files.upload(b"x", "inputs/ü b.bin", only_new=True)
     with path.open("rb") as file:
@@ -237,25 +239,25 @@ class Unseekable(io.BytesIO):
 
 def test_a_scenario_is_kept_in_versions_and_its_runs_can_be_cancelled(sdk):
     api = sdk()
-    made = api.scenarios.create(name="S", code="print('one')")
-    assert api.scenarios.replace(made["id"], "print('two')")["version"] == 2
-    assert api.scenarios.get(made["id"], 1)["code"] == "print('one')"
-    run = api.runs.start(made["id"], {"COUNT": "3"})
+    created = api.scenarios.create(name="S", code="print('one')")
+    assert api.scenarios.replace(created["id"], "print('two')")["version"] == 2
+    assert api.scenarios.get(created["id"], 1)["code"] == "print('one')"
+    run = api.runs.start(created["id"], {"COUNT": "3"})
     assert (run["status"], run["params"]) == ("queued", {"COUNT": "3"})
-    assert [item["id"] for item in api.runs.list(made["id"])] == [run["id"]]
+    assert [item["id"] for item in api.runs.list(created["id"])] == [run["id"]]
     assert [item["id"] for item in api.runs.list()] == [run["id"]]
-    api.runs.cancel(made["id"], run["id"])
-    follower = api.runs.follow_log(made["id"], run["id"], timeout=30)
+    api.runs.cancel(created["id"], run["id"])
+    follower = api.runs.follow_log(created["id"], run["id"], timeout=30)
     list(follower)
     assert follower.end["status"] == "cancelled"
-    assert api.runs.wait(made["id"], run["id"], timeout=30)["status"] == "cancelled"
+    assert api.runs.wait(created["id"], run["id"], timeout=30)["status"] == "cancelled"
     with pytest.raises(error.Conflict) as found:
-        api.runs.cancel(made["id"], run["id"])
+        api.runs.cancel(created["id"], run["id"])
     assert found.value.code == "run_finished"
 
 
 def test_waiting_ends_after_the_time_given(sdk):
     api = sdk()
-    made = api.scenarios.create(name="S", code="print('one')")
+    created = api.scenarios.create(name="S", code="print('one')")
     with pytest.raises(error.Timeout):
-        api.runs.run(made["id"], timeout=1)
+        api.runs.run(created["id"], timeout=1)

@@ -26,10 +26,10 @@ class Half(Listening):
         super().__init__()
 
     def talk(self, peer: socket.socket) -> None:
-        told = b""
-        while b"\r\n\r\n" not in told:
-            told += peer.recv(65_536)
-        head, _, body = told.partition(b"\r\n\r\n")
+        result = b""
+        while b"\r\n\r\n" not in result:
+            result += peer.recv(65_536)
+        head, _, body = result.partition(b"\r\n\r\n")
         size = next(
             (
                 int(item.split(b":")[1])
@@ -47,10 +47,10 @@ class Half(Listening):
 def ndjson(rows: list[dict], whole: bool, version: str = "1") -> bytes:
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nX-Template-Version: {version}"
     head += "\r\nX-Seed: s\r\nX-Now: n"
-    told = "".join(json.dumps(row) + "\n" for row in rows)
-    told += '{"i": 9' if not whole else ""
+    result = "".join(json.dumps(row) + "\n" for row in rows)
+    result += '{"i": 9' if not whole else ""
     end = "0\r\n\r\n" if whole else ""
-    return f"{head}\r\nTransfer-Encoding: chunked\r\n\r\n{len(told):x}\r\n{told}\r\n{end}".encode()
+    return f"{head}\r\nTransfer-Encoding: chunked\r\n\r\n{len(result):x}\r\n{result}\r\n{end}".encode()
 
 
 def impatient(port: int) -> rowsmith.Api:
@@ -79,8 +79,8 @@ def test_rows_of_two_versions_are_never_mixed():
 
 
 def test_a_list_of_rows_is_never_cut_silently():
-    told = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n[{"i":1}\r\n'
-    server = Half(told)
+    result = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n[{"i":1}\r\n'
+    server = Half(result)
     client = rowsmith.Client(KEY, f"http://127.0.0.1:{server.port}")
     with pytest.raises(error.ConnectionFailed):
         client.generate_from_template_id("tpl_1", 5)
@@ -120,10 +120,10 @@ def test_a_file_that_changed_on_the_way_is_fetched_from_the_start(tmp_path):
 
 
 def test_an_upload_rejected_half_way_shows_the_reason(tmp_path):
-    told = json.dumps(refusal("payload_too_large")).encode()
+    result = json.dumps(refusal("payload_too_large")).encode()
     server = Early(
         b"HTTP/1.1 413 Too Large\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
-        % (len(told), told)
+        % (len(result), result)
     )
     big = tmp_path / "big"
     with big.open("wb") as file:

@@ -43,16 +43,18 @@ def test_the_examples_run_one_after_the_other(shell, sdk, app, demo_shop, tmp_pa
     examples = re.findall(r"^```sh\n(.*?)^```", GUIDE.read_text("utf-8"), re.M | re.S)
     assert len(examples) >= 7
     env = {**shell.environment, "PATH": f"{tmp_path}/bin:/usr/bin:/bin", "PYTHONPATH": str(SOURCE)}
-    made = subprocess.run(["sh", "-e", "-c", "\n".join(examples)], env=env, capture_output=True, timeout=115)
-    assert made.returncode == 0, made.stderr.decode()
+    result = subprocess.run(
+        ["sh", "-e", "-c", "\n".join(examples)], env=env, capture_output=True, timeout=115
+    )
+    assert result.returncode == 0, result.stderr.decode()
     worker.join(60)
-    told = made.stdout.decode()
-    assert "~ quantity: 100 -> 500" in told
-    assert told.count('"city":"Rome"') == told.count('"company":"Acme"') == 2
-    assert "completed: 20 delivered" in told
-    assert "rows 3" in told
-    with closing(sqlite3.connect(demo_shop)) as held:
-        assert held.execute("SELECT count(*) FROM customers").fetchone() == (20,)
+    output = result.stdout.decode()
+    assert "~ quantity: 100 -> 500" in output
+    assert output.count('"city":"Rome"') == output.count('"company":"Acme"') == 2
+    assert "completed: 20 delivered" in output
+    assert "rows 3" in output
+    with closing(sqlite3.connect(demo_shop)) as stored:
+        assert stored.execute("SELECT count(*) FROM customers").fetchone() == (20,)
 
 
 def test_the_scenario_of_the_examples_is_the_demos():

@@ -50,8 +50,8 @@ def people(sdk):
 @pytest.mark.parametrize("format", ["json", "csv", "sql", "ndjson", "parquet"])
 def test_rows_on_standard_output_are_the_bytes_of_the_api(shell, sdk, people, format):
     ended = shell.good("generate", "People", "-n", "40", "-f", format, "--seed", "s")
-    asked = {"count": 40, "format": format, "seed": "s"}
-    assert ended.raw == sdk().templates.stream(people["id"], **asked).read()
+    requests = {"count": 40, "format": format, "seed": "s"}
+    assert ended.raw == sdk().templates.stream(people["id"], **requests).read()
     assert ended.err == ""
     assert shell.good("generate", people["id"], "-n", "40", "-f", format, "--seed", "s").raw == ended.raw
 
@@ -90,9 +90,9 @@ def test_every_key_of_the_requests_has_an_option():
 
 
 def test_the_format_of_a_file_follows_its_name_and_is_reported_as_json(shell, people):
-    told = shell.good("generate", "People", "-n", "9", "-o", "people.csv", "--seed", "s", "--json").json
+    result = shell.good("generate", "People", "-n", "9", "-o", "people.csv", "--seed", "s", "--json").json
     assert len(Path("people.csv").read_text().splitlines()) == 10
-    assert (told["seed"], told["template_version"], told["bytes"]) == (
+    assert (result["seed"], result["template_version"], result["bytes"]) == (
         "s",
         "1",
         os.path.getsize("people.csv"),
@@ -117,15 +117,15 @@ def test_a_file_that_breaks_off_is_not_there(far, target, monkeypatch, capsysbin
 
 @pytest.mark.parametrize("words", [["-o", "people.csv"], []], ids=["file", "pipe"])
 def test_a_bar_is_drawn_where_standard_error_is_a_terminal_and_nowhere_else(shell, people, words):
-    asked = ["generate", "People", "-n", "5", "-f", "csv", *words]
+    requests = ["generate", "People", "-n", "5", "-f", "csv", *words]
     ours, theirs = pty.openpty()
-    seen = shell.begin(*asked, folder=Path.cwd(), stderr=theirs)
+    seen = shell.begin(*requests, folder=Path.cwd(), stderr=theirs)
     out, _ = seen.communicate(timeout=60)
     drawn = os.read(ours, 10_000).decode()
     os.close(theirs)
     os.close(ours)
     assert (seen.returncode, "\r\x1b[2K" in drawn) == (0, True), drawn
-    piped = shell.begin(*asked, folder=Path.cwd())
+    piped = shell.begin(*requests, folder=Path.cwd())
     again, err = piped.communicate(timeout=60)
     assert (piped.returncode, "\x1b" in err.decode(), out.count(b"\n")) == (0, False, again.count(b"\n"))
     assert b"\x1b" not in out + again
@@ -160,8 +160,8 @@ def test_a_preview_shows_three_rows_and_does_not_count(shell, sdk, people):
     lines = shell.good("preview", "People", "--seed", "s").out.splitlines()
     assert lines[0].split() == ["ID", "FIRST", "EMAIL", "AGE"]
     assert len(lines) == 4
-    told = shell.good("preview", "People", "--seed", "s", "--json").json
-    assert told["rows"] == sdk().templates.generate(people["id"], count=3, seed="s")
+    result = shell.good("preview", "People", "--seed", "s", "--json").json
+    assert result["rows"] == sdk().templates.generate(people["id"], count=3, seed="s")
 
 
 def test_a_file_of_a_template_gives_rows_without_being_saved(shell, sdk, people):
@@ -179,9 +179,9 @@ def test_the_engine_here_gives_the_bytes_of_the_service(shell, sdk, people, form
     shell.good("templates", "pull")
     for name in ("people", "lines"):
         for more in ((), ("--now", "2031-05-06T07:08:09Z", "--offset", "7", "--locale", "de_DE")):
-            asked = ("-n", "60", "-f", format, "--seed", "s", *more)
-            there = shell.good("generate", name.title(), *asked).raw
-            assert shell.good("generate", f"templates/{name}.json", "--offline", *asked).raw == there
+            request = ("-n", "60", "-f", format, "--seed", "s", *more)
+            there = shell.good("generate", name.title(), *request).raw
+            assert shell.good("generate", f"templates/{name}.json", "--offline", *request).raw == there
 
 
 def test_the_offline_engine_reports_the_same_errors_and_writes_complete_files(shell, people):
@@ -193,10 +193,10 @@ def test_the_offline_engine_reports_the_same_errors_and_writes_complete_files(sh
     assert (refused.status, "csv.delimiter" in refused.err) == (6, True)
     refused = shell("generate", "templates/people.json", "--offline", "--vocabulary", "0" * 16)
     assert refused.status != 0
-    told = shell.good(
+    result = shell.good(
         "generate", "templates/people.json", "--offline", "-o", "a.csv", "--seed", "s", "--json"
     ).json
-    words = told["vocabulary"]
+    words = result["vocabulary"]
     shell.good(
         "generate", "templates/people.json", "--offline", "-o", "b.csv", "--seed", "s", "--vocabulary", words
     )

@@ -49,20 +49,20 @@ def test_a_file_has_every_key_that_a_template_and_a_field_can_have():
 def test_bad_values_and_a_source_go_into_the_file_and_back(shell, sdk):
     bad = {"rate": 0.5, "kinds": ["missing"]}
     fields = [{"name": "id", "type": "row_number"}, {"name": "mail", "type": "email", "invalid": bad}]
-    made = sdk().templates.create(Template("Spoilt", fields=fields).to_dict() | {"invalid": bad})
+    created = sdk().templates.create(Template("Spoilt", fields=fields).to_dict() | {"invalid": bad})
     shell.good("templates", "pull")
     found = json.loads(Path("templates/spoilt.json").read_text())
     assert (found["invalid"], found["fields"][1]["invalid"]) == (
-        made["invalid"],
-        made["fields"][1]["invalid"],
+        created["invalid"],
+        created["fields"][1]["invalid"],
     )
     assert shell("templates", "plan").out == "0 to create, 0 to update, 1 unchanged.\n"
-    asked = ("-n", "50", "-f", "csv", "--seed", "s")
-    there = shell.good("generate", "Spoilt", *asked).raw
-    assert shell.good("generate", "templates/spoilt.json", "--offline", *asked).raw == there
+    request = ("-n", "50", "-f", "csv", "--seed", "s")
+    there = shell.good("generate", "Spoilt", *request).raw
+    assert shell.good("generate", "templates/spoilt.json", "--offline", *request).raw == there
     edited(lambda item: item["invalid"].update(rate=0.25), Path("templates/spoilt.json"))
     shell.good("templates", "apply")
-    assert sdk().templates.get(made["id"])["invalid"]["rate"] == 0.25
+    assert sdk().templates.get(created["id"])["invalid"]["rate"] == 0.25
     edited(lambda item: item.update(source={"file": "people.csv"}), Path("templates/spoilt.json"))
     refused = shell("generate", "templates/spoilt.json", "--offline")
     assert (refused.status, "offline_outside" in refused.err) == (6, True), refused.err
@@ -72,8 +72,8 @@ def test_a_file_is_imported_after_a_look(shell, sdk):
     Path("clients.csv").write_text("id,email\n1,a@example.org\n2,b@example.org\n")
     looked = shell.good("templates", "import", "clients.csv", "--look", "--json").json
     assert looked["templates"][0]["id"] is None
-    made = shell.good("templates", "import", "clients.csv", "--json").json["templates"][0]
-    assert sdk().templates.get(made["id"])["name"] == "clients"
+    created = shell.good("templates", "import", "clients.csv", "--json").json["templates"][0]
+    assert sdk().templates.get(created["id"])["name"] == "clients"
     assert "green" in shell.good("templates", "import", "clients.csv", "--look").out
 
 
@@ -87,8 +87,8 @@ def test_a_pulled_file_has_ids_and_nothing_that_changes_by_itself(shell, sdk, pe
     assert not {"version", "created_at", "updated_at", "warnings", "project_id", "label"} & set(found)
     assert text == json.dumps(found, indent=2, ensure_ascii=False) + "\n"
     before = PATH.stat().st_mtime_ns
-    told = shell.good("templates", "pull", "--json").json
-    assert [item["changed"] for item in told] == [False]
+    result = shell.good("templates", "pull", "--json").json
+    assert [item["changed"] for item in result] == [False]
     assert PATH.stat().st_mtime_ns == before
     assert shell.good("templates", "get", "People").out == text
     assert shell.good("templates", "get", "People", "--json").json["version"] == 1
@@ -133,9 +133,9 @@ def test_plan_shows_every_change_by_field_and_exits_with_2(shell, people):
         "> field id: place 1 -> 4",
     ):
         assert line in ended.out
-    told = shell("templates", "plan", "--json")
-    assert (told.status, told.json["update"]) == (2, 1)
-    assert told.json["steps"][0]["changes"]["template"]["quantity"] == {"from": 5, "to": 7}
+    result = shell("templates", "plan", "--json")
+    assert (result.status, result.json["update"]) == (2, 1)
+    assert result.json["steps"][0]["changes"]["template"]["quantity"] == {"from": 5, "to": 7}
 
 
 def test_apply_does_what_plan_said_and_columns_keep_their_values(shell, sdk, people):
@@ -225,10 +225,10 @@ def test_new_templates_are_created_on_request_and_their_ids_are_written_to_the_f
     assert sdk().templates.list().total == 0
     assert "+ People (people.json): new, 4 fields" in shell("templates", "plan").out
     shell.good("templates", "apply", "--create")
-    made = sdk().templates.list().first()
+    result = sdk().templates.list().first()
     found = json.loads(PATH.read_text())
-    assert found["id"] == made["id"]
-    assert [field["id"] for field in found["fields"]] == [field["id"] for field in made["fields"]]
+    assert found["id"] == result["id"]
+    assert [field["id"] for field in found["fields"]] == [field["id"] for field in result["fields"]]
     assert "0 created, 0 updated, 1 unchanged" in shell.good("templates", "apply", "--create").out
 
 
@@ -246,19 +246,19 @@ def test_a_file_of_another_project_goes_by_its_name_and_keeps_its_values(shell, 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("{", "is not valid JSON"),
         ("[]", "are required"),
         ('{"name": "x", "fields": [], "nme": 1}', "unknown keys: nme"),
     ],
 )
-def test_a_file_that_is_no_template_is_named(shell, text, told):
+def test_a_file_that_is_no_template_is_named(shell, text, expected):
     Path("templates").mkdir()
     PATH.write_text(text)
     ended = shell("templates", "plan")
     assert ended.status == 6
-    assert told in ended.err
+    assert expected in ended.err
     assert "people.json" in ended.err
 
 

@@ -48,9 +48,9 @@ def test_login_stores_a_key_in_a_private_file_and_never_shows_it(bare, origin, c
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert secret in path.read_text()
     assert secret not in ended.out + ended.err
-    told = bare.good("whoami").out + bare.good("profiles", "list", "--json").out
-    assert cast.edith.email in told
-    assert secret not in told
+    output = bare.good("whoami").out + bare.good("profiles", "list", "--json").out
+    assert cast.edith.email in output
+    assert secret not in output
 
 
 def test_a_key_that_does_not_work_is_not_kept(bare, origin, monkeypatch):
@@ -96,13 +96,13 @@ def test_the_profiles_are_stored_in_the_users_config_folder(tmp_path):
 
 
 def test_keys_are_created_shown_once_and_revoked(shell):
-    made = shell.good("keys", "new", "ci", "--scope", "read", "--json").json
-    assert made["key"].startswith("rws_")
-    assert made["scopes"] == ["read"]
-    assert made["key"] not in shell.good("keys", "list").out
+    result = shell.good("keys", "new", "ci", "--scope", "read", "--json").json
+    assert result["key"].startswith("rws_")
+    assert result["scopes"] == ["read"]
+    assert result["key"] not in shell.good("keys", "list").out
     plain = shell.good("keys", "new", "other")
     assert re.fullmatch(r"rws_\S+\n", plain.out)
-    assert shell.good("keys", "revoke", made["id"], "--json").json[0]["revoked_at"]
+    assert shell.good("keys", "revoke", result["id"], "--json").json[0]["revoked_at"]
 
 
 def test_connections_are_listed_and_tried(shell, app, cast):
@@ -121,8 +121,12 @@ def test_an_error_is_printed_with_code_message_request_id_and_all_problems(shell
     assert re.fullmatch(r"rowsmith: validation_error: .* \(request req_\w+\)", first)
     assert [line.split(":")[0].strip() for line in more] == ["fields[0].type", "fields[1].options.min"]
     assert "Did you mean" in more[0]
-    told = json.loads(shell("generate", "bad.json", "--json").err)["error"]
-    assert (told["code"], told["status"], len(told["details"]["fields"])) == ("validation_error", 422, 2)
+    reported = json.loads(shell("generate", "bad.json", "--json").err)["error"]
+    assert (reported["code"], reported["status"], len(reported["details"]["fields"])) == (
+        "validation_error",
+        422,
+        2,
+    )
 
 
 def test_every_kind_of_failure_has_its_status(shell, cast, monkeypatch, origin):
@@ -164,9 +168,9 @@ def test_the_reference_is_that_of_the_commands():
     spec = importlib.util.spec_from_file_location(
         "command_reference", PACKAGE / "tools" / "command_reference.py"
     )
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    text = made.page()
+    created = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(created)
+    text = created.page()
     assert REFERENCE.read_text("utf-8") == text, "run sdk/python/tools/command_reference.py"
     for path, _ in parser.walk(parser.build()):
         assert not path or f"`{' '.join(path)}`\n" in text
@@ -190,10 +194,10 @@ def test_the_package_has_the_command_and_can_be_run_as_a_module(shell):
 def completed(*words: str) -> list[str]:
     script = completion.script("bash", parser.build())
     line = " ".join(f"'{word}'" for word in ("rowsmith", *words))
-    asked = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}; _rowsmith; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    made = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
-    assert made.stderr == ""
-    return made.stdout.split()
+    request = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}; _rowsmith; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    result = subprocess.run(["bash", "-c", request], capture_output=True, text=True, check=True)
+    assert result.stderr == ""
+    return result.stdout.split()
 
 
 def test_bash_completes_commands_options_choices_and_files(tmp_path, monkeypatch):
@@ -223,8 +227,8 @@ def test_the_other_shells_know_every_command_and_option(shell_name):
                 assert (name if shell_name == "zsh" else name.lstrip("-")) in script
     found = shutil.which(shell_name)
     if found:
-        made = subprocess.run([found, "-n", "/dev/stdin"], input=script, text=True, capture_output=True)
-        assert (made.returncode, made.stderr) == (0, "")
+        result = subprocess.run([found, "-n", "/dev/stdin"], input=script, text=True, capture_output=True)
+        assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_a_progress_bar_is_only_shown_on_a_terminal(capsys, monkeypatch):
@@ -236,10 +240,10 @@ def test_a_progress_bar_is_only_shown_on_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(type(sys.stderr), "isatty", lambda _: True, raising=False)
     with console.Console().bar("rows", 10) as bar:
         bar.at(5)
-    told = capsys.readouterr().err
-    assert "[############............]" in told
-    assert "5 of 10 rows" in told
-    assert told.endswith("\r\x1b[2K")
+    output = capsys.readouterr().err
+    assert "[############............]" in output
+    assert "5 of 10 rows" in output
+    assert output.endswith("\r\x1b[2K")
     with console.Console(quiet=True).bar("rows", 10) as bar:
         bar.at(5)
     assert capsys.readouterr().err == ""

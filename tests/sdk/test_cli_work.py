@@ -20,9 +20,9 @@ from webapp.extensions import db
 @pytest.fixture
 def shop(app, cast, sdk):
     """An empty table, and a template for it."""
-    made = sqlite_target(app, cast)
+    result = sqlite_target(app, cast)
     sdk().templates.create({"name": "customers", "quantity": 12, "fields": CUSTOMERS})
-    return made
+    return result
 
 
 @pytest.fixture
@@ -105,18 +105,18 @@ def test_a_push_that_is_not_watched_gives_its_id_to_logs_and_cancel(shell, shop,
     assert shell("cancel", id).status == 5
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_ctrl_c_does_not_cancel_a_push_by_default(shell, shop, sdk, told):
-    more = ("--cancel-on-interrupt",) if told else ()
+@pytest.mark.parametrize("expected", [False, True])
+def test_ctrl_c_does_not_cancel_a_push_by_default(shell, shop, sdk, expected):
+    more = ("--cancel-on-interrupt",) if expected else ()
     process = shell.begin(*PUSH, "--watch", *more)
-    said = process.stderr.readline()
+    text = process.stderr.readline()
     found = eventually(lambda: sdk().pushes.list().first())
-    assert found["id"].encode() in said
+    assert found["id"].encode() in text
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
-    assert (b"is being cancelled" if told else b"is still running") in err
-    assert sdk().pushes.get(found["id"])["status"] == ("cancelled" if told else "queued")
+    assert (b"is being cancelled" if expected else b"is still running") in err
+    assert sdk().pushes.get(found["id"])["status"] == ("cancelled" if expected else "queued")
 
 
 @pytest.fixture
@@ -129,11 +129,11 @@ def scenario(sdk, running: Running):
         running.do(found["id"])
 
     def make(code: str, runs: bool = True) -> str:
-        made = sdk().scenarios.create(name="Nightly", code=code)
+        created = sdk().scenarios.create(name="Nightly", code=code)
         if runs:
             threads.append(threading.Thread(target=work))
             threads[-1].start()
-        return made["id"]
+        return created["id"]
 
     yield make
     for thread in threads:
@@ -191,8 +191,8 @@ def test_files_go_up_come_down_and_go_away(shell):
     Path("a ü.csv").write_text("x,y\n")
     Path("b.bin").write_bytes(bytes(range(256)) * 999)
     shell.good("files", "put", "a ü.csv", "b.bin", "--to", "in/here")
-    told = shell.good("files", "list", "in", "--json").json
-    assert [(item["name"], item["content_type"]) for item in told if item["name"].endswith("csv")] == [
+    result = shell.good("files", "list", "in", "--json").json
+    assert [(item["name"], item["content_type"]) for item in result if item["name"].endswith("csv")] == [
         ("in/here/a ü.csv", "text/csv")
     ]
     assert shell.good("files", "get", "in/here/b.bin", "-o", "-").raw == Path("b.bin").read_bytes()
@@ -215,15 +215,15 @@ def test_standard_input_becomes_a_file(shell):
 
 def test_names_of_others_do_nothing_to_a_terminal(shell, sdk):
     sdk().templates.create(Template("\x1b]0;owned\x07evil", fields=[RowNumberField("id")]))
-    told = shell.good("templates", "list").raw
-    assert b"\x1b" not in told
-    assert rb"\x1b]0;owned\x07evil" in told
+    result = shell.good("templates", "list").raw
+    assert b"\x1b" not in result
+    assert rb"\x1b]0;owned\x07evil" in result
 
 
 def test_an_export_is_repeated_by_a_schedule(shell, shop, sdk):
     template = sdk().templates.list().first()["id"]
     export = sdk().templates.export(template, format="csv")["id"]
-    made = shell.good(
+    result = shell.good(
         "schedules",
         "new",
         "nightly",
@@ -234,7 +234,7 @@ def test_an_export_is_repeated_by_a_schedule(shell, shop, sdk):
         "--timezone",
         "Europe/Berlin",
     )
-    schedule = made.out.strip()
+    schedule = result.out.strip()
     found = sdk().schedules.get(schedule)
     assert (found["name"], found["kind"], found["cron"], found["timezone"]) == (
         "nightly", "export", "0 2 * * *", "Europe/Berlin",
@@ -250,8 +250,8 @@ def test_an_export_is_repeated_by_a_schedule(shell, shop, sdk):
 def test_a_schedule_can_be_created_off(shell, shop, sdk):
     template = sdk().templates.list().first()["id"]
     export = sdk().templates.export(template, format="csv")["id"]
-    made = shell.good(
+    result = shell.good(
         "schedules", "new", "later", "--repeats", export, "--cron", "0 2 * * *", "--off", "--new-seed"
     )
-    found = sdk().schedules.get(made.out.strip())
+    found = sdk().schedules.get(result.out.strip())
     assert (found["enabled"], found["new_seed"], found["next_run_at"]) == (False, True, None)

@@ -74,10 +74,10 @@ def test_more_rows_than_the_service_gives_are_an_error_and_not_fewer_rows(client
 
 
 def test_a_saved_template_gives_rows_by_its_id(client):
-    made = client.create_template(PEOPLE, client.project_id, client.team_id)
-    assert len(client.generate_from_template_id(made["id"], 7)) == 7
-    assert len(client.generate_from_template_id(made["id"])) == 4
-    assert [template["id"] for template in client.get_templates()] == [made["id"]]
+    created = client.create_template(PEOPLE, client.project_id, client.team_id)
+    assert len(client.generate_from_template_id(created["id"], 7)) == 7
+    assert len(client.generate_from_template_id(created["id"])) == 4
+    assert [template["id"] for template in client.get_templates()] == [created["id"]]
 
 
 def test_an_unknown_template_id_raises_service_error(client):
@@ -94,23 +94,23 @@ def test_lists_are_whole(client):
 
 
 def test_a_template_is_created_in_the_named_project_and_in_no_other_team(client, cast):
-    made = client.create_template(PEOPLE, project_id=cast.side, team_id=cast.blue)
-    assert made["project_id"] == cast.side
+    created = client.create_template(PEOPLE, project_id=cast.side, team_id=cast.blue)
+    assert created["project_id"] == cast.side
     with pytest.raises(ServiceError) as found:
         client.create_template(PEOPLE, project_id=cast.main, team_id=cast.red)
     assert found.value.code == "validation_error"
 
 
 def test_a_connection_is_made_of_the_arguments_of_the_specification(client, cast):
-    made = client.create_connection(
+    created = client.create_connection(
         "Shop", "postgresql", "postgresql://u:p@db.example.org/shop", "somebody", cast.main, cast.blue
     )
-    assert (made["type"], made["project_id"], made["created_by"]) == (
+    assert (created["type"], created["project_id"], created["created_by"]) == (
         "postgresql",
         cast.main,
         cast.edith.user_id,
     )
-    assert [connection["id"] for connection in client.get_connections()] == [made["id"]]
+    assert [connection["id"] for connection in client.get_connections()] == [created["id"]]
 
 
 def test_connection_type_has_the_values_of_the_specification():
@@ -124,8 +124,8 @@ def test_create_connection_accepts_a_connection_type(client, kind):
     if kind == rowsmith.ConnectionType.DB2:
         pytest.importorskip("ibm_db", reason="the extra [db2] is not installed")
     address = "mongodb" if kind == rowsmith.ConnectionType.MONGODB else str(kind)
-    made = client.create_connection("Shop", kind, f"{address}://u:p@db.example.org/shop")
-    assert made["type"] == kind.value
+    created = client.create_connection("Shop", kind, f"{address}://u:p@db.example.org/shop")
+    assert created["type"] == kind.value
 
 
 def test_typed_helpers_take_the_arguments_of_the_published_client(client):
@@ -158,8 +158,8 @@ def test_options_that_are_no_dictionary_are_rejected():
 
 
 def test_an_endpoint_is_created_and_listed(client):
-    made = client.create_endpoint({"name": "Hook", "method": "POST", "url": "https://example.org/hook"})
-    assert [endpoint["id"] for endpoint in client.get_endpoints()] == [made["id"]]
+    created = client.create_endpoint({"name": "Hook", "method": "POST", "url": "https://example.org/hook"})
+    assert [endpoint["id"] for endpoint in client.get_endpoints()] == [created["id"]]
 
 
 def test_rows_are_exported_to_a_database(client, app, cast, monkeypatch):
@@ -212,9 +212,9 @@ def test_an_export_to_nowhere_raises(client):
 
 
 def test_files_are_created_listed_and_read(client, tmp_path, monkeypatch):
-    made = client.create_scenario_file("inputs/a.txt", "ä")
+    created = client.create_scenario_file("inputs/a.txt", "ä")
     assert client.read_file_by_path("inputs/a.txt") == "ä".encode()
-    assert client.download_scenario_file(made["id"]) == "ä".encode()
+    assert client.download_scenario_file(created["id"]) == "ä".encode()
     client.create_scenario_file("b.bin", b"\0\1")
     (tmp_path / "report.csv").write_text("a,b\n")
     assert client.save_file(tmp_path / "report.csv")["name"] == "outputs/report.csv"

@@ -104,19 +104,19 @@ def world(
                 item.samples[name] = text.replace("http://localhost", origin)
         return found
 
-    made = World(origin, program, cast, pages)
-    template = made.make("/templates", **samples.BODIES["POST /templates"])
-    made.make("/datasets", name="Shop", templates=[{"template_id": template, "count": 3}], seed="s")
-    target = made.make("/connections", **samples.BODIES["POST /connections"])
-    made.make("/endpoints", **samples.BODIES["POST /endpoints"])
+    result = World(origin, program, cast, pages)
+    template = result.make("/templates", **samples.BODIES["POST /templates"])
+    result.make("/datasets", name="Shop", templates=[{"template_id": template, "count": 3}], seed="s")
+    target = result.make("/connections", **samples.BODIES["POST /connections"])
+    result.make("/endpoints", **samples.BODIES["POST /endpoints"])
     ask = {"connection_id": target, "target": "customers", "create_table": True, "count": 5}
-    work(push_job, made.make(f"/templates/{template}/push", **ask))
-    work(exports, made.make(f"/templates/{template}/exports", count=5, format="csv", seed="s"))
+    work(push_job, result.make(f"/templates/{template}/push", **ask))
+    work(exports, result.make(f"/templates/{template}/exports", count=5, format="csv", seed="s"))
     running.do(running.queue("print('hello')"))
     upload = {"name": "samples/rows.csv", "file": (io.BytesIO(b"id\n1\n"), "rows.csv")}
     assert program.post("/workspace/files", data=upload).status_code == 201
     assert program.put("/secrets/db_password", json={"value": "v"}).status_code == 201
-    return made
+    return result
 
 
 def argv(sample: str, key: str) -> list[str]:
@@ -126,11 +126,11 @@ def argv(sample: str, key: str) -> list[str]:
 
 def put_in(world: World, one: Shown) -> dict[str, str]:
     """What the reader puts in for the words in capitals: objects made for that."""
-    key, made = one.key, {}
-    wanted = set(re.findall(r"\b([A-Z]+_ID)\b", one.samples["curl"]))
-    for name in sorted(wanted):
-        made[name] = PUT_IN[name](world, key)
-    return made
+    key, result = one.key, {}
+    expected = set(re.findall(r"\b([A-Z]+_ID)\b", one.samples["curl"]))
+    for name in sorted(expected):
+        result[name] = PUT_IN[name](world, key)
+    return result
 
 
 def _first(world: World, path: str, **found: str) -> str:
@@ -237,7 +237,7 @@ ORDER = ("GET", "POST", "PATCH", "PUT", "DELETE")
 def test_every_curl_sample_is_answered(world, tmp_path):
     Path(tmp_path, "customers.csv").write_text("id,email\n1,ada@example.org\n")
     Path(tmp_path, "metadata.xml").write_text(METADATA)
-    wrong, asked = {}, 0
+    wrong, request = {}, 0
     for sample in sorted(world.samples(), key=lambda item: ORDER.index(item.key.split()[0])):
         if sample.key in OUTSIDE:
             continue
@@ -245,17 +245,17 @@ def test_every_curl_sample_is_answered(world, tmp_path):
         for name, value in put_in(world, sample).items():
             words = [re.sub(rf"\b{name}\b", value, word) for word in words]
         assert words[0] == "curl"
-        told = ["-w", "\n%{http_code}", "--max-time", str(SECONDS), "--noproxy", "*"]
+        result = ["-w", "\n%{http_code}", "--max-time", str(SECONDS), "--noproxy", "*"]
         done = subprocess.run(
-            [*words, *told], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=SECONDS * 2
+            [*words, *result], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=SECONDS * 2
         )
         body, _, status = done.stdout.rpartition("\n")
-        asked += 1
+        request += 1
         expected = REFUSED.get(sample.key)
         if done.returncode or not (int(status) == expected if expected else 200 <= int(status) < 300):
             wrong[sample.key] = (done.returncode, status, body[:300], done.stderr[:200])
     assert not wrong, json.dumps(wrong, indent=1)
-    assert asked >= 120
+    assert request >= 120
 
 
 def test_every_python_sample_asks_for_its_operation_and_no_other(world, monkeypatch, tmp_path):
@@ -273,14 +273,14 @@ def test_every_python_sample_asks_for_its_operation_and_no_other(world, monkeypa
         exec(compile(sample.samples["python"], sample.key, "exec"), {"__name__": "sample"})
         method, path = sample.key.split(" ")
         fits = re.compile(re.sub(r"\\\{\w+\\\}", "[^/@]+", re.escape(path)))
-        asked = [call for call in recorder.calls if call[0] == method and fits.fullmatch(call[1])]
-        assert asked, (sample.key, recorder.calls)
+        requests = [call for call in recorder.calls if call[0] == method and fits.fullmatch(call[1])]
+        assert requests, (sample.key, recorder.calls)
         assert len(recorder.calls) == 1 or sample.key == "GET /exports/{export_id}/download", sample.key
-        how = asked[-1][2]
-        sent, wanted = how.get("json"), examples_of(sample)
-        if wanted is not None:
-            extra = {k: v for k, v in sent.items() if k not in wanted and v is not None}
-            assert {k: v for k, v in sent.items() if k in wanted} == wanted, sample.key
+        how = requests[-1][2]
+        sent, expected = how.get("json"), examples_of(sample)
+        if expected is not None:
+            extra = {k: v for k, v in sent.items() if k not in expected and v is not None}
+            assert {k: v for k, v in sent.items() if k in expected} == expected, sample.key
             assert extra in ({}, {"format": "json"}), sample.key
 
 

@@ -106,12 +106,12 @@ def call(
     for attribute in ("json", "text", "open"):
         setattr(api._caller, attribute, getattr(recorder, attribute))
     known = {**GIVEN, "path": tmp_path / "rows.csv", **other}
-    given = {
+    value = {
         parameter.name: known.get(parameter.name, "x_1")
         for parameter in inspect.signature(getattr(resource, name)).parameters.values()
         if parameter.name not in SKIPPED_PARAMETERS and parameter.kind is not parameter.VAR_KEYWORD
     }
-    found = getattr(resource, name)(**given, **extra)
+    found = getattr(resource, name)(**value, **extra)
     if isinstance(found, rowsmith.Pages):
         found.all()
     elif isinstance(found, Follower):
@@ -181,13 +181,13 @@ def test_no_method_asks_for_a_route_that_is_not_there(document, tries):
 
 def test_every_parameter_of_a_query_can_be_given(document, tries):
     for key, operation in document.items():
-        wanted = {p["name"] for p in operation["parameters"] if p["in"] == "query"} - {"cursor", "limit"}
-        told = {name for _, how in tries[ALIASES.get(key, key)] for name in (how.get("query") or {})}
+        expected = {p["name"] for p in operation["parameters"] if p["in"] == "query"} - {"cursor", "limit"}
+        result = {name for _, how in tries[ALIASES.get(key, key)] for name in (how.get("query") or {})}
         accepts_any = any(
             key == ("GET", "/audit") and name.endswith("audit_stream")
             for name, _ in tries[ALIASES.get(key, key)]
         )
-        assert wanted <= told | ({"format"} if accepts_any else set()), key
+        assert expected <= result | ({"format"} if accepts_any else set()), key
 
 
 def test_a_creating_call_always_carries_an_idempotency_key(document, tries):
@@ -223,10 +223,10 @@ def test_every_shape_that_a_method_names_exists():
     for label, resource in resources(api).items():
         for name in methods(resource):
             signature = inspect.signature(getattr(resource, name))
-            told = [str(parameter.annotation) for parameter in signature.parameters.values()] + [
+            result = [str(parameter.annotation) for parameter in signature.parameters.values()] + [
                 str(signature.return_annotation)
             ]
-            for shape in re.findall(r"\btypes\.(\w+)", " ".join(told)):
+            for shape in re.findall(r"\btypes\.(\w+)", " ".join(result)):
                 assert hasattr(types, shape), f"{label}.{name}: {shape}"
 
 
@@ -239,5 +239,5 @@ def test_if_match_is_supported_by_all_methods_for_which_the_service_supports_it(
                 for method, path, how in call(api, resource, name, tmp_path, {}, if_match='"tag"'):
                     if (how.get("headers") or {}).get("If-Match") == '"tag"':
                         taking.add((method, path))
-    wanted = {key for key, operation in document.items() if operation.get("x-if-match")}
-    assert wanted - {("PUT", "/templates/{}"), ("PUT", "/datasets/{}")} <= taking
+    expected = {key for key, operation in document.items() if operation.get("x-if-match")}
+    assert expected - {("PUT", "/templates/{}"), ("PUT", "/datasets/{}")} <= taking

@@ -34,8 +34,8 @@ def test_the_examples_run_one_after_the_other(page, client, demo_shop, monkeypat
     names: dict = {"__name__": "example"}
     for number, example in enumerate(found, 1):
         exec(compile(example, f"{page}, example {number}", "exec"), names)
-    told = capsys.readouterr().out
-    assert "completed" in told
-    assert {"README": "'delivered': 100, 'failed': 0", "guide": "orders completed 200"}[page] in told
+    output = capsys.readouterr().out
+    assert "completed" in output
+    assert {"README": "'delivered': 100, 'failed': 0", "guide": "orders completed 200"}[page] in output
     names["api"].close()
     assert os.path.getsize(tmp_path / {"README": "customers.csv", "guide": "accounts.csv"}[page]) > 1000

@@ -21,14 +21,14 @@ def test_a_refusal_has_its_code_its_details_and_the_id_of_its_request(far, targe
     target.on(HERE, Answer(404, refusal("not_found", reason="gone"), {"X-Request-Id": "req_1"}))
     with pytest.raises(error.NotFound) as found:
         far.templates.get("tpl_1")
-    told = found.value
-    assert (told.code, told.status, told.details, told.request_id) == (
+    result = found.value
+    assert (result.code, result.status, result.details, result.request_id) == (
         "not_found",
         404,
         {"reason": "gone"},
         "req_1",
     )
-    assert "req_1" in str(told)
+    assert "req_1" in str(result)
     assert len(target.calls(HERE)) == 1
 
 

@@ -36,10 +36,10 @@ class Log(Listening):
         super().__init__()
 
     def talk(self, peer: socket.socket) -> None:
-        told = b""
-        while b"\r\n\r\n" not in told:
-            told += peer.recv(65_536)
-        found = [item for item in told.split(b"\r\n") if item.lower().startswith(b"last-event-id:")]
+        result = b""
+        while b"\r\n\r\n" not in result:
+            result += peer.recv(65_536)
+        found = [item for item in result.split(b"\r\n") if item.lower().startswith(b"last-event-id:")]
         self.after.append(found[0].split(b": ")[1].decode() if found else "")
         peer.sendall(self.pieces.pop(0))
 
@@ -130,9 +130,9 @@ TEXTS = st.text(st.characters(blacklist_characters="\r\n\0", blacklist_categorie
     st.lists(st.integers(1, 7), min_size=1, max_size=40),
 )
 def test_events_are_the_same_with_any_network_fragmentation(texts, ending, cuts):
-    wanted = [Event(str(number), "log", text) for number, text in enumerate(texts, 1)]
+    expected = [Event(str(number), "log", text) for number, text in enumerate(texts, 1)]
     raw = (
-        "".join(f": a comment\nid: {event.id}\nevent: log\ndata: {event.data}\n\n" for event in wanted)
+        "".join(f": a comment\nid: {event.id}\nevent: log\ndata: {event.data}\n\n" for event in expected)
         .replace("\n", ending)
         .encode()
     )
@@ -141,7 +141,7 @@ def test_events_are_the_same_with_any_network_fragmentation(texts, ending, cuts)
         size = cuts[number % len(cuts)]
         pieces.append(raw[at : at + size])
         at, number = at + size, number + 1
-    assert list(parse(pieces)) == wanted
+    assert list(parse(pieces)) == expected
 
 
 def test_data_of_several_lines_is_put_together():

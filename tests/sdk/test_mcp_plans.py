@@ -42,27 +42,27 @@ def keep(kept, owner: str = "me", **request):
 
 def test_a_plan_is_read_as_created(kept):
     request = {"mapping": {"a": "b"}}
-    made = kept.keep("me", "template", "tpl_1", 3, request, "Shop")
+    result = kept.keep("me", "template", "tpl_1", 3, request, "Shop")
     request["mapping"]["a"] = "other"
-    found = kept.find("me", made.id)
+    found = kept.find("me", result.id)
     assert (found.request, found.version, found.confirm) == ({"mapping": {"a": "b"}}, 3, "Shop")
 
 
 def test_a_plan_of_another_key_is_unknown(kept):
-    made = keep(kept)
+    result = keep(kept)
     with pytest.raises(plans.Unknown):
-        kept.find("somebody", made.id)
+        kept.find("somebody", result.id)
     with pytest.raises(plans.Unknown):
         kept.find("me", "plan_00")
 
 
 def test_a_plan_is_over_after_its_time_to_the_second(kept, clock: Clock):
-    made = keep(kept)
+    result = keep(kept)
     clock.now += limits.PLAN_SECONDS - 1
-    assert kept.find("me", made.id) is made
+    assert kept.find("me", result.id) is result
     clock.now += 1
     with pytest.raises(plans.Unknown):
-        kept.find("me", made.id)
+        kept.find("me", result.id)
     keep(kept)
     assert len(kept) == 1, "and it is forgotten"
 
@@ -95,8 +95,8 @@ def test_over_http_the_key_of_the_environment_is_not_taken():
         "SERVICE_API_KEY": "rws_mine",
         "ROWSMITH_MCP_READ_ONLY": "1",
     }
-    made = settings.read(["--http"], env)
-    assert (made.key, made.host, made.read_only) == ("", "127.0.0.1", True)
+    result = settings.read(["--http"], env)
+    assert (result.key, result.host, result.read_only) == ("", "127.0.0.1", True)
     assert settings.read([], env).key == "rws_mine"
 
 

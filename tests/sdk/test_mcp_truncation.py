@@ -77,10 +77,10 @@ def test_a_tail_is_the_last_lines_in_their_order(lines: list[str], count: int, r
     "value", [KEY, f"key {KEY}.", {"a": [KEY]}, {KEY: 1}, ("x", {"y": f"export K={KEY}"}), "the secret word"]
 )
 def test_no_key_is_in_a_result(value: object):
-    told = json.dumps(truncation.without_keys({"value": value}, "the secret word"))
-    assert KEY not in told
-    assert "secret word" not in told
-    assert truncation.HIDDEN in told
+    result = json.dumps(truncation.without_keys({"value": value}, "the secret word"))
+    assert KEY not in result
+    assert "secret word" not in result
+    assert truncation.HIDDEN in result
 
 
 def test_a_column_that_is_not_a_key_is_kept():

@@ -93,9 +93,9 @@ def test_it_works_on_the_oldest_python_it_promises(client, tmp_path):
     if not found or subprocess.run([found, "-c", ""], check=False, capture_output=True).returncode:
         pytest.skip("no Python 3.9: name one in TEST_PYTHON_39")
     command = [found, "-W", "error", "-c", f"import sys; sys.path[:0] = [{str(SOURCE.parent)!r}]\n{OLDEST}"]
-    told = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert told.returncode == 0, told.stderr
-    assert json.loads(told.stdout) == [[3, 9], 3, 500, "bytes", "not_found", "cancelled"]
+    text = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert text.returncode == 0, text.stderr
+    assert json.loads(text.stdout) == [[3, 9], 3, 500, "bytes", "not_found", "cancelled"]
 
 
 def test_generated_modules_are_what_the_catalogue_and_the_routes_give_now(generate, described):
@@ -112,8 +112,8 @@ def test_there_is_a_class_for_every_type_of_the_catalogue():
 
 
 def test_options_have_the_names_of_the_catalogue_next_to_the_common_keys():
-    made = fields.NumberField("n", min=1, max=None, lambda_=2, percent_blank=5, unique="key", prefix="#")
-    assert made.to_dict() == {
+    result = fields.NumberField("n", min=1, max=None, lambda_=2, percent_blank=5, unique="key", prefix="#")
+    assert result.to_dict() == {
         "name": "n",
         "type": "number",
         "percent_blank": 5,
@@ -130,8 +130,8 @@ def test_fields_can_be_nested():
     inner = fields.NestedField(
         "address", fields=[fields.CityField("city"), {"name": "zip", "type": "zip_code"}]
     )
-    made = Template("T", fields=[inner, Field("mail", "E-Mail", sensitive=True)]).to_dict()
-    assert made == {
+    result = Template("T", fields=[inner, Field("mail", "E-Mail", sensitive=True)]).to_dict()
+    assert result == {
         "name": "T",
         "fields": [
             {
@@ -148,13 +148,13 @@ def test_fields_can_be_nested():
 
 def test_the_service_takes_every_class_of_fields(client):
     """What has no required options is sent as it is; the rest is known to the type checker."""
-    made = []
+    result = []
     for name, kind in fields.BY_TYPE.items():
         try:
-            made.append(kind(name))
+            result.append(kind(name))
         except TypeError:
             continue
-    ours = [item for item in made if item.type in EASY]
+    ours = [item for item in result if item.type in EASY]
     rows = client.generate(Template("all", quantity=2, fields=ours))
     assert set(rows[0]) == {item.name for item in ours}
 
@@ -175,8 +175,8 @@ EASY = {
 
 
 def test_errors_survive_being_sent_to_another_process():
-    made = error.ValidationError("validation_error", 422, {"fields": [{"path": "a"}]}, "req_1", "No.", 3.0)
-    again = pickle.loads(pickle.dumps(made))
+    result = error.ValidationError("validation_error", 422, {"fields": [{"path": "a"}]}, "req_1", "No.", 3.0)
+    again = pickle.loads(pickle.dumps(result))
     assert type(again) is error.ValidationError
     assert (again.fields, again.request_id, again.retry_after) == ([{"path": "a"}], "req_1", 3.0)
 
@@ -221,9 +221,9 @@ def test_parts_of_a_path_are_encoded():
 
 def test_a_form_cannot_be_broken_out_of():
     form = Form({"na\r\nme": "v"}, b"x", file_name='a"\r\nX-Evil: 1')
-    told = b"".join(form.pieces())
-    assert b"X-Evil: 1\r\n" not in told.replace(b'%0D%0AX-Evil: 1"\r\n', b"")
-    assert int(form.headers["Content-Length"]) == len(told)
+    result = b"".join(form.pieces())
+    assert b"X-Evil: 1\r\n" not in result.replace(b'%0D%0AX-Evil: 1"\r\n', b"")
+    assert int(form.headers["Content-Length"]) == len(result)
     with pytest.raises(ValueError, match="content type"):
         Form({}, b"", content_type="text/plain\r\nX-Evil: 1")
 

@@ -26,12 +26,12 @@ class Proxy:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 outer.seen.append(("GET", self.path, self.headers["Proxy-Authorization"]))
-                told = json.dumps(GOOD).encode()
+                result = json.dumps(GOOD).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(told)))
+                self.send_header("Content-Length", str(len(result)))
                 self.end_headers()
-                self.wfile.write(told)
+                self.wfile.write(result)
 
             def do_CONNECT(self) -> None:
                 outer.seen.append(("CONNECT", self.path, self.headers["Proxy-Authorization"]))
@@ -81,9 +81,9 @@ def test_plain_requests_go_through_the_proxy_of_the_environment(proxy, monkeypat
     monkeypatch.setenv("http_proxy", proxy.url)
     api = rowsmith.Api(KEY, "http://localhost:9")
     assert api.templates.get("tpl_1")["name"] == "T"
-    method, path, told = proxy.seen[0]
+    method, path, result = proxy.seen[0]
     assert (method, path) == ("GET", "http://localhost:9/templates/tpl_1")
-    assert told == "Basic bWU6cEBzcw=="
+    assert result == "Basic bWU6cEBzcw=="
     api.close()
 
 

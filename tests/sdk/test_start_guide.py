@@ -34,7 +34,7 @@ def test_the_commands_lead_to_a_file_a_template_and_a_push(sdk, origin, app, cas
     assert len(steps) >= 5
     (tmp_path / "python3").symlink_to(sys.executable)
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "ROWSMITH_URL": origin, "ROWSMITH_KEY": cast.edith.key}
-    made = subprocess.run(
+    result = subprocess.run(
         ["sh", "-e", "-c", "\n".join(steps)],
         cwd=tmp_path,
         env=env,
@@ -42,13 +42,13 @@ def test_the_commands_lead_to_a_file_a_template_and_a_push(sdk, origin, app, cas
         timeout=100,
         check=False,
     )
-    assert made.returncode == 0, made.stderr.decode()
+    assert result.returncode == 0, result.stderr.decode()
     worker.join(60)
-    told = made.stdout.decode()
+    output = result.stdout.decode()
     assert lines(tmp_path / "people.csv") == 1001
-    assert told.count("id,name,email,city") == 2
-    assert "CREATE TABLE" in told  # the dry run
-    assert '"delivered":5000' in told.replace(" ", "")
+    assert output.count("id,name,email,city") == 2
+    assert "CREATE TABLE" in output  # the dry run
+    assert '"delivered":5000' in output.replace(" ", "")
 
 
 @pytest.mark.parametrize("word", ["templates", "activity", "connections"])

@@ -14,10 +14,10 @@ from webapp.extensions import db
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
-    made = Connection(name="No model", type="sqlite", settings={"file": "none.db"}, **place)
-    db.session.add(made)
+    result = Connection(name="No model", type="sqlite", settings={"file": "none.db"}, **place)
+    db.session.add(result)
     db.session.commit()
-    return {"no_model": made.id}
+    return {"no_model": result.id}
 
 
 CASES = [

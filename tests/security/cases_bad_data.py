@@ -27,8 +27,8 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
     template = templates.create(acme, name="Bad", fields=FIELDS)["id"]
     export = exports.create(acme, template, GenerateInput(count=2)).id
-    kept = {"type": "sqlite", "settings": {"file": "bad.db"}, "verifies": False}
-    target = connections.create(acme, name="Bad target", **kept).id
+    stored = {"type": "sqlite", "settings": {"file": "bad.db"}, "verifies": False}
+    target = connections.create(acme, name="Bad target", **stored).id
     push = _push(cast, template, target)
     return {"bad_template": template, "bad_export": export, "bad_push": push}
 
@@ -44,13 +44,13 @@ def _push(cast: Cast, template: str, target: str) -> str:
         "seed": "s", "now": "2026-11-21T00:00:00Z", "vocabulary": compilation.vocabulary().id, "template_id": template,
         "version": 1, "locale": None, "engine": ENGINE, "related": {},
     }  # fmt: skip
-    made = Push(
+    result = Push(
         workspace_id=cast.acme, project_id=cast.main, team_id=cast.blue, connection_id=target, template_id=template,
         template_version=1, target="bad", total=3, tables=[table], pins=pins, request={"ask": {}}, status="completed",
     )  # fmt: skip
-    db.session.add(made)
+    db.session.add(result)
     db.session.commit()
-    found = made.id
+    found = result.id
     db.session.remove()
     return found
 

@@ -28,14 +28,14 @@ OBJECTS = {
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
-    made = scenarios.create(acme, name="Of a client", code="print(1)\n")
+    created = scenarios.create(acme, name="Of a client", code="print(1)\n")
     objects = {
         f"compat_{kind}": compat.create(acme, kind, "Of a client", document).id
         for kind, document in OBJECTS.items()
     }
     compat.put(acme, "of_a_client", "Material", {"a": "b"})
     db.session.remove()
-    return {"compat_scenario": made["id"], "blue": cast.blue, **objects}
+    return {"compat_scenario": created["id"], "blue": cast.blue, **objects}
 
 
 FIELDS = [{"name": "id", "type": "row_number", "active": True}]

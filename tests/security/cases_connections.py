@@ -17,8 +17,8 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
 
     def made(name: str) -> str:
-        kept = {"type": "sqlite", "settings": {"file": f"{name}.db"}, "verifies": False}
-        return connections.create(acme, name=name, **kept).id
+        stored = {"type": "sqlite", "settings": {"file": f"{name}.db"}, "verifies": False}
+        return connections.create(acme, name=name, **stored).id
 
     box, trashed = made("matrix"), made("trashed")
     connections.delete(acme, connections.get(acme, trashed, "write", lock=True))

@@ -19,11 +19,11 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
     template = templates.create(acme, name="In a dataset", fields=FIELDS)["id"]
     tables = [{"template_id": template, "count": 2}]
-    made = datasets.create(acme, name="Matrix", templates=tables, seed="s")["id"]
-    datasets.change(acme, datasets.get(acme, made, "write", lock=True), {"seed": "t"})
+    created = datasets.create(acme, name="Matrix", templates=tables, seed="s")["id"]
+    datasets.change(acme, datasets.get(acme, created, "write", lock=True), {"seed": "t"})
     trashed = datasets.create(acme, name="Trashed", templates=tables)["id"]
     datasets.delete(acme, datasets.get(acme, trashed, "write", lock=True))
-    return {"dataset": made, "trashed_dataset": trashed, "dataset_template": template}
+    return {"dataset": created, "trashed_dataset": trashed, "dataset_template": template}
 
 
 ONE = "/datasets/{dataset}"

@@ -19,14 +19,14 @@ URL = "http://127.0.0.1:9/rows/{{id}}"
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
-    kept, trashed = (endpoints.create(acme, {"name": name, "url": URL}).id for name in ("Kept", "Trashed"))
+    stored, trashed = (endpoints.create(acme, {"name": name, "url": URL}).id for name in ("Kept", "Trashed"))
     endpoints.delete(acme, connections.get_endpoint(acme, trashed, "write", lock=True))
     settings = {"service_url": "http://127.0.0.1:9/odata"}
     service = connections.create(acme, name="Service", type="odata", settings=settings, verifies=False).id
     found = metadata_documents.read(connections.get(acme, service, "write"), V2)
     metadata_documents.put(acme, connections.get(acme, service, "write", lock=True), V2, *found)
     db.session.remove()
-    return {"endpoint": kept, "trashed_endpoint": trashed, "odata_service": service}
+    return {"endpoint": stored, "trashed_endpoint": trashed, "odata_service": service}
 
 
 ONE, DOCUMENT = "/endpoints/{endpoint}", "/connections/{odata_service}/metadata-document"

@@ -18,11 +18,11 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
     for name in ("inputs/matrix-kept.csv", "matrix-trashed.csv"):
         files.upload(acme, name, io.BytesIO(b"a,b\n1,2\n"))
-    kept = files.find(acme, "inputs/matrix-kept.csv").id
+    stored = files.find(acme, "inputs/matrix-kept.csv").id
     trashed = files.find(acme, "matrix-trashed.csv", "write", lock=True)
     files.delete(acme, trashed)
     shared, _ = files.upload(acme, "matrix-shared.csv", io.BytesIO(b"a"), shared=True)
-    found = {"file": kept, "trashed_file": trashed.id, "shared_file": shared.id}
+    found = {"file": stored, "trashed_file": trashed.id, "shared_file": shared.id}
     db.session.remove()
     return found
 

@@ -14,10 +14,10 @@ from webapp.extensions import db
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
-    made = Connection(name="Looked at", type="sqlite", settings={"file": "looked.db"}, **place)
-    db.session.add(made)
+    result = Connection(name="Looked at", type="sqlite", settings={"file": "looked.db"}, **place)
+    db.session.add(result)
     db.session.commit()
-    return {"looked_at": made.id}
+    return {"looked_at": result.id}
 
 
 CASES = [

@@ -18,13 +18,13 @@ from webapp.row_templates.services import templates
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
-    made = templates.create(acme, name="Held", fields=[{"name": "id", "type": "row_number"}])
-    held = exports.create(acme, made["id"], GenerateInput(count=1)).id
+    created = templates.create(acme, name="Held", fields=[{"name": "id", "type": "row_number"}])
+    stored = exports.create(acme, created["id"], GenerateInput(count=1)).id
     db.session.remove()
     with writing() as session:
-        export = session.get_one(Export, held)
+        export = session.get_one(Export, stored)
         export.status, export.epoch, export.attempt = "running", 3, 1
-    return {"held_export": held}
+    return {"held_export": stored}
 
 
 CASES = [

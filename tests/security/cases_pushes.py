@@ -24,8 +24,8 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
     template = templates.create(acme, name="Pushed", fields=FIELDS)["id"]
     dataset = datasets.create(acme, name="Pushed", templates=[{"template_id": template, "count": 2}])["id"]
-    kept = {"type": "sqlite", "settings": {"file": "pushes.db"}, "verifies": False}
-    target = connections.create(acme, name="Target", **kept).id
+    stored = {"type": "sqlite", "settings": {"file": "pushes.db"}, "verifies": False}
+    target = connections.create(acme, name="Target", **stored).id
     queued, ended = (_push(cast, template, target, status).id for status in ("queued", "completed"))
     db.session.add(PushRange(push_id=ended, table=0, first=1, last=3))
     db.session.add(PushRow(push_id=ended, row=2, state="failed", code="unique", message="no"))
@@ -52,7 +52,7 @@ def _push(cast: Cast, template: str, target: str, status: str) -> Push:
         "locale": None, "engine": ENGINE, "related": {},
     }  # fmt: skip
     done = {"delivered": 2, "failed": 1} if status == "completed" else {}
-    made = Push(
+    result = Push(
         workspace_id=cast.acme,
         project_id=cast.main,
         team_id=cast.blue,
@@ -67,9 +67,9 @@ def _push(cast: Cast, template: str, target: str, status: str) -> Push:
         status=status,
         **done,
     )
-    db.session.add(made)
+    db.session.add(result)
     db.session.flush()
-    return made
+    return result
 
 
 HOW = {"connection_id": "{push_target}", "create_table": True}

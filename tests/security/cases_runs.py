@@ -23,7 +23,7 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     spec = {"name": "Run me", "description": "", "code": "print(1)", "warnings": []}
     pins = {"requirements": [], "lock": "", "environment": ""}
     db.session.add(ScenarioVersion(scenario_id=scenario.id, number=1, spec=spec, pins=pins))
-    made = []
+    result = []
     for status in ("queued", "completed"):
         run = Run(
             scenario_id=scenario.id,
@@ -36,11 +36,11 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
         run.closed_at = run.finished_at = clock.now() if status == "completed" else None
         db.session.add(run)
         db.session.flush()
-        made.append(run.id)
-    db.session.add(RunChunk(run_id=made[1], first=1, last=1, at=clock.now(), text="done"))
+        result.append(run.id)
+    db.session.add(RunChunk(run_id=result[1], first=1, last=1, at=clock.now(), text="done"))
     db.session.commit()
     db.session.remove()
-    return {"run_scenario": scenario.id, "queued_run": made[0], "ended_run": made[1]}
+    return {"run_scenario": scenario.id, "queued_run": result[0], "ended_run": result[1]}
 
 
 BASE = "/scenarios/{run_scenario}"

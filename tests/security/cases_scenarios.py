@@ -16,14 +16,14 @@ from webapp.scenarios.services import scenarios
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
     secrets.put(acme, "MATRIX_TOKEN", "hidden")
-    made = scenarios.create(acme, name="Matrix", code="print(1)\n")["id"]
+    created = scenarios.create(acme, name="Matrix", code="print(1)\n")["id"]
     for code in ("print(2)\n", "print(3)\n"):
-        found = scenarios.get(acme, made, "write", lock=True)
+        found = scenarios.get(acme, created, "write", lock=True)
         program = scenarios.prepared(acme, found, {"code": code})
-        scenarios.change(acme, scenarios.get(acme, made, "write", lock=True), {"code": code}, program)
+        scenarios.change(acme, scenarios.get(acme, created, "write", lock=True), {"code": code}, program)
     trashed = scenarios.create(acme, name="Trashed", code="print(1)\n")["id"]
     scenarios.delete(acme, scenarios.get(acme, trashed, "write", lock=True))
-    return {"scenario": made, "trashed_scenario": trashed}
+    return {"scenario": created, "trashed_scenario": trashed}
 
 
 ONE = "/scenarios/{scenario}"

@@ -35,20 +35,20 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
         id=ids.new("exp"), template_version=1, format="csv", count=1, file_name="r.csv", status="completed",
         request={"ask": {"count": 1, "format": "csv"}}, pins=pins, finished_at=clock.now(), **place,
     )  # fmt: skip
-    made = [
+    result = [
         Schedule(
             id=ids.new("sch"), name="Nightly", kind="export", request={"count": 1, "format": "csv", "seed": "s"},
             cron="0 2 * * *", timezone="UTC", enabled=False, **place,
         )
         for _ in range(2)
     ]  # fmt: skip
-    db.session.add_all([export, *made])
+    db.session.add_all([export, *result])
     db.session.commit()
     found = {
         "repeated_template": template,
         "repeated": export.id,
-        "schedule": made[0].id,
-        "old_schedule": made[1].id,
+        "schedule": result[0].id,
+        "old_schedule": result[1].id,
     }
     db.session.remove()
     return found

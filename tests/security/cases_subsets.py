@@ -14,10 +14,10 @@ from webapp.extensions import db
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
-    made = Connection(name="With rows", type="sqlite", settings={"file": "rows.db"}, **place)
-    db.session.add(made)
+    result = Connection(name="With rows", type="sqlite", settings={"file": "rows.db"}, **place)
+    db.session.add(result)
     db.session.commit()
-    return {"connection_with_rows": made.id}
+    return {"connection_with_rows": result.id}
 
 
 CASES = [

@@ -14,10 +14,10 @@ from webapp.extensions import db
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
-    made = Connection(name="With tables", type="sqlite", settings={"file": "tables.db"}, **place)
-    db.session.add(made)
+    result = Connection(name="With tables", type="sqlite", settings={"file": "tables.db"}, **place)
+    db.session.add(result)
     db.session.commit()
-    return {"connection_with_tables": made.id}
+    return {"connection_with_tables": result.id}
 
 
 ONE = "/connections/{connection_with_tables}"

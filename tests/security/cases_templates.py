@@ -20,18 +20,18 @@ FIELDS = [{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}]
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
-    made = templates.create(acme, name="Matrix", fields=FIELDS)
-    templates.change(acme, templates.get(acme, made["id"], "write", lock=True), {"quantity": 3})
+    created = templates.create(acme, name="Matrix", fields=FIELDS)
+    templates.change(acme, templates.get(acme, created["id"], "write", lock=True), {"quantity": 3})
     trashed = templates.create(acme, name="Trashed", fields=FIELDS)
     templates.delete(acme, templates.get(acme, trashed["id"], "write", lock=True))
-    waiting = exports.create(acme, made["id"], GenerateInput(count=2)).id
-    ended, parted = (exports.create(acme, made["id"], GenerateInput(count=2)).id for _ in range(2))
+    waiting = exports.create(acme, created["id"], GenerateInput(count=2)).id
+    ended, parted = (exports.create(acme, created["id"], GenerateInput(count=2)).id for _ in range(2))
     db.session.remove()
     with writing() as session:
         session.get_one(Export, ended).status = "failed"
         in_parts = session.get_one(Export, parted)
         in_parts.status, in_parts.part_rows = "failed", 1
-    found = {"template": made["id"], "trashed": trashed["id"], "export": waiting}
+    found = {"template": created["id"], "trashed": trashed["id"], "export": waiting}
     return {**found, "ended": ended, "parted": parted}
 
 

@@ -19,13 +19,13 @@ URL = "http://127.0.0.1:9/hook"
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
-    kept, trashed = (webhooks.create(acme, URL, ["*"])[0] for _ in range(2))
+    stored, trashed = (webhooks.create(acme, URL, ["*"])[0] for _ in range(2))
     whole = webhooks.create(acme, URL, ["*"], scope="workspace")[0]
     webhooks.delete(acme, webhooks.get(acme, trashed.id, lock=True))
     now = clock.now()
     sent = Delivery(
         id=ids.new("dlv"),
-        webhook_id=kept.id,
+        webhook_id=stored.id,
         event="export.completed",
         body="{}",
         status="failed",
@@ -34,7 +34,7 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     db.session.add(sent)
     db.session.commit()
     found = {
-        "webhook": kept.id,
+        "webhook": stored.id,
         "trashed_webhook": trashed.id,
         "whole_webhook": whole.id,
         "delivery": sent.id,

@@ -58,21 +58,25 @@ def test_a_password_that_looks_like_a_connection_string_is_masked_whole(edith, u
 )
 def test_a_kept_password_goes_nowhere_else(edith, unasked, moved):
     settings = {"connection_string": "postgresql://tester@127.0.0.1:9/db", "password": SECRET}
-    kept = made(edith, **settings)
-    sent = {**kept["settings"], **moved}
-    answer = edith.patch(f"/connections/{kept['id']}", json={"settings": sent})
+    stored = made(edith, **settings)
+    sent = {**stored["settings"], **moved}
+    answer = edith.patch(f"/connections/{stored['id']}", json={"settings": sent})
     assert faults(answer)["settings.password"] == "needed_again"
-    with_it = edith.patch(f"/connections/{kept['id']}", json={"settings": {**settings, "database": "other"}})
+    with_it = edith.patch(
+        f"/connections/{stored['id']}", json={"settings": {**settings, "database": "other"}}
+    )
     assert with_it.status_code == 200
 
 
 @pytest.mark.parametrize("harmless", [{"database": "other"}, {"schema": "sales"}])
 def test_a_kept_password_stays_where_the_server_is_the_same(edith, unasked, app, harmless):
-    kept = made(edith, **HERE, password=SECRET)
-    answer = edith.patch(f"/connections/{kept['id']}", json={"settings": {**kept["settings"], **harmless}})
+    stored = made(edith, **HERE, password=SECRET)
+    answer = edith.patch(
+        f"/connections/{stored['id']}", json={"settings": {**stored["settings"], **harmless}}
+    )
     assert answer.status_code == 200
     with app.app_context():
-        assert access.connector_of(db.session.get_one(Connection, kept["id"])).settings.password == SECRET
+        assert access.connector_of(db.session.get_one(Connection, stored["id"])).settings.password == SECRET
 
 
 @pytest.mark.parametrize(
@@ -120,35 +124,35 @@ def test_no_secret_is_in_the_database_the_log_the_trail_or_an_answer(
     edith, api, cast, caplog, database_bytes
 ):
     caplog.set_level(logging.DEBUG)
-    adam, canaries, said = api(cast.adam), [f"canary-{number}-7bd1" for number in range(6)], []
-    said.append(adam.put("/secrets/a", json={"value": canaries[0]}))
-    said.append(adam.put("/secrets/a", json={"value": canaries[1]}))
-    said.append(adam.put("/secrets/!", json={"value": canaries[2]}))
+    adam, canaries, text = api(cast.adam), [f"canary-{number}-7bd1" for number in range(6)], []
+    text.append(adam.put("/secrets/a", json={"value": canaries[0]}))
+    text.append(adam.put("/secrets/a", json={"value": canaries[1]}))
+    text.append(adam.put("/secrets/!", json={"value": canaries[2]}))
     key = {"Idempotency-Key": "once"}
     settings = {**HERE, "password": canaries[3]}
     body = {"name": "x", "type": "postgresql", "settings": settings}
-    said += [edith.post("/connections", json=body, headers=key) for _ in range(2)]
-    path = f"/connections/{said[-1].json['id']}"
-    said.append(
+    text += [edith.post("/connections", json=body, headers=key) for _ in range(2)]
+    path = f"/connections/{text[-1].json['id']}"
+    text.append(
         edith.post("/connections", json={**body, "settings": {**settings, "password": [canaries[4]]}})
     )
-    said.append(edith.patch(path, json={"settings": {**settings, "password": canaries[5]}}))
-    said += [
+    text.append(edith.patch(path, json={"settings": {**settings, "password": canaries[5]}}))
+    text += [
         edith.get(path),
         edith.get("/connections"),
         edith.post(f"{path}/verify"),
         edith.get(f"{path}/metadata"),
     ]
-    said += [adam.get("/secrets"), adam.get("/audit"), edith.delete(path), adam.delete("/secrets/a")]
+    text += [adam.get("/secrets"), adam.get("/audit"), edith.delete(path), adam.delete("/secrets/a")]
     found = database_bytes()
     for canary in canaries:
-        assert canary not in caplog.text + "".join(item.text for item in said)
+        assert canary not in caplog.text + "".join(item.text for item in text)
         assert canary.encode() not in found
 
 
 def test_a_verification_of_outdated_settings_is_not_saved(edith, unasked, monkeypatch):
-    kept = made(edith, "sqlite", file="one.db")
-    path = f"/connections/{kept['id']}"
+    stored = made(edith, "sqlite", file="one.db")
+    path = f"/connections/{stored['id']}"
 
     def stage(ok):
         return [

@@ -79,9 +79,9 @@ def crowd(peopled, tmp_path_factory, shared_redis):
 @pytest.fixture(scope="module")
 def stage(crowd, tmp_path_factory, shared_redis):
     path, worlds, _ = crowd
-    made = Stage(tmp_path_factory.mktemp("stage"), path, worlds["blue"], shared_redis)
-    yield made
-    made.close()
+    result = Stage(tmp_path_factory.mktemp("stage"), path, worlds["blue"], shared_redis)
+    yield result
+    result.close()
 
 
 @pytest.fixture(autouse=True)

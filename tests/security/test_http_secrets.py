@@ -30,8 +30,8 @@ def edith(api, cast):
 @pytest.fixture
 def oauth():
     tokens.tokens.clear()
-    with OAuthServer(client_secret=SECRET) as made:
-        yield made
+    with OAuthServer(client_secret=SECRET) as result:
+        yield result
     tokens.tokens.clear()
 
 
@@ -72,12 +72,12 @@ def test_a_secret_is_not_stored_after_a_rejected_push(
     secrets = [auth.get(word) for word in ("token", "password", "value", "client_secret") if auth.get(word)]
     with EchoTarget() as target:
         target.on("*", lambda seen: _only(told_back(seen), secrets, oauth))
-        made = connection(
+        result = connection(
             app, cast, "rest", {"base_url": target.url("/api"), "auth": auth, "retry": {"retries": 0}}
         )
-        edith.post(f"/connections/{made}/verify")
+        edith.post(f"/connections/{result}/verify")
         template = make(edith)["id"]
-        how = {"connection_id": made, "target": "rows", "count": 3}
+        how = {"connection_id": result, "target": "rows", "count": 3}
         dry = edith.post(f"/templates/{template}/push", json={**how, "dry_run": True})
         push = edith.post(f"/templates/{template}/push", json=how).json
         with app.app_context():
@@ -87,7 +87,7 @@ def test_a_secret_is_not_stored_after_a_rejected_push(
     shown = dry.text + "".join(
         edith.get(path).text
         for path in (
-            f"/connections/{made}", f"/pushes/{push['id']}", f"/pushes/{push['id']}/rows",
+            f"/connections/{result}", f"/pushes/{push['id']}", f"/pushes/{push['id']}/rows",
             f"/pushes/{push['id']}/logs", "/pushes",
         )
     )  # fmt: skip
@@ -115,12 +115,12 @@ def test_a_token_endpoint_that_echoes_its_request_reveals_no_secret(
     caplog.set_level(logging.DEBUG)
     wrong = "wrong" + SECRET
     auth = {**AUTHS["oauth"], "client_secret": wrong, "token_url": oauth.token_url}
-    made = connection(
+    result = connection(
         app, cast, "rest", {"base_url": oauth.url("/guarded"), "auth": auth, "retry": {"retries": 0}}
     )
-    verified = edith.post(f"/connections/{made}/verify").text
+    verified = edith.post(f"/connections/{result}/verify").text
     push = edith.post(
-        f"/templates/{make(edith)['id']}/push", json={"connection_id": made, "target": "rows", "count": 3}
+        f"/templates/{make(edith)['id']}/push", json={"connection_id": result, "target": "rows", "count": 3}
     ).json
     with app.app_context():
         job.run(push["id"])

@@ -32,9 +32,9 @@ def edith(api, cast):
 
 @pytest.fixture(scope="module")
 def canary() -> Iterator[Canary]:
-    made = Canary()
-    yield made
-    made.close()
+    result = Canary()
+    yield result
+    result.close()
 
 
 @pytest.fixture
@@ -69,21 +69,21 @@ def connected(edith, kind: str, settings: dict[str, object]) -> str | None:
 @pytest.mark.parametrize("kind", ["rest", "odata", "openapi"])
 def test_neither_verifying_nor_metadata_nor_templates_reach_it(edith, canary, kind):
     for host in HERE if kind == "rest" else FEW:
-        made = connected(edith, kind, settings_of(kind, url(host, canary.port)))
-        if made is not None and host in FEW:
-            assert edith.post(f"/connections/{made}/verify").json["status"] == "failed"
-            edith.get(f"/connections/{made}/metadata")
-            edith.post(f"/connections/{made}/templates", json={"entities": ["a"]})
+        result = connected(edith, kind, settings_of(kind, url(host, canary.port)))
+        if result is not None and host in FEW:
+            assert edith.post(f"/connections/{result}/verify").json["status"] == "failed"
+            edith.get(f"/connections/{result}/metadata")
+            edith.post(f"/connections/{result}/templates", json={"entities": ["a"]})
     assert canary.count == 0
 
 
 @pytest.mark.parametrize("host", FEW)
 def test_no_push_reaches_it(edith, canary, carry_out, host):
-    made = connected(edith, "rest", settings_of("rest", url(host, canary.port)))
-    if made is None:
+    result = connected(edith, "rest", settings_of("rest", url(host, canary.port)))
+    if result is None:
         return
     template = make(edith)["id"]
-    how = {"connection_id": made, "target": "rows", "count": 2}
+    how = {"connection_id": result, "target": "rows", "count": 2}
     push = edith.post(f"/templates/{template}/push", json=how).json
     carry_out(push["id"])
     ended = edith.get(f"/pushes/{push['id']}").json
@@ -98,10 +98,10 @@ def test_no_token_is_requested_there(app, cast, edith, canary, carry_out):
         auth = {"type": "oauth2-client-credentials", "client_id": "c", "client_secret": "s3cret-value"}
         how = {"base_url": f"http://{AWAY}/x", "auth": {**auth, "token_url": url(host, canary.port)}}
         try:
-            made = connection(app, cast, "rest", {**how, "retry": {"retries": 0}})
+            result = connection(app, cast, "rest", {**how, "retry": {"retries": 0}})
         except ApiError:  # the address is invalid
             continue
-        body = {"connection_id": made, "target": "rows", "count": 1}
+        body = {"connection_id": result, "target": "rows", "count": 1}
         push = edith.post(f"/templates/{template}/push", json=body).json
         carry_out(push["id"])
         ended = edith.get(f"/pushes/{push['id']}").json
@@ -119,13 +119,13 @@ def test_no_token_is_requested_there(app, cast, edith, canary, carry_out):
 
 @pytest.mark.parametrize("host", FEW)
 def test_no_field_reads_from_there(edith, canary, host):
-    made = connected(edith, "rest", settings_of("rest", url(host, canary.port)))
-    if made is None:
+    result = connected(edith, "rest", settings_of("rest", url(host, canary.port)))
+    if result is None:
         return
     field = {
         "name": "a",
         "type": "api_response",
-        "options": {"connection_id": made, "path": "/x", "extract": "$.a"},
+        "options": {"connection_id": result, "path": "/x", "extract": "$.a"},
     }
     answer = edith.post("/templates", json={"name": "T", "fields": [field]})
     if answer.status_code == 201:

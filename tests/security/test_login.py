@@ -80,10 +80,10 @@ def test_same_work_for_unknown_user_and_wrong_password(app, browser, cast, monke
             work.append(stored.rsplit("$", 2)[0])
             return super().verify(stored, password)
 
-    made = Watched(
+    result = Watched(
         time_cost=limits.ARGON2_PASSES, memory_cost=limits.ARGON2_MEMORY_KIB, parallelism=limits.ARGON2_LANES
     )
-    monkeypatch.setattr(passwords, "_hasher", made)
+    monkeypatch.setattr(passwords, "_hasher", result)
     passwords._nobody.cache_clear()
     people = (
         "edith@example.org",

@@ -188,9 +188,9 @@ def prepared(peopled, tmp_path_factory, shared_redis):
 @pytest.fixture(scope="module")
 def stage(prepared, tmp_path_factory, shared_redis):
     """One application for the module; a call that changes something is undone."""
-    made = Stage(tmp_path_factory.mktemp("stage"), *prepared, shared_redis)
-    yield made
-    made.close()
+    result = Stage(tmp_path_factory.mktemp("stage"), *prepared, shared_redis)
+    yield result
+    result.close()
 
 
 @pytest.fixture(autouse=True)
@@ -219,17 +219,17 @@ def test_each_role_gets_what_it_may_and_no_more(stage, cast, case):
         return
     before = stage.state(cast.acme)
     for name in ROLES:
-        told = stage.trail(cast.acme)
+        result = stage.trail(cast.acme)
         answer = stage.call(case, cast.people[name])
-        wanted = case.status_for(name)
-        assert answer.status_code == wanted, f"{name}: {answer.text[:500]}"
-        if wanted == 403 and not case.person:
+        expected = case.status_for(name)
+        assert answer.status_code == expected, f"{name}: {answer.text[:500]}"
+        if expected == 403 and not case.person:
             assert answer.json["error"]["code"] == "forbidden"
             assert answer.json["error"]["details"]["needs"]
-        if wanted >= 400 or case.method in ("GET", "HEAD"):
+        if expected >= 400 or case.method in ("GET", "HEAD"):
             assert stage.state(cast.acme) == before, f"{name}'s call changed something"
         else:
-            left = stage.trail(cast.acme)[len(told) :]
+            left = stage.trail(cast.acme)[len(result) :]
             assert trail.fits(stage.app, case, left), f"{name}'s call left {left} in the trail"
             stage.reset()
 

@@ -64,9 +64,9 @@ def test_the_list_holds_far_more_than_the_3000_that_the_standard_asks_for():
 )
 def test_the_users_name_is_not_allowed_as_a_password(password):
     assert passwords.obvious(password, ("ada.l@example.org", "Ada Lovelace"))
-    with pytest.raises(ApiError) as told:
+    with pytest.raises(ApiError) as result:
         people.check_password(password, about=("ada.l@example.org", "Ada Lovelace"))
-    assert told.value.details["fields"][0]["path"] == "password"
+    assert result.value.details["fields"][0]["path"] == "password"
 
 
 @pytest.mark.parametrize(
@@ -86,15 +86,15 @@ def test_the_users_name_is_not_allowed_as_a_password(password):
     ],
 )
 def test_a_password_made_of_the_email_address_or_workspace_is_rejected(password, email):
-    with pytest.raises(ApiError) as told:
+    with pytest.raises(ApiError) as result:
         people.check_password(password, about=(email, "Bo Li", "Northwind Ltd"))
-    assert told.value.details["fields"][0]["code"] == "not_allowed"
+    assert result.value.details["fields"][0]["code"] == "not_allowed"
 
 
 def test_a_password_equal_to_the_email_address_is_rejected_for_an_account(app):
-    with app.app_context(), pytest.raises(ApiError) as told:
+    with app.app_context(), pytest.raises(ApiError) as result:
         people.create_user(actors.system(), "bob.miller@example.org", password="bob.miller@example.org")
-    assert told.value.code == "validation_error"
+    assert result.value.code == "validation_error"
 
 
 def test_such_words_can_be_part_of_a_longer_one():

@@ -29,9 +29,9 @@ def test_secrets_encrypted_with_the_newest_key_are_unchanged():
 
 @pytest.mark.parametrize("keys", [[], [OTHER]])
 def test_a_missing_key_is_reported_without_the_secret(keys):
-    with pytest.raises(VaultError, match="VAULT_KEYS") as told:
+    with pytest.raises(VaultError, match="VAULT_KEYS") as result:
         Vault(keys).open(Vault([OLD]).seal("canary"))
-    assert "canary" not in str(told.value)
+    assert "canary" not in str(result.value)
 
 
 def test_without_a_key_nothing_is_sealed():
@@ -52,15 +52,15 @@ def test_a_process_with_an_older_ring_reads_it_again():
 
 
 def test_the_keys_are_read_again_but_once_for_a_secret_that_nothing_opens():
-    asked = []
+    requests = []
 
     def again():
-        asked.append(1)
+        requests.append(1)
         return [OLD]
 
     with pytest.raises(VaultError):
         Vault([OLD], again).open(Vault([OTHER]).seal("text"))
-    assert asked == [1]
+    assert requests == [1]
 
 
 def test_threads_that_read_a_new_key_concurrently_all_get_it():

@@ -89,22 +89,22 @@ def edith(api, cast):
 
 @pytest.fixture(scope="module")
 def canary() -> Iterator[Canary]:
-    made = Canary()
-    yield made
-    made.close()
+    result = Canary()
+    yield result
+    result.close()
 
 
 def refused_everywhere(kind: str, settings: dict[str, object]) -> None:
     """Neither verifying nor opening gets anywhere."""
     connector = KINDS[kind]
     try:
-        made = connector(connector.Settings.model_validate(settings), Gate())
+        result = connector(connector.Settings.model_validate(settings), Gate())
     except ValueError:
         return
-    stages = list(made.stages())
+    stages = list(result.stages())
     assert (stages[-1].name, stages[-1].ok) == ("resolve", False), stages
     with pytest.raises(ConnectorError):
-        made.open(1.0)
+        result.open(1.0)
 
 
 @pytest.mark.parametrize("host", TRICKS)
@@ -150,13 +150,13 @@ def test_options_lead_nowhere_else(canary, kind, options):
 def test_the_api_says_that_the_network_is_closed_and_who_opens_it(edith, canary, kind):
     settings = {"host": "127.0.0.1", "port": canary.port, "username": "u", "password": "p", "database": "d"}
     answer = edith.post("/connections", json={"name": "x", "type": kind, "settings": settings})
-    made = answer.json
-    last = made["verification"]["stages"][-1]
+    result = answer.json
+    last = result["verification"]["stages"][-1]
     if last["code"] == "driver_missing":
         pytest.skip(f"the driver for {kind} is not installed")
     assert (last["name"], last["code"]) == ("resolve", "not_allowed")
     assert "TARGET_NETWORKS" in last["hint"]
-    answer = edith.get(f"/connections/{made['id']}/metadata")
+    answer = edith.get(f"/connections/{result['id']}/metadata")
     assert (answer.status_code, answer.json["error"]["code"]) == (403, "target_not_allowed")
     assert canary.count == 0
 
@@ -167,7 +167,7 @@ def test_the_api_says_that_the_network_is_closed_and_who_opens_it(edith, canary,
      "file:x?mode=rw", "x.db-wal", ".hidden", "-x", " x", "sqlite:////etc/passwd", "a" * 300],
 )  # fmt: skip
 def test_a_file_is_stored_in_the_workspaces_folder(edith, settings, cast, file):
-    given = {"connection_string": file} if file.startswith("sqlite:") else {"file": file}
-    answer = edith.post("/connections", json={"name": "x", "type": "sqlite", "settings": given})
+    value = {"connection_string": file} if file.startswith("sqlite:") else {"file": file}
+    answer = edith.post("/connections", json={"name": "x", "type": "sqlite", "settings": value})
     assert answer.status_code in (400, 422), answer.text
     assert not (settings.data_dir / "targets").exists()

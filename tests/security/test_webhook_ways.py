@@ -27,9 +27,9 @@ def settings(settings):
 
 @pytest.fixture(scope="module")
 def canary() -> Iterator[Canary]:
-    made = Canary()
-    yield made
-    made.close()
+    result = Canary()
+    yield result
+    result.close()
 
 
 def url(host: str, port: int) -> str:

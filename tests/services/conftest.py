@@ -32,11 +32,11 @@ def trail(request, kind, shared_redis, data_dir, applications):
                 db.create_all()
                 cast = gather()
                 db.session.remove()
-            with entries(app, cast) as made:
-                yield made
+            with entries(app, cast) as result:
+                yield result
     else:
-        with entries(request.getfixturevalue("app"), request.getfixturevalue("cast")) as made:
-            yield made
+        with entries(request.getfixturevalue("app"), request.getfixturevalue("cast")) as result:
+            yield result
 
 
 @contextmanager

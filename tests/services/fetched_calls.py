@@ -16,12 +16,12 @@ CODES = {"name": "code", "type": "list_sequential", "options": {"values": ["a", 
 
 @pytest.fixture
 def target():
-    with EchoTarget() as made:
-        made.on(
+    with EchoTarget() as result:
+        result.on(
             "/api/codes/*",
             lambda seen: Answer(200, {"name": seen.path[-1:].upper(), "path": seen.path, "n": 7}),
         )
-        yield made
+        yield result
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ SAID = {"max_length": None, "decimals": 2, "choices": ("Gold", "Tin")}
 
 
 @pytest.mark.parametrize(
-    ("answer", "value", "made"),
+    ("answer", "value", "result"),
     [
         ("text", "  a\nb\x00\x07 ", "a\nb"),
         ("text", "a\ud800b", "ab"),
@@ -73,8 +73,8 @@ SAID = {"max_length": None, "decimals": 2, "choices": ("Gold", "Tin")}
         ("date", "2026-02-28T10:00:00Z", "2026-02-28"),
     ],
 )
-def test_a_value_that_fits_is_taken_as_it_is_kept(answer, value, made):
-    assert checked(value, {**SAID, "answer": answer}) == made
+def test_a_value_that_fits_is_taken_as_it_is_kept(answer, value, result):
+    assert checked(value, {**SAID, "answer": answer}) == result
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_value_that_does_not_fit_is_rejected(answer, value):
 
 
 def test_a_text_is_no_longer_than_the_field_says():
-    said = {**SAID, "answer": "text", "max_length": 3}
-    assert checked("abc", said) == "abc"
+    text = {**SAID, "answer": "text", "max_length": 3}
+    assert checked("abc", text) == "abc"
     with pytest.raises(InvalidAnswer, match="longer than 3"):
-        checked("abcd", said)
+        checked("abcd", text)

@@ -66,20 +66,23 @@ def test_the_same_seed_gives_the_same_texts_without_calling_the_model(edith, ser
     model(rows_per_request=10)
     path = path_of(edith, CODE, ai())
     preview = edith.post(f"{path}/preview", json={"seed": "s"}).json["rows"]
-    made = generated(edith, path)
-    assert made.json[:3] == preview
-    assert len({row["word"] for row in made.json}) == 30
-    asked = [len(item.prompts) for item in server.asked]
-    assert (asked[0], sorted(asked[1:])) == (3, [7, 10, 10])  # the requests of one generation run in parallel
+    result = generated(edith, path)
+    assert result.json[:3] == preview
+    assert len({row["word"] for row in result.json}) == 30
+    requests = [len(item.prompts) for item in server.asked]
+    assert (requests[0], sorted(requests[1:])) == (
+        3,
+        [7, 10, 10],
+    )  # the requests of one generation run in parallel
     assert {prompt for item in server.asked for prompt in item.prompts.values()} == {
         "A word for A",
         "A word for B",
     }
-    assert generated(edith, path).data == made.data
-    assert generated(edith, path, count=10, offset=5).json == made.json[5:15]
+    assert generated(edith, path).data == result.data
+    assert generated(edith, path, count=10, offset=5).json == result.json[5:15]
     export = edith.post(f"{path}/exports", json={"count": 30, "seed": "s"}).json
     with app.app_context():
-        assert exports.order(export["id"]).recipe.open().read() == made.data
+        assert exports.order(export["id"]).recipe.open().read() == result.data
     assert len(server.asked) == 4
 
 
@@ -93,8 +96,8 @@ def test_another_seed_has_different_texts(edith, server, model):
 def test_equal_prompts_have_one_text_if_the_field_says_so(edith, server, model):
     model()
     path = path_of(edith, CODE, ai(same_for_equal_prompts=True))
-    made = generated(edith, path).json
-    assert len({(row["code"], row["word"]) for row in made}) == 2
+    result = generated(edith, path).json
+    assert len({(row["code"], row["word"]) for row in result}) == 2
     assert [len(item.prompts) for item in server.asked] == [2]
 
 
@@ -108,10 +111,10 @@ def test_a_preview_without_external_calls_shows_an_example_and_says_so(edith, se
 
 
 def test_texts_are_requested_again_after_a_refresh(edith, server, model):
-    made = model()
+    result = model()
     path = path_of(edith, CODE, ai())
     before = generated(edith, path)
-    assert edith.post(f"/connections/{made}/fetched/refresh").json["forgotten"] == 30
+    assert edith.post(f"/connections/{result}/fetched/refresh").json["forgotten"] == 30
     assert generated(edith, path).headers["X-Snapshot"] != before.headers["X-Snapshot"]
 
 
@@ -131,8 +134,8 @@ def test_texts_are_requested_again_after_a_refresh(edith, server, model):
 )
 def test_values_are_of_the_kind_that_the_field_says(edith, server, model, options, kind, fits):
     model()
-    made = generated(edith, path_of(edith, CODE, ai(**options)), count=5).json
-    assert all(type(row["word"]) is kind and fits(row["word"]) for row in made)
+    result = generated(edith, path_of(edith, CODE, ai(**options)), count=5).json
+    assert all(type(row["word"]) is kind and fits(row["word"]) for row in result)
     value = server.asked[0].body["response_format"]["json_schema"]["schema"]["properties"]["rows"]["items"]
     assert value["properties"]["value"]["type"] in ("integer", "number", "boolean", "string")
 
@@ -150,9 +153,9 @@ def test_texts_may_be_read_by_other_fields_and_read_others(edith, server, model)
     model()
     loud = {"name": "loud", "type": "derived", "options": {"value": "{{word | upper}}!"}}
     path = path_of(edith, CODE, ai(), loud, ai("Answer to {{loud}}", "answer"))
-    made = generated(edith, path, count=3).json
-    assert all(row["loud"] == f"{row['word'].upper()}!" for row in made)
-    assert sorted(server.asked[1].prompts.values()) == sorted(f"Answer to {row['loud']}" for row in made)
+    result = generated(edith, path, count=3).json
+    assert all(row["loud"] == f"{row['word'].upper()}!" for row in result)
+    assert sorted(server.asked[1].prompts.values()) == sorted(f"Answer to {row['loud']}" for row in result)
 
 
 # --- Answers that do not fit -------------------------------------------------------------------------------
@@ -169,20 +172,20 @@ def test_texts_may_be_read_by_other_fields_and_read_others(edith, server, model)
 def test_every_row_gets_its_text_after_any_single_error_of_the_model(edith, server, model, what, calls):
     model()
     server.quirks = [what]
-    made = generated(edith, path_of(edith, CODE, ai()), count=5).json
+    result = generated(edith, path_of(edith, CODE, ai()), count=5).json
     assert len(server.asked) == calls
     good = {row["value"] for item in server.asked for row in item.rows}
-    assert len({row["word"] for row in made} & good) == 5
+    assert len({row["word"] for row in result} & good) == 5
 
 
 def test_only_invalid_rows_are_requested_again_with_the_reason(edith, server, model):
     model()
     server.quirks = [quirk.says("good", "much too long for it", "fine")]
     path = path_of(edith, CODE, ai("A word", max_length=10))
-    made = generated(edith, path, count=3).json
+    result = generated(edith, path, count=3).json
     assert [len(item.prompts) for item in server.asked] == [3, 1]
     assert "id 1: it is longer than 10 characters" in server.asked[1].user
-    assert [row["word"] for row in made] == ["good", server.asked[1].rows[0]["value"], "fine"]
+    assert [row["word"] for row in result] == ["good", server.asked[1].rows[0]["value"], "fine"]
 
 
 def test_a_row_that_never_fits_is_an_error_and_the_others_are_kept(edith, server, model):
@@ -193,8 +196,8 @@ def test_a_row_that_never_fits_is_an_error_and_the_others_are_kept(edith, server
     details = refused(failing(edith, path, count=2), 502, "target_failed")
     assert (details["reason"], details["answered"], details["asked"]) == ("bad_answer", 1, 2)
     assert details["path"] == "fields[1]"
-    made = generated(edith, path, count=2).json
-    assert made[0]["word"] == 1
+    result = generated(edith, path, count=2).json
+    assert result[0]["word"] == 1
     assert [len(item.prompts) for item in server.asked] == [2, 1, 1, 1]
 
 
@@ -244,15 +247,15 @@ def test_of_two_models_one_has_to_be_named(edith, server, model):
 
 
 def test_a_connection_that_is_not_a_model_is_rejected(edith, server, app, cast):
-    made = connection(app, cast, "rest", {"base_url": server.base_url})
-    answer = failing(edith, path_of(edith, CODE, ai(connection_id=made)))
+    result = connection(app, cast, "rest", {"base_url": server.base_url})
+    answer = failing(edith, path_of(edith, CODE, ai(connection_id=result)))
     assert faults(answer) == {"fields[1].options.connection_id": "not_for_this_type"}
 
 
 def test_a_model_of_another_workspace_is_not_there(api, cast, server, model):
-    made = model()
+    result = model()
     mallory = api(cast.mallory)
-    answer = mallory.post("/templates", json={"name": "T", "fields": [CODE, ai(connection_id=made)]})
+    answer = mallory.post("/templates", json={"name": "T", "fields": [CODE, ai(connection_id=result)]})
     assert faults(answer) == {"fields[1].options.connection_id": "unknown_connection"}
     refused(failing(mallory, path_of(mallory, CODE, ai())), 422, "provider_missing")
     assert server.seen == []
@@ -303,8 +306,8 @@ def test_sensitive_values_are_not_sent_unless_the_field_allows_it(edith, server,
 
 def test_a_sensitive_text_is_redacted(edith, server, model):
     model()
-    made = generated(edith, path_of(edith, CODE, ai(sensitive=True)), count=2).json
-    assert {row["word"] for row in made} == {"[redacted]"}
+    result = generated(edith, path_of(edith, CODE, ai(sensitive=True)), count=2).json
+    assert {row["word"] for row in result} == {"[redacted]"}
 
 
 def test_stored_responses_contain_no_prompt(edith, server, model, app):

@@ -50,11 +50,11 @@ def test_a_joined_entry_is_there_only_if_the_change_is(app, cast):
 
 def test_a_separate_entry_is_committed_when_record_returns(app, cast):
     with app.app_context():
-        made = audit_log.record(
+        result = audit_log.record(
             actors.system(cast.acme), "test.own", ("template", "tpl_1"), rows=7, seed="s", version=3
         )
         (entry,) = entries("test.own")
-        assert (entry.id, entry.rows, entry.details) == (made, 7, {"seed": "s", "version": 3})
+        assert (entry.id, entry.rows, entry.details) == (result, 7, {"seed": "s", "version": 3})
 
 
 def many(app, cast, threads=24, each=5):

@@ -21,7 +21,7 @@ def last(api, cast):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "expected"),
     [
         ({"a": 1, "b": 2}, {"a": 1, "b": 3}, {"b": {"from": 2, "to": 3}}),
         ({"a": None}, {"a": "x"}, {"a": {"from": None, "to": "x"}}),
@@ -35,13 +35,13 @@ def last(api, cast):
         ),
     ],
 )
-def test_only_changes_are_reported(before, after, told):
-    assert between(before, after) == told
+def test_only_changes_are_reported(before, after, expected):
+    assert between(before, after) == expected
 
 
 def test_long_values_are_cut():
-    told = between({"a": ""}, {"a": "x" * 10_000})
-    assert len(told["a"]["to"]) == limits.AUDIT_VALUE_CHARS
+    result = between({"a": ""}, {"a": "x" * 10_000})
+    assert len(result["a"]["to"]) == limits.AUDIT_VALUE_CHARS
 
 
 def test_a_secret_that_was_sent_again_is_recorded_as_changed_and_masked():
@@ -52,8 +52,8 @@ def test_a_secret_that_was_sent_again_is_recorded_as_changed_and_masked():
     }
     assert between(shown, shown, {"password": "********", "auth": {"token": "********"}}) == {}
     sent = {"password": SECRET, "auth": {"type": "bearer", "token": SECRET}, "url": f"db://u:{SECRET}@h"}
-    told = between(shown, shown, sent)
-    assert told == {
+    result = between(shown, shown, sent)
+    assert result == {
         "password": {"from": "********", "to": "********"},
         "auth": {"changed": ["token"]},
         "url": {"from": "********", "to": "********"},
@@ -63,14 +63,14 @@ def test_a_secret_that_was_sent_again_is_recorded_as_changed_and_masked():
 def test_a_template_lists_its_fields_and_versions(api, cast, last):
     edith = api(cast.edith)
     fields = [{"name": "a", "type": "uuid"}]
-    made = edith.post("/templates", json={"name": "A", "fields": fields}).json
+    created = edith.post("/templates", json={"name": "A", "fields": fields}).json
     edith.patch(
-        f"/templates/{made['id']}",
-        json={"name": "B", "fields": [*made["fields"], {"name": "b", "type": "uuid"}]},
+        f"/templates/{created['id']}",
+        json={"name": "B", "fields": [*created["fields"], {"name": "b", "type": "uuid"}]},
     )
-    told = last("template.change")
-    assert told["version"] == 2
-    assert told["changes"] == {"name": {"from": "A", "to": "B"}, "fields": {"added": ["b"]}}
+    result = last("template.change")
+    assert result["version"] == 2
+    assert result["changes"] == {"name": {"from": "A", "to": "B"}, "fields": {"added": ["b"]}}
 
 
 def test_a_project_and_a_workspace_tell_old_and_new(api, cast, last):
@@ -83,18 +83,18 @@ def test_a_project_and_a_workspace_tell_old_and_new(api, cast, last):
 def test_the_changes_of_a_connection_are_recorded_without_secrets(api, cast, last):
     edith = api(cast.edith)
     settings = {"base_url": "https://api.example.org", "auth": {"type": "bearer", "token": SECRET}}
-    made = edith.post(
+    created = edith.post(
         "/endpoints",
         json={"name": "E", "method": "POST", "url": "https://api.example.org/x", "auth": settings["auth"]},
     )
-    assert made.status_code == 201, made.text
+    assert created.status_code == 201, created.text
     changed = edith.patch(
-        f"/endpoints/{made.json['id']}",
+        f"/endpoints/{created.json['id']}",
         json={"name": "F", "auth": {"type": "bearer", "token": SECRET + "2"}, "headers": {"X-A": "1"}},
     )
     assert changed.status_code == 200, changed.text
-    told = last("endpoint.change")["changes"]
-    assert told == {
+    result = last("endpoint.change")["changes"]
+    assert result == {
         "name": {"from": "E", "to": "F"},
         "auth": {"changed": ["token"]},
         "headers": {"changed": ["X-A"]},

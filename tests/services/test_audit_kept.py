@@ -74,9 +74,9 @@ def test_retention_removes_whole_seals_from_the_beginning_and_the_chain_still_fi
     own = (AuditEntry.workspace_id == workspace, AuditEntry.action == "audit.remove")
     with reading() as session:
         there = set(session.scalars(sa.select(AuditEntry.id).where(AuditEntry.id.in_(old + young))))
-        (told,) = session.scalars(sa.select(AuditEntry).where(*own)).all()
+        (result,) = session.scalars(sa.select(AuditEntry).where(*own)).all()
     assert there == set(young)
-    assert (told.details["seals"], told.details["entries"]) == ([1, 1], len(old))
+    assert (result.details["seals"], result.details["entries"]) == ([1, 1], len(old))
     report = verify(workspace)
     assert (report.misfits, report.removed, report.seals) == ([], len(old), 2)
 
@@ -95,10 +95,10 @@ def test_entries_removed_as_if_by_retention_are_detected(trail):
 
 
 def test_days_of_retention_lie_within_the_plan():
-    kept = seals.days_kept
-    assert kept(Workspace(plan="free", settings={})) == 90
-    assert kept(Workspace(plan="free", settings={"audit_retention_days": 3_000})) == 90
-    assert kept(Workspace(plan="pro", settings={"audit_retention_days": 31})) == 31
+    stored = seals.days_kept
+    assert stored(Workspace(plan="free", settings={})) == 90
+    assert stored(Workspace(plan="free", settings={"audit_retention_days": 3_000})) == 90
+    assert stored(Workspace(plan="pro", settings={"audit_retention_days": 31})) == 31
 
 
 def test_the_sweeper_seals_now_and_then(trail):

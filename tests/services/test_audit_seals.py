@@ -42,13 +42,13 @@ def test_the_chain_is_what_its_description_says(trail):
         ).all()
         for seal in seals:
             assert seal.previous == digest.hex()
-            for name, told in audit_seals.unpacked(seal.links):
+            for name, result in audit_seals.unpacked(seal.links):
                 row = session.get_one(AuditEntry, name)
                 said = {field: getattr(row, field) for field in audit_seals.FIELDS}
                 said["at"] = row.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
                 text = json.dumps(said, sort_keys=True, separators=(",", ":"))
                 digest = hashlib.sha256(digest + text.encode("ascii")).digest()
-                assert digest == told
+                assert digest == result
             digest = bytes.fromhex(seal.hash)
 
 
@@ -274,10 +274,10 @@ def test_many_writers_and_two_sweepers_make_one_chain(trail):
 def test_entries_are_read_by_their_ids_in_a_workspace_of_any_size(trail):
     """SQLite would go through all of them, a million for each seal of a thousand."""
     _, workspace = trail
-    wanted = sa.select(AuditEntry.id).where(audit_seals.named(workspace, sealed_ids(workspace)))
-    said = str(wanted.compile(db.engine, compile_kwargs={"literal_binds": True}))
+    expected = sa.select(AuditEntry.id).where(audit_seals.named(workspace, sealed_ids(workspace)))
+    text = str(expected.compile(db.engine, compile_kwargs={"literal_binds": True}))
     with db.engine.connect() as connection:
-        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {said}")]
+        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}")]
     assert plan == ["SEARCH audit_entries USING INDEX sqlite_autoindex_audit_entries_1 (id=?)"]
 
 

@@ -66,9 +66,9 @@ def test_short_columns_get_the_code_and_not_a_part_of_the_name(name, size, kind,
 def test_values_of_a_vocabulary_are_never_cut(name, size):
     kind = table("person", text(name, None))[name]
     whole = set(rows({name: kind}, 200_000)[name])
-    made = set(rows(table("person", text(name, size)))[name])
-    assert made <= whole
-    assert max(map(len, made)) <= size
+    result = set(rows(table("person", text(name, size)))[name])
+    assert result <= whole
+    assert max(map(len, result)) <= size
 
 
 @pytest.mark.parametrize(("name", "size"), [("title", 20), ("description", 30), ("notes", 16)])
@@ -106,7 +106,7 @@ def test_a_comment_or_default_decides_about_the_values():
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "wanted"),
+    ("kind", "name", "expected"),
     [
         ("kunden", "nachname", "last_name"), ("kunden", "rechnungsnummer", "invoice_number"),
         ("clients", "prenom", "first_name"), ("clients", "ville", "city"), ("clientes", "apellidos", "last_name"),
@@ -117,8 +117,8 @@ def test_a_comment_or_default_decides_about_the_values():
         ("CUST", "CNTRY_CD", "country_code"), ("CUST", "POSTL_CD", "zip_code"), ("tKunde", "cVorname", "first_name"),
     ],
 )  # fmt: skip
-def test_names_of_other_languages_and_abbreviations_are_understood(kind, name, wanted):
-    assert table(kind, text(name, 60))[name].field["type"] == wanted
+def test_names_of_other_languages_and_abbreviations_are_understood(kind, name, expected):
+    assert table(kind, text(name, 60))[name].field["type"] == expected
 
 
 @pytest.mark.parametrize(
@@ -177,16 +177,16 @@ def test_amounts_in_cents_are_a_hundred_times_as_large():
 
 def test_dates_that_follow_others_are_never_before_them():
     names = ("created_at", "updated_at", "start_time", "end_time")
-    made = rows(table("events", *(Column(name, "timestamp", "timestamp") for name in names)))
-    assert all(a <= b for a, b in zip(made["created_at"], made["updated_at"], strict=True))
-    assert all(a < b for a, b in zip(made["start_time"], made["end_time"], strict=True))
+    result = rows(table("events", *(Column(name, "timestamp", "timestamp") for name in names)))
+    assert all(a <= b for a, b in zip(result["created_at"], result["updated_at"], strict=True))
+    assert all(a < b for a, b in zip(result["start_time"], result["end_time"], strict=True))
 
 
 def test_a_total_agrees_with_its_parts():
     def money(name: str) -> Column:
         return Column(name, "decimal", "numeric(12,2)", precision=12, scale=2)
 
-    made = rows(
+    result = rows(
         table(
             "order_items",
             Column("quantity", "integer", "integer", bits=32),
@@ -195,10 +195,10 @@ def test_a_total_agrees_with_its_parts():
         )
     )
     assert all(
-        q * p == t for q, p, t in zip(made["quantity"], made["unit_price"], made["total"], strict=True)
+        q * p == t for q, p, t in zip(result["quantity"], result["unit_price"], result["total"], strict=True)
     )
-    made = rows(table("invoices", money("subtotal"), money("tax"), money("total")))
-    assert all(s + x == t for s, x, t in zip(made["subtotal"], made["tax"], made["total"], strict=True))
+    result = rows(table("invoices", money("subtotal"), money("tax"), money("total")))
+    assert all(s + x == t for s, x, t in zip(result["subtotal"], result["tax"], result["total"], strict=True))
     narrow = Column("total", "decimal", "numeric(4,2)", precision=4, scale=2)
     small = table(
         "order_items", Column("quantity", "integer", "integer", bits=32), money("unit_price"), narrow
@@ -207,16 +207,16 @@ def test_a_total_agrees_with_its_parts():
 
 
 def test_deleted_rows_are_rare_and_births_are_those_of_adults():
-    made = rows(
+    result = rows(
         table(
             "users", Column("is_deleted", "boolean", "boolean"), Column("deleted_at", "timestamp", "timestamp"),
             Column("is_active", "boolean", "boolean"), Column("birth_date", "date", "date", nullable=False),
         )
     )  # fmt: skip
-    assert sum(made["is_deleted"]) < 50
-    assert sum(made["is_active"]) > 400
-    assert sum(item is not None for item in made["deleted_at"]) < 50
-    assert all(18 * 365 < (NOW.date() - item).days < 75 * 365 for item in made["birth_date"])
+    assert sum(result["is_deleted"]) < 50
+    assert sum(result["is_active"]) > 400
+    assert sum(item is not None for item in result["deleted_at"]) < 50
+    assert all(18 * 365 < (NOW.date() - item).days < 75 * 365 for item in result["birth_date"])
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_only_certain_outcomes_count(check):
     found = read(check)
     assert found.columns == {}
     assert found.later == {}
-    assert {check for told in found.unread.values() for check in told} == {check}
+    assert {check for result in found.unread.values() for check in result} == {check}
 
 
 def test_shapes_hold_no_letter_or_digit_of_the_values():
@@ -144,9 +144,11 @@ def test_values_of_a_column_with_an_expression_are_believable(app):
         Column("id", "integer", "int4", key=True), Column("email", "text", "text"), Column("name", "text", "text"),
         Column("code", "text", "text"), Column("login", "text", "text"),
     )  # fmt: skip
-    told = (r"email ~ '^[^@]+@[^@]+$'", r"name ~ '^\w+$'", r"code ~ '^[A-Z]{3}-\d+$'", r"login !~ '\s'")
+    reported = (r"email ~ '^[^@]+@[^@]+$'", r"name ~ '^\w+$'", r"code ~ '^[A-Z]{3}-\d+$'", r"login !~ '\s'")
     with app.app_context():
-        found = columns.columns(Entity("t", ("t",), fields, checks=told), None, compilation.vocabulary(), 10)
+        found = columns.columns(
+            Entity("t", ("t",), fields, checks=reported), None, compilation.vocabulary(), 10
+        )
     kinds = {result.column: result.field["type"] for result in found}
     assert kinds["email"] == "email"
     assert kinds["name"] == "slug"

@@ -60,12 +60,12 @@ def test_an_empty_service_gets_a_workspace_a_project_and_its_templates(empty):
     workspace = db.session.get_one(Workspace, info.workspace_id)
     assert workspace.plan == "enterprise"
     assert workspace.limits == limits.PLANS["enterprise"]
-    made = db.session.scalars(sa.select(Template).order_by(Template.id)).all()
-    assert [template.name for template in made] == ["Customers", "Orders", "Order lines", "Order documents"]
-    assert [template.id for template in made] == list(info.template_ids)
-    assert {template.project_id for template in made} == {info.project_id}
+    result = db.session.scalars(sa.select(Template).order_by(Template.id)).all()
+    assert [template.name for template in result] == ["Customers", "Orders", "Order lines", "Order documents"]
+    assert [template.id for template in result] == list(info.template_ids)
+    assert {template.project_id for template in result} == {info.project_id}
     owner = people.find_user(info.email)
-    assert {template.created_by for template in made} == {owner.id}
+    assert {template.created_by for template in result} == {owner.id}
     assert [item.id for item in tenancy.workspaces_of(owner.id)] == [info.workspace_id]
 
 
@@ -171,10 +171,10 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
     info = demo_workspace.ensure_demo()
     assert info.created
     assert len(info.template_ids) == 4
-    made = counts()
-    assert (made["workspaces"], made["projects"], made["templates"], made["datasets"]) == (1, 1, 4, 1)
-    assert made["connections"] == 1
-    assert (made["scenarios"], made["scenario_versions"]) == (3, 4)
+    result = counts()
+    assert (result["workspaces"], result["projects"], result["templates"], result["datasets"]) == (1, 1, 4, 1)
+    assert result["connections"] == 1
+    assert (result["scenarios"], result["scenario_versions"]) == (3, 4)
 
 
 def test_a_service_that_is_in_use_gets_no_demo(empty):

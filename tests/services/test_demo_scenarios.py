@@ -132,21 +132,21 @@ class Around:
 
 @pytest.fixture
 def around(empty, seeded, tmp_path):
-    made = Around(empty, seeded, tmp_path)
-    for thread in made.threads:
+    result = Around(empty, seeded, tmp_path)
+    for thread in result.threads:
         thread.start()
-    yield made
-    made.stop.set()
-    made.server.shutdown()
-    for thread in made.threads:
+    yield result
+    result.stop.set()
+    result.server.shutdown()
+    for thread in result.threads:
         thread.join(20)
-    made.server.server_close()
+    result.server.server_close()
 
 
 def test_referential_integrity_holds_in_the_database_after_every_run(around, tmp_path, data_dir):
     for _ in range(2):
-        told = around.run("referential_integrity", CUSTOMERS="5", ORDERS="12")
-        assert "every order has its customer" in told
+        result = around.run("referential_integrity", CUSTOMERS="5", ORDERS="12")
+        assert "every order has its customer" in result
     assert json.loads((tmp_path / "outputs" / "report.json").read_text())["orders"] == 12
     (path,) = data_dir.rglob("shop.db")
     database = sqlite3.connect(path)
@@ -159,9 +159,9 @@ def test_referential_integrity_holds_in_the_database_after_every_run(around, tmp
 
 
 def test_the_nightly_file_is_in_the_outputs(around, tmp_path):
-    told = around.run("nightly_csv", ROWS="7")
+    result = around.run("nightly_csv", ROWS="7")
     (path,) = (tmp_path / "outputs").glob("customers-*.csv")
-    assert path.name in told
+    assert path.name in result
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert (len(rows), rows[0]["country"]) == (7, "United States")

@@ -49,17 +49,17 @@ def test_other_values_are_no_national_numbers(value):
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "expected"),
     [
         (["24.12.1980", "03.01.1975"], "DD.MM.YYYY"), (["12/24/1980", "01/03/1975"], "MM/DD/YYYY"),
         (["24/12/1980", "03/01/1975"], "DD/MM/YYYY"), (["1980-12-24", "1975-01-03"], None),
         (["24-12-1980", "03-01-1975"], "DD-MM-YYYY"),
     ],
 )  # fmt: skip
-def test_dates_of_birth_are_shifted_in_their_format(values, told):
+def test_dates_of_birth_are_shifted_in_their_format(values, expected):
     one = found({"Geburtsdatum": values, "Kundennummer": list(range(len(values)))})["Geburtsdatum"]
     assert (one.kind, one.masking["strategy"]) == ("date_of_birth", "shift")
-    assert one.options == (None if told is None else {"format": told})
+    assert one.options == (None if expected is None else {"format": expected})
 
 
 def test_a_column_that_nothing_is_known_about_asks_for_a_check():

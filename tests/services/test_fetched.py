@@ -98,43 +98,43 @@ def generated(edith, path, **body):
 def test_keys_of_the_target_come_out_the_same_in_preview_generate_and_export(edith, customers, app):
     path = path_of(edith, key(customers))
     preview = edith.post(f"{path}/preview", json={"seed": "s"})
-    made = generated(edith, path)
-    assert made.json[:3] == preview.json["rows"]
-    assert {row["customer_id"] for row in made.json} <= set(range(1, 41))
-    snapshot = made.headers["X-Snapshot"]
+    result = generated(edith, path)
+    assert result.json[:3] == preview.json["rows"]
+    assert {row["customer_id"] for row in result.json} <= set(range(1, 41))
+    snapshot = result.headers["X-Snapshot"]
     assert preview.headers["X-Snapshot"] == snapshot
     customers.does("DELETE FROM customers WHERE id < 30")
-    assert generated(edith, path).data == made.data
+    assert generated(edith, path).data == result.data
     export = edith.post(f"{path}/exports", json={"count": 50, "seed": "s"}).json
     with app.app_context():
-        assert exports.order(export["id"]).recipe.open().read() == made.data
+        assert exports.order(export["id"]).recipe.open().read() == result.data
 
 
 def test_each_key_is_used_once_or_rejected_before_row_1(edith, customers):
     path = path_of(edith, key(customers, unique=True, filter="tier = 'gold'"))
-    made = generated(edith, path, count=20).json
-    assert sorted(row["customer_id"] for row in made) == list(range(1, 41, 2))
+    result = generated(edith, path, count=20).json
+    assert sorted(row["customer_id"] for row in result) == list(range(1, 41, 2))
     details = refused(edith.post(f"{path}/generate", json={"count": 21}), 422, "validation_error")
     assert details["fields"][0]["code"] == "not_enough_values"
 
 
 def test_a_question_with_a_field_is_asked_once_for_each_value(edith, customers, monkeypatch):
-    asked = []
+    requests = []
     opened = access.open_reader
 
     def counting(row, *rest, **more):
         session = opened(row, *rest, **more)
         query = session.query
-        session.query = lambda text, values, limit: asked.append(values) or query(text, values, limit)
+        session.query = lambda text, values, limit: requests.append(values) or query(text, values, limit)
         return session
 
     monkeypatch.setattr(access, "open_reader", counting)
     path = path_of(edith, CODE, asks(customers, "SELECT name FROM customers WHERE id = {{code}}"))
-    made = generated(edith, path).json
-    assert {(row["code"], row["value"]) for row in made} == {(3, "Customer 3"), (5, "Customer 5")}
-    assert sorted(values["p0"] for values in asked) == [3, 5]
+    result = generated(edith, path).json
+    assert {(row["code"], row["value"]) for row in result} == {(3, "Customer 3"), (5, "Customer 5")}
+    assert sorted(values["p0"] for values in requests) == [3, 5]
     generated(edith, path, count=70)
-    assert len(asked) == 2
+    assert len(requests) == 2
 
 
 def test_responses_are_requested_again_after_a_refresh_and_an_open_export_keeps_its_own(
@@ -286,8 +286,8 @@ def test_of_many_answers_each_is_kept_once_and_those_that_are_there_stay(app, ca
         again = kept_answers.save(
             cast.acme, target.id, {f"q{n}": pa.table({"a": [n + 100]}) for n in range(10)}
         )
-        told = {name: kept.table.to_pylist()[0]["a"] for name, kept in again.items()}
-        assert told == {
+        result = {name: stored.table.to_pylist()[0]["a"] for name, stored in again.items()}
+        assert result == {
             "q0": 0,
             "q1": 101,
             "q2": 2,
@@ -295,22 +295,22 @@ def test_of_many_answers_each_is_kept_once_and_those_that_are_there_stay(app, ca
             "q4": 4,
             **{f"q{n}": n + 100 for n in range(5, 10)},
         }
-        assert kept_answers.stored(cast.acme, target.id, list(told)) == again
+        assert kept_answers.stored(cast.acme, target.id, list(result)) == again
         assert len(first) == 5
-        assert sorted(item.question for item in target.kept()) == sorted(told)
+        assert sorted(item.question for item in target.kept()) == sorted(result)
 
 
 def test_answers_of_a_connection_that_is_gone_are_not_kept(app, cast):
-    with app.app_context(), pytest.raises(ApiError) as told:
+    with app.app_context(), pytest.raises(ApiError) as result:
         kept_answers.save(cast.acme, "con_gone", {f"q{n}": pa.table({"a": [n]}) for n in range(3)})
-    assert told.value.code == "unavailable"
+    assert result.value.code == "unavailable"
 
 
 def test_sensitive_values_of_the_target_are_not_exposed(edith, customers):
     field = {**asks(customers, "SELECT name FROM customers"), "sensitive": True}
-    made = edith.post("/generate", json={"fields": [field], "count": 20})
-    assert {row["value"] for row in made.json} == {"[redacted]"}
-    assert b"Customer" not in made.data
+    created = edith.post("/generate", json={"fields": [field], "count": 20})
+    assert {row["value"] for row in created.json} == {"[redacted]"}
+    assert b"Customer" not in created.data
 
 
 def test_tables_of_a_dataset_draw_from_the_same_answers(edith, customers):
@@ -321,5 +321,5 @@ def test_tables_of_a_dataset_draw_from_the_same_answers(edith, customers):
     assert look.status_code == 200, look.json
     rows = look.json["tables"][0]["rows"]
     assert {row["customer_id"] for row in rows} <= set(range(1, 41))
-    made = edith.post(f"/datasets/{dataset['id']}/exports", json={"format": "csv"})
-    assert made.status_code == 201, made.json
+    created = edith.post(f"/datasets/{dataset['id']}/exports", json={"format": "csv"})
+    assert created.status_code == 201, created.json

@@ -28,13 +28,13 @@ def kept(app):
 
 def test_a_missing_value_is_reported_with_the_path_unless_the_field_has_a_default(edith, target, rest):
     target.on("/api/codes/b", Answer(200, {"other": 1}))
-    made = rest()
-    _, details = failed(edith, CODES, call(made), status=422, code="validation_error")
+    result = rest()
+    _, details = failed(edith, CODES, call(result), status=422, code="validation_error")
     (fault,) = details["fields"]
     assert (fault["path"], fault["code"]) == ("fields[1]", "empty_answer")
     assert "1 of 2 paths, such as /codes/b" in fault["message"]
     rows = generated(
-        edith, CODES, call(made, on_empty="blank"), call(made, name="d", on_empty="default", default="-")
+        edith, CODES, call(result, on_empty="blank"), call(result, name="d", on_empty="default", default="-")
     ).json
     assert [(row["value"], row["d"]) for row in rows[:2]] == [("A", "A"), (None, "-")]
 
@@ -53,21 +53,21 @@ def test_an_error_response_for_a_path_is_an_error_null_or_the_default(
     edith, target, rest, kept, answer, reason
 ):
     target.on("/api/codes/b", answer)
-    made = rest(parallel=1)
-    message, details = failed(edith, CODES, call(made))
+    result = rest(parallel=1)
+    message, details = failed(edith, CODES, call(result))
     assert (details["path"], details["reason"], details["status"]) == ("fields[1]", reason, answer.status)
     assert "GET /codes/b" in message
     assert "on_error: blank" in details["hint"]
     assert len(kept()) == 1  # of the other path
     rows = generated(
-        edith, CODES, call(made, on_error="blank"), call(made, name="d", on_error="default", default="-")
+        edith, CODES, call(result, on_error="blank"), call(result, name="d", on_error="default", default="-")
     ).json
     assert [(row["value"], row["d"]) for row in rows[:2]] == [("A", "A"), (None, "-")]
     assert len(target.calls("/api/codes/b")) == 2
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "told"),
+    ("status", "reason", "expected"),
     [
         (401, "forbidden", "does not accept the credentials"),
         (403, "forbidden", "not allowed to read this"),
@@ -77,12 +77,12 @@ def test_an_error_response_for_a_path_is_an_error_null_or_the_default(
     ],
 )
 def test_connection_errors_are_always_errors_and_never_stored(
-    edith, target, rest, kept, status, reason, told
+    edith, target, rest, kept, status, reason, expected
 ):
     target.on("/api/codes/*", Answer(status, {"error": "the target says why"}))
     message, details = failed(edith, CODES, call(rest(), on_error="blank"))
     assert (details["path"], details["reason"], details["status"]) == ("fields[1]", reason, status)
-    assert told in message
+    assert expected in message
     assert "the target says why" in message
     assert details["hint"]
     assert kept() == []
@@ -90,9 +90,9 @@ def test_connection_errors_are_always_errors_and_never_stored(
 
 def test_a_response_with_a_field_specific_error_is_still_valid_for_another_field(edith, target, rest):
     target.on("/api/codes/b", Answer(404))
-    made = rest()
-    generated(edith, CODES, call(made, on_error="blank"))
-    _, details = failed(edith, CODES, call(made), status=422, code="validation_error")
+    result = rest()
+    generated(edith, CODES, call(result, on_error="blank"))
+    _, details = failed(edith, CODES, call(result), status=422, code="validation_error")
     (fault,) = details["fields"]
     assert fault["code"] == "bad_answer"
     assert "404 Not Found to 1 of 2 paths, such as /codes/b" in fault["message"]

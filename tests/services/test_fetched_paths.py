@@ -41,28 +41,30 @@ def test_each_path_is_called_once_and_not_again_under_the_same_seed(edith, targe
 
 
 def test_fields_with_the_same_path_share_one_call(edith, target, rest):
-    made = rest()
+    result = rest()
     fields = [
         CODES,
-        call(made),
-        call(made, extract="$.n", name="n"),
-        call(made, extract="$.x", name="x", on_empty="blank"),
+        call(result),
+        call(result, extract="$.n", name="n"),
+        call(result, extract="$.x", name="x", on_empty="blank"),
     ]
     rows = generated(edith, *fields).json
     assert rows[0] == {"code": "a", "value": "A", "n": 7, "x": None}
     assert len(target.calls()) == 2
     # Another template that comes to the same path, with or without a field in it, is given what is kept.
-    rows = generated(edith, call(made, "codes/a"), call(made, "/codes/a", name="w", on_error="blank")).json
+    rows = generated(
+        edith, call(result, "codes/a"), call(result, "/codes/a", name="w", on_error="blank")
+    ).json
     assert (rows[0]["value"], rows[0]["w"]) == ("A", "A")
     assert len(target.calls()) == 2
 
 
 def test_the_calls_carry_what_the_connection_says(edith, target, rest):
-    made = rest(
+    result = rest(
         default_headers={"X-Tenant": "t1"},
         auth={"type": "api-key", "in": "query", "name": "key", "value": "s3cret-key"},
     )
-    generated(edith, CODES, call(made, "/codes/{{code}}?of={{code}}"))
+    generated(edith, CODES, call(result, "/codes/{{code}}?of={{code}}"))
     seen = target.calls("/api/codes/a")[0]
     assert (seen.headers["x-tenant"], seen.query) == ("t1", {"of": ["a"], "key": ["s3cret-key"]})
     assert seen.headers["accept"] == "application/json"
@@ -104,22 +106,24 @@ def test_one_token_serves_all_calls(app, cast, edith):
             "type": "oauth2-client-credentials", "token_url": server.token_url, "client_id": server.client_id,
             "client_secret": server.client_secret,
         }  # fmt: skip
-        made = connection(app, cast, "rest", {"base_url": server.url("/guarded"), "auth": auth})
-        rows = generated(edith, NUMBERS, call(made, "/{{code}}", "$.token"), count=20).json
+        result = connection(app, cast, "rest", {"base_url": server.url("/guarded"), "auth": auth})
+        rows = generated(edith, NUMBERS, call(result, "/{{code}}", "$.token"), count=20).json
         assert {row["value"] for row in rows} == {1}
         assert len(server.given) == 1
         server.on("/token", Answer(401, {"error": "invalid_client"}))
         server.revoke()
-        message, details = failed(edith, NUMBERS, call(made, "/other/{{code}}"), code="token_request_failed")
+        message, details = failed(
+            edith, NUMBERS, call(result, "/other/{{code}}"), code="token_request_failed"
+        )
         assert details["path"] == "fields[1]"
         assert "invalid_client" in message
     tokens.tokens.clear()
 
 
 def test_a_path_can_depend_on_the_response_of_another(edith, target, rest):
-    made = rest()
+    result = rest()
     target.on("/api/next/*", lambda seen: Answer(200, {"name": f"after {seen.path[-1]}"}))
-    rows = generated(edith, CODES, call(made), call(made, "/next/{{value}}", name="next")).json
+    rows = generated(edith, CODES, call(result), call(result, "/next/{{value}}", name="next")).json
     assert [row["next"] for row in rows[:3]] == ["after A", "after B", "after A"]
 
 
@@ -142,15 +146,15 @@ def test_a_preview_makes_no_external_calls_unless_requested(edith, target, rest)
 
 
 def test_a_connection_without_paths_is_rejected_by_name(app, cast, edith):
-    made = sqlite_target(app, cast).connection_id
-    answer = edith.post("/preview", json={"fields": [CODES, call(made)]})
+    result = sqlite_target(app, cast).connection_id
+    answer = edith.post("/preview", json={"fields": [CODES, call(result)]})
     assert faults(answer) == {"fields[1].options.connection_id": "not_for_this_type"}
 
 
 def test_a_query_is_no_question_to_an_api(edith, rest):
-    made = rest()
-    query = {"name": "q", "type": "db_response", "options": {"connection_id": made, "query": "select 1"}}
-    assert failed(edith, CODES, call(made), query)[1]["reason"] == "unsupported"
+    result = rest()
+    query = {"name": "q", "type": "db_response", "options": {"connection_id": result, "query": "select 1"}}
+    assert failed(edith, CODES, call(result), query)[1]["reason"] == "unsupported"
 
 
 def test_a_connection_of_others_is_not_there(api, cast, rest):
@@ -162,10 +166,10 @@ def test_a_connection_of_others_is_not_there(api, cast, rest):
 def test_the_address_guard_judges_every_call(app, cast, edith, target, rest, how):
     if how == "redirect":
         target.on("/api/codes/*", redirect("http://169.254.169.254/latest/meta-data"))
-        made = rest()
+        result = rest()
     else:
-        made = connection(app, cast, "rest", {"base_url": "http://169.254.169.254/latest"})
-    details = failed(edith, CODES, call(made), status=403, code="target_not_allowed")[1]
+        result = connection(app, cast, "rest", {"base_url": "http://169.254.169.254/latest"})
+    details = failed(edith, CODES, call(result), status=403, code="target_not_allowed")[1]
     assert (details["path"], details["reason"]) == ("fields[1]", "not_allowed")
 
 
@@ -179,9 +183,9 @@ def test_a_value_leads_nowhere_upwards(edith, target, rest):
 
 
 def test_sensitive_values_are_not_exposed(edith, rest):
-    made = generated(edith, CODES, call(rest(), extract="$.path", sensitive=True))
-    assert {row["value"] for row in made.json} == {"[redacted]"}
-    assert b"/api/codes" not in made.data
+    result = generated(edith, CODES, call(rest(), extract="$.path", sensitive=True))
+    assert {row["value"] for row in result.json} == {"[redacted]"}
+    assert b"/api/codes" not in result.data
 
 
 @pytest.mark.parametrize("which", ["the field", "a field in its path"])
@@ -203,8 +207,8 @@ def test_a_sensitive_value_is_in_no_error(edith, target, rest, which, answer):
 
 def test_a_secret_that_the_target_repeats_is_cut(edith, target, rest):
     target.on("/api/codes/*", lambda seen: Answer(403, {"you sent": seen.headers["authorization"]}))
-    made = rest(auth={"type": "bearer", "token": "very-secret-token"})
-    reply = edith.post("/generate", json={"fields": [CODES, call(made)], "count": 1})
+    result = rest(auth={"type": "bearer", "token": "very-secret-token"})
+    reply = edith.post("/generate", json={"fields": [CODES, call(result)], "count": 1})
     assert reply.status_code == 502
     assert "very-secret-token" not in reply.text
     assert "you sent" in reply.text
@@ -230,11 +234,11 @@ def counting(target: EchoTarget) -> None:
 
 def test_an_open_export_keeps_its_responses_after_changes_of_the_target(edith, target, rest, app):
     counting(target)
-    made = rest()
-    path = f"/templates/{make(edith, fields=[CODES, call(made)])['id']}"
+    result = rest()
+    path = f"/templates/{make(edith, fields=[CODES, call(result)])['id']}"
     before = edith.post(f"{path}/generate", json={"count": 50, "seed": "s"})
     export = edith.post(f"{path}/exports", json={"count": 50, "seed": "s"}).json
-    assert edith.post(f"/connections/{made}/fetched/refresh").json["forgotten"] >= 2
+    assert edith.post(f"/connections/{result}/fetched/refresh").json["forgotten"] >= 2
     after = edith.post(f"{path}/generate", json={"count": 50, "seed": "s"})
     assert after.data != before.data
     assert after.headers["X-Snapshot"] != before.headers["X-Snapshot"]
@@ -245,12 +249,12 @@ def test_an_open_export_keeps_its_responses_after_changes_of_the_target(edith, t
 
 def test_a_push_sends_and_repeats_what_it_was_made_of(edith, target, rest, app, cast, work):
     counting(target)
-    made = rest()
-    path = f"/templates/{make(edith, fields=[CODES, call(made)])['id']}"
+    result = rest()
+    path = f"/templates/{make(edith, fields=[CODES, call(result)])['id']}"
     before = edith.post(f"{path}/generate", json={"count": 6, "seed": "s"}).json
     target.on("/api/rows", *[Answer(422)] * 6, Answer(201), method="POST")
     how = {
-        "connection_id": made,
+        "connection_id": result,
         "target": "/rows",
         "count": 6,
         "seed": "s",
@@ -258,7 +262,7 @@ def test_a_push_sends_and_repeats_what_it_was_made_of(edith, target, rest, app, 
     }
     push = edith.post(f"{path}/push", json=how)
     assert push.status_code == 201, push.json
-    edith.post(f"/connections/{made}/fetched/refresh")
+    edith.post(f"/connections/{result}/fetched/refresh")
     work(push.json["id"])
     again = edith.post(f"/pushes/{push.json['id']}/retry", json={"states": ["failed"]})
     assert again.status_code in (200, 201), again.json

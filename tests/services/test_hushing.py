@@ -50,10 +50,10 @@ def leaks(text: str, secret: str) -> bool:
 
 
 def line(formatter: logging.Formatter, message: str, *args: object, exc_info: object = None) -> str:
-    made = logging.makeLogRecord(
+    result = logging.makeLogRecord(
         {"name": "x", "levelname": "ERROR", "msg": message, "args": args, "exc_info": exc_info}
     )
-    return formatter.format(made)
+    return formatter.format(result)
 
 
 @pytest.mark.parametrize("how", list(ways("x" * 12)))
@@ -62,9 +62,9 @@ def line(formatter: logging.Formatter, message: str, *args: object, exc_info: ob
 )
 def test_a_secret_that_was_opened_is_cut_in_every_form(formatter, how):
     process_log.learn(CANARY)
-    told = line(formatter, "the server said: %s; and more", ways(CANARY)[how])
-    assert not leaks(told, CANARY), told
-    assert "and more" in told
+    result = line(formatter, "the server said: %s; and more", ways(CANARY)[how])
+    assert not leaks(result, CANARY), result
+    assert "and more" in result
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_a_secret_in_a_traceback_is_cut(formatter):
         except ValueError as cause:
             raise RuntimeError(f"https://x?q={urllib.parse.quote(CANARY, safe='')}") from cause
     except RuntimeError as error:
-        told = line(formatter, "it failed", exc_info=(type(error), error, error.__traceback__))
-    assert "could not connect with" in told
-    assert not leaks(told, CANARY), told
+        reported = line(formatter, "it failed", exc_info=(type(error), error, error.__traceback__))
+    assert "could not connect with" in reported
+    assert not leaks(reported, CANARY), reported
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_secret_in_a_traceback_is_cut(formatter):
     ],
 )
 def test_a_likely_secret_is_redacted_even_if_unknown(text):
-    told = process_log.redact(text)
+    reported = process_log.redact(text)
     for part in (
         CANARY,
         CANARY.replace(" ", ""),
@@ -114,10 +114,10 @@ def test_a_likely_secret_is_redacted_even_if_unknown(text):
         "A1b2C3d4",
         "Zx9_-",
     ):
-        assert part not in told
-    assert "canary" not in told
-    assert not leaks(told, CANARY), told
-    assert "********" in told
+        assert part not in reported
+    assert "canary" not in reported
+    assert not leaks(reported, CANARY), reported
+    assert "********" in reported
 
 
 @pytest.mark.parametrize(
@@ -139,13 +139,13 @@ def test_the_credentials_of_the_request_in_hand_are_cut(app):
     secret = KEY.rpartition("_")[2]
     with app.test_request_context("/x", headers=headers):
         g.request_id = "req_1"
-        told = line(
+        result = line(
             process_log.Json(), "seen %s and %s on dark", base64.b64encode(KEY.encode()).decode(), cookie
         )
-    assert cookie not in told
-    assert not leaks(told, secret), told
-    assert json.loads(told)["request_id"] == "req_1"
-    assert "on dark" in told
+    assert cookie not in result
+    assert not leaks(result, secret), result
+    assert json.loads(result)["request_id"] == "req_1"
+    assert "on dark" in result
 
 
 def test_secrets_of_the_settings_are_known_from_the_start(app):

@@ -22,8 +22,8 @@ def cases() -> list[Any]:
     for line in CASES.read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
             continue
-        table, beside, column, length, wanted = (part.strip() for part in line.split("|"))
-        found.append(pytest.param(table, beside.split(), column, length, wanted, id=f"{table}.{column}"))
+        table, beside, column, length, expected = (part.strip() for part in line.split("|"))
+        found.append(pytest.param(table, beside.split(), column, length, expected, id=f"{table}.{column}"))
     return found
 
 
@@ -39,14 +39,14 @@ def became(
     return columns.columns(entity, sample, compilation.vocabulary(), rows)[-1]
 
 
-@pytest.mark.parametrize(("table", "beside", "column", "length", "wanted"), cases())
-def test_the_type_of_a_column_depends_on_its_table(app, table, beside, column, length, wanted):
+@pytest.mark.parametrize(("table", "beside", "column", "length", "expected"), cases())
+def test_the_type_of_a_column_depends_on_its_table(app, table, beside, column, length, expected):
     with app.app_context():
-        assert became(table, beside, column, length).field["type"] == wanted
+        assert became(table, beside, column, length).field["type"] == expected
 
 
 @pytest.mark.parametrize(
-    ("table", "beside", "column", "length", "values", "wanted"),
+    ("table", "beside", "column", "length", "values", "expected"),
     [
         ("employees", "hire_date", "title", "30", ["Mr.", "Ms.", "Mr.", "Dr."], "title"),
         ("customers", "first_name", "title", "30", ["Clerk", "President", "Clerk"], "job_title"),
@@ -58,12 +58,12 @@ def test_the_type_of_a_column_depends_on_its_table(app, table, beside, column, l
         ("employees", "hire_date", "job_title", "60", ["Clerk", "Smith"] * 20, "job_title"),
     ],
 )
-def test_a_sample_distinguishes_what_a_name_does_not(app, table, beside, column, length, values, wanted):
-    kind, *more = wanted.split()
+def test_a_sample_distinguishes_what_a_name_does_not(app, table, beside, column, length, values, expected):
+    kind, *more = expected.split()
     with app.app_context():
-        made = became(table, [beside], column, length, values).field
-    assert made["type"] == kind
-    assert not more or made["options"] in ({"values": more}, {"format": " ".join(more)})
+        result = became(table, [beside], column, length, values).field
+    assert result["type"] == kind
+    assert not more or result["options"] in ({"values": more}, {"format": " ".join(more)})
 
 
 def test_a_unique_name_with_too_few_values_becomes_words_with_a_note(app):
@@ -78,8 +78,8 @@ def test_a_unique_name_with_too_few_values_becomes_words_with_a_note(app):
 
 def test_a_title_of_a_work_has_as_many_words_as_fit(app):
     with app.app_context():
-        made = became("books", ["isbn"], "title", "20").field
-        assert (made["type"], made["options"], made.get("formula")) == ("words", {"count": 1}, None)
+        result = became("books", ["isbn"], "title", "20").field
+        assert (result["type"], result["options"], result.get("formula")) == ("words", {"count": 1}, None)
         assert became("books", ["isbn"], "title", "200").field["text_case"] == "title"
 
 

@@ -30,17 +30,17 @@ def written():
 
 @pytest.fixture
 def json_app(database_url, shared_redis, tmp_path):
-    made = create_app(settings_for(database_url, shared_redis, tmp_path, log_format="json"))
-    yield made
-    close_app(made)
+    created = create_app(settings_for(database_url, shared_redis, tmp_path, log_format="json"))
+    yield created
+    close_app(created)
 
 
 def test_a_request_leaves_one_line_with_its_route_and_its_actor(json_app, written, cast):
     headers = {"Authorization": f"Bearer {cast.edith.key}", "X-Request-Id": "mine.1"}
     json_app.test_client().get("/templates/canary", headers=headers)
-    (told,) = [item for item in written() if item["logger"] == process_log.REQUESTS]
-    assert told["ms"] >= 0
-    assert told["time"].endswith("Z")
+    (result,) = [item for item in written() if item["logger"] == process_log.REQUESTS]
+    assert result["ms"] >= 0
+    assert result["time"].endswith("Z")
     expected = {
         "level": "INFO",
         "message": "GET /templates/<template_id>",
@@ -52,9 +52,9 @@ def test_a_request_leaves_one_line_with_its_route_and_its_actor(json_app, writte
         "user_id": cast.edith.user_id,
         "key_id": cast.edith.key_id,
     }
-    assert {name: told.get(name) for name in expected} == expected
-    assert "canary" not in json.dumps(told)
-    assert cast.edith.key not in json.dumps(told)
+    assert {name: result.get(name) for name in expected} == expected
+    assert "canary" not in json.dumps(result)
+    assert cast.edith.key not in json.dumps(result)
 
 
 def test_work_in_hand_is_named_by_every_line_until_it_ends(written):
@@ -72,6 +72,6 @@ def test_an_error_carries_its_type_and_its_trace(written):
         raise ValueError("wrong")
     except ValueError:
         logging.getLogger("x").exception("it failed")
-    (told,) = written()
-    assert told["error"] == "ValueError"
-    assert "ValueError: wrong" in told["trace"]
+    (result,) = written()
+    assert result["error"] == "ValueError"
+    assert "ValueError: wrong" in result["trace"]

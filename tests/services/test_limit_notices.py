@@ -99,7 +99,7 @@ def _acme(app):
 
 def test_webhooks_that_ask_for_it_hear_of_it(app, api, cast, small):
     adam = api(cast.adam)
-    made = {
+    created = {
         name: adam.post(
             "/webhooks", json={"url": f"https://example.org/{name}", "events": events, **more}
         ).json["id"]
@@ -114,8 +114,8 @@ def test_webhooks_that_ask_for_it_hear_of_it(app, api, cast, small):
     with app.app_context(), writing() as session:
         found = {delivery.webhook_id: delivery for delivery in session.scalars(sa.select(Delivery))}
         warning = session.scalars(sa.select(LimitWarning)).one()
-        assert set(found) == {made["asked"], made["all"]}
-        body = json.loads(found[made["asked"]].body)
+        assert set(found) == {created["asked"], created["all"]}
+        body = json.loads(found[created["asked"]].body)
     assert (body["event"], body["workspace_id"], body["project_id"]) == ("limit.warning", cast.acme, None)
     assert body["object"] == {
         "type": "limit",

@@ -33,9 +33,9 @@ class Outbox:
         )
 
     def post(self, to="edith@example.org", **more):
-        told = {"kind": "test", "subject": "A subject", "lines": ["A line."], **more}
+        result = {"kind": "test", "subject": "A subject", "lines": ["A line."], **more}
         with self.app.app_context(), writing() as session:
-            return mail.post(session, Letter(to=to, **told)).id
+            return mail.post(session, Letter(to=to, **result)).id
 
     def send(self, later=0.0):
         self.ahead += timedelta(seconds=later)
@@ -52,8 +52,8 @@ class Outbox:
 
 @pytest.fixture
 def server():
-    with MailServer() as made:
-        yield made
+    with MailServer() as result:
+        yield result
 
 
 @pytest.fixture
@@ -284,12 +284,12 @@ def test_settings_of_mail_that_contradict_each_other_stop_the_start(tmp_path, wr
 
 
 def test_the_password_of_the_mail_server_is_in_no_representation(tmp_path):
-    made = settings_for(
+    result = settings_for(
         f"sqlite:///{tmp_path}/x.db",
         "redis://127.0.0.1:1",
         tmp_path,
         smtp_url="smtp://user:topsecret@mail.example.org",
         mail_from="rows@example.org",
     )
-    assert made.mail_server.password == "topsecret"
-    assert "topsecret" not in f"{made!r} {made.mail_server!r}"
+    assert result.mail_server.password == "topsecret"
+    assert "topsecret" not in f"{result!r} {result.mail_server!r}"

@@ -21,20 +21,20 @@ def text(name: str, **more) -> Column:
 
 
 def fields(*names: str | Field) -> dict[str, Field]:
-    made = [name if isinstance(name, Field) else Field(name, pa.string()) for name in names]
-    return {field.name: field for field in made}
+    result = [name if isinstance(name, Field) else Field(name, pa.string()) for name in names]
+    return {field.name: field for field in result}
 
 
 def found(given: dict[str, Field], entity: Entity, **asked) -> dict[str, str | None]:
     """Field by column, of those that get one."""
-    made = map_columns(given, entity, RequestedMapping(**{"mapping": {}, "computed": {}, **asked}))
-    assert made.faults == []
-    return {cell.column.name: cell.field for cell in made.cells if cell.filled}
+    result = map_columns(given, entity, RequestedMapping(**{"mapping": {}, "computed": {}, **asked}))
+    assert result.faults == []
+    return {cell.column.name: cell.field for cell in result.cells if cell.filled}
 
 
 def codes(given: dict[str, Field], entity: Entity, **asked) -> list[tuple[str, str]]:
-    made = map_columns(given, entity, RequestedMapping(**{"mapping": {}, "computed": {}, **asked}))
-    return [(fault.path, fault.code) for fault in made.faults]
+    result = map_columns(given, entity, RequestedMapping(**{"mapping": {}, "computed": {}, **asked}))
+    return [(fault.path, fault.code) for fault in result.faults]
 
 
 @pytest.mark.parametrize(
@@ -68,32 +68,32 @@ def test_names_that_only_look_similar_are_not_matched(field, column):
 
 
 def test_the_surest_name_wins():
-    given = fields("mail", "email", "E-Mail")
-    assert found(given, table(text("email"), text("e_mail"), text("mail_address"))) == {
+    value = fields("mail", "email", "E-Mail")
+    assert found(value, table(text("email"), text("e_mail"), text("mail_address"))) == {
         "email": "email", "e_mail": "E-Mail", "mail_address": "mail",
     }  # fmt: skip
 
 
 def test_a_label_helps_where_a_name_says_nothing():
-    given = fields(Field("f1", pa.string(), label="Email address"))
-    assert found(given, table(text("email"))) == {"email": "f1"}
+    value = fields(Field("f1", pa.string(), label="Email address"))
+    assert found(value, table(text("email"))) == {"email": "f1"}
 
 
 def test_a_required_column_takes_the_only_field_of_its_type():
-    given = fields(Field("wibble", pa.date32()), Field("other", pa.string()))
+    value = fields(Field("wibble", pa.date32()), Field("other", pa.string()))
     column = Column("hired", "date", "date", nullable=False)
-    assert found(given, table(column, text("other"))) == {"hired": "wibble", "other": "other"}
+    assert found(value, table(column, text("other"))) == {"hired": "wibble", "other": "other"}
 
 
 def test_a_field_is_not_mapped_by_meaning_if_its_type_does_not_fit():
-    given = fields(Field("mail", pa.bool_()))
+    value = fields(Field("mail", pa.bool_()))
     column = Column("email", "date", "date")
-    assert codes(given, table(column)) == [("mapping", "nothing_mapped")]
+    assert codes(value, table(column)) == [("mapping", "nothing_mapped")]
 
 
 def test_hidden_fields_are_not_sent():
-    given = fields(replace(Field("email", pa.string()), hidden=True))
-    assert codes(given, table(text("email"))) == [("mapping", "nothing_mapped")]
+    value = fields(replace(Field("email", pa.string()), hidden=True))
+    assert codes(value, table(text("email"))) == [("mapping", "nothing_mapped")]
 
 
 def test_every_column_without_a_field_has_a_reason():
@@ -104,11 +104,11 @@ def test_every_column_without_a_field_has_a_reason():
         text("note"),
         text("email"),
     )
-    made = map_columns(fields("id", "full", "email"), table(*columns), RequestedMapping({}, {}))
-    assert {cell.column.name: cell.skipped for cell in made.cells} == {
+    result = map_columns(fields("id", "full", "email"), table(*columns), RequestedMapping({}, {}))
+    assert {cell.column.name: cell.skipped for cell in result.cells} == {
         "id": "identity", "full": "computed", "made": "default", "note": "nullable", "email": "",
     }  # fmt: skip
-    assert made.unused == ["id", "full"]
+    assert result.unused == ["id", "full"]
 
 
 def test_an_identity_is_written_on_request_or_if_it_matches_rows():
@@ -126,20 +126,20 @@ def test_an_update_needs_no_more_than_its_keys():
 
 
 def test_null_leaves_a_field_out_and_a_name_wins_over_what_is_suggested():
-    given = fields("email", "second")
-    assert found(given, table(text("email"), text("other")), mapping={"second": "email"}) == {
+    value = fields("email", "second")
+    assert found(value, table(text("email"), text("other")), mapping={"second": "email"}) == {
         "email": "second"
     }
-    assert codes(given, table(text("email")), mapping={"email": None}) == [("mapping", "nothing_mapped")]
+    assert codes(value, table(text("email")), mapping={"email": None}) == [("mapping", "nothing_mapped")]
 
 
 def test_all_errors_of_a_mapping_are_reported_together():
     entity = table(
         text("email", nullable=False), Column("full", "text", "text", generated="computed"), text("age")
     )
-    given = fields("email", "mail", "years")
+    value = fields("email", "mail", "years")
     wrong = {"emial": "email", "email": "age", "mail": "age", "years": "full"}
-    assert codes(given, entity, mapping=wrong, computed={"nope": "1"}) == [
+    assert codes(value, entity, mapping=wrong, computed={"nope": "1"}) == [
         ("mapping.emial", "unknown_field"),
         ("mapping.mail", "mapped_twice"),
         ("mapping.years", "generated_column"),

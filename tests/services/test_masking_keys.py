@@ -56,9 +56,9 @@ def test_the_key_is_stored_encrypted_and_a_rotation_encrypts_it_again(acme, monk
     assert masking_keys.ring(acme.workspace_id).keys == ring.keys
     monkeypatch.setattr(app_vault, "vault", lambda: Vault([Fernet.generate_key().decode()]))
     for ask in (lambda: masking_keys.ring(acme.workspace_id), masking_keys.reseal):
-        with pytest.raises(ApiError) as told:
+        with pytest.raises(ApiError) as result:
             ask()
-        assert told.value.code == "unavailable"
+        assert result.value.code == "unavailable"
 
 
 def test_concurrent_users_of_a_first_key_get_the_same(app, cast):

@@ -40,17 +40,17 @@ class Known:
 
 def planned(maker, *columns: Column, count: int, **more):
     entity = Entity("t", ("t",), columns, **more)
-    made = planning.table(
+    result = planning.table(
         RequestedTable("T", "t", maker, count, RequestedMapping({}, {}), entity), CAN, "psh", 0
     )
-    assert made.faults == []
-    return made
+    assert result.faults == []
+    return result
 
 
 def checked(rows: list[dict], *columns: Column, session=None, **more):
     """Column, row and reason of every misfit of given rows."""
-    made = planned(GivenRows(given_table(rows), "s", NOW), *columns, count=len(rows), **more)
-    found, count = value_checks.check(made, made.rows(0), session or Known(), [], "postgresql")
+    result = planned(GivenRows(given_table(rows), "s", NOW), *columns, count=len(rows), **more)
+    found, count = value_checks.check(result, result.rows(0), session or Known(), [], "postgresql")
     assert count == len(rows)
     return [(mismatch.column, mismatch.row, mismatch.reason) for mismatch in found]
 
@@ -119,11 +119,11 @@ def test_digits_that_would_be_rounded_away_are_reported():
 def test_years_that_a_kind_of_target_does_not_have():
     column = Column("a", "timestamp", "datetime")
     values = pa.array(["1700-01-01", "1800-01-01"]).cast(pa.timestamp("us"))
-    told = {
+    result = {
         kind: [value[1].to_pylist() for value in bad_values(column, values, kind)]
         for kind in ("mssql", "sqlite")
     }
-    assert told == {"mssql": [[True, False]], "sqlite": []}
+    assert result == {"mssql": [[True, False]], "sqlite": []}
 
 
 def test_values_that_repeat_in_the_rows_themselves():
@@ -157,14 +157,14 @@ def test_keys_that_are_in_no_row_of_the_other_table_and_each_is_asked_once():
 
 def test_keys_of_tables_in_the_same_push_are_not_looked_for():
     relation = Relation("fk", ("a",), "parents", ("id",))
-    made = planned(
+    result = planned(
         GivenRows(given_table([{"a": 1}]), "s", NOW),
         Column("a", "integer", "int"),
         count=1,
         relations=(relation,),
     )
     session = Known()
-    assert value_checks.check(made, made.rows(0), session, ["parents"], "postgresql") == ([], 1)
+    assert value_checks.check(result, result.rows(0), session, ["parents"], "postgresql") == ([], 1)
     assert session.asked == 0
 
 
@@ -179,9 +179,11 @@ def test_possible_misfits_of_fields_are_reported_without_rows():
         text("blank", nullable=False, max_length=3),
         Column("once", "integer", "int", unique=True),
     )
-    made = planned(bound(fields), *columns, count=10)
-    told = [(mismatch.column, mismatch.reason, mismatch.row) for mismatch in value_checks.by_schema(made)]
-    assert told == [
+    outcome = planned(bound(fields), *columns, count=10)
+    result = [
+        (mismatch.column, mismatch.reason, mismatch.row) for mismatch in value_checks.by_schema(outcome)
+    ]
+    assert result == [
         ("few", "out_of_range", None),
         ("blank", "too_long", None),
         ("blank", "not_null", None),
@@ -192,28 +194,28 @@ def test_possible_misfits_of_fields_are_reported_without_rows():
 def test_a_field_that_never_repeats_fits_a_unique_column():
     fields = [{"name": "id", "type": "row_number"}, {"name": "key", "type": "uuid"}]
     columns = Column("id", "integer", "bigint", key=True, bits=64), Column("key", "uuid", "uuid", unique=True)
-    made = planned(bound(fields), *columns, count=100_000, keys=("id",))
-    assert list(value_checks.by_schema(made)) == []
+    result = planned(bound(fields), *columns, count=100_000, keys=("id",))
+    assert list(value_checks.by_schema(result)) == []
 
 
 def test_values_are_looked_at_up_to_a_block_and_listed_up_to_a_limit():
     rows = [{"a": "x" * 9}] * (limits.BLOCK_ROWS + 5)
-    made = planned(GivenRows(given_table(rows), "s", NOW), text("a", max_length=5), count=len(rows))
-    found, count = value_checks.check(made, made.rows(0), Known(), [], "postgresql")
+    result = planned(GivenRows(given_table(rows), "s", NOW), text("a", max_length=5), count=len(rows))
+    found, count = value_checks.check(result, result.rows(0), Known(), [], "postgresql")
     assert (len(found), count) == (limits.MISFITS_SHOWN, limits.BLOCK_ROWS)
 
 
 def test_sensitive_values_are_not_shown():
     maker = bound([{"name": "a", "type": "first_name", "sensitive": True}])
-    made = planned(maker, text("a", max_length=1), count=3)
-    found, _ = value_checks.check(made, made.rows(0), Known(), [], "postgresql")
+    result = planned(maker, text("a", max_length=1), count=3)
+    found, _ = value_checks.check(result, result.rows(0), Known(), [], "postgresql")
     assert {mismatch.value for mismatch in found} == {"********"}
 
 
 def test_rows_are_generated_again_in_any_order():
     maker = bound([{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}])
-    made = planned(maker, Column("id", "integer", "int"), Column("n", "integer", "int"), count=50)
-    table = made.rows(0)
+    result = planned(maker, Column("id", "integer", "int"), Column("n", "integer", "int"), count=50)
+    table = result.rows(0)
     every = table.batch(np.arange(50, dtype=np.uint64)).to_pylist()
     some = np.array([49, 3, 3, 17], np.uint64)
     assert table.batch(some).to_pylist() == [every[place] for place in some]

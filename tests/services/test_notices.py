@@ -32,9 +32,9 @@ def ended(app, cast, status="failed", minutes=10.0, kind=Export, **columns):
     place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
     with app.app_context():
         with writing() as session:
-            made = {**own, **place, "created_by": cast.edith.user_id, **columns}
+            created = {**own, **place, "created_by": cast.edith.user_id, **columns}
             session.add(
-                kind(**made, status=status, finished_at=now, created_at=now - timedelta(minutes=minutes))
+                kind(**created, status=status, finished_at=now, created_at=now - timedelta(minutes=minutes))
             )
         notifications.notify_finished()
         with writing() as session:

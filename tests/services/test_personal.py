@@ -44,24 +44,24 @@ def found(columns, table="customers"):
 
 
 def test_every_kind_is_found_and_nothing_else():
-    made = found(CUSTOMERS)
-    assert {name: column.kind for name, column in made.items() if column.sensitive} == KINDS
-    assert all(0 <= column.confidence <= 1 and column.reason for column in made.values())
-    assert made["email"].confidence > made["contact"].confidence > 0.8
+    result = found(CUSTOMERS)
+    assert {name: column.kind for name, column in result.items() if column.sensitive} == KINDS
+    assert all(0 <= column.confidence <= 1 and column.reason for column in result.values())
+    assert result["email"].confidence > result["contact"].confidence > 0.8
 
 
 def test_no_value_is_in_the_answer():
-    told = " ".join(item.reason for item in found(CUSTOMERS).values())
+    result = " ".join(item.reason for item in found(CUSTOMERS).values())
     values = {
         str(value) for column in CUSTOMERS.values() for value in column if value and len(str(value)) > 4
     }
-    assert not [value for value in values if value in told]
+    assert not [value for value in values if value in result]
 
 
 def test_the_proposal_can_be_used_in_a_template_unchanged():
-    made = [column for column in found(CUSTOMERS).values() if column.sensitive]
+    result = [column for column in found(CUSTOMERS).values() if column.sensitive]
     fields = [{"name": "id", "type": "row_number"}]
-    fields += [{"name": column.name, "type": column.type, "masking": column.masking} for column in made]
+    fields += [{"name": column.name, "type": column.type, "masking": column.masking} for column in result]
     for field in parse(fields).fields[1:]:
         masker_of(field, vocabulary.default(), Keys(1, {1: b"k" * 32}), bind_fields, run="r")
 

@@ -35,8 +35,8 @@ print(json.dumps(marks))
 def limiter(shared_redis):
     client = make_redis(shared_redis)
     client.flushdb()
-    made = RateLimiter(client)
-    yield made
+    result = RateLimiter(client)
+    yield result
     client.close()
 
 

@@ -17,8 +17,8 @@ def stored(
     options = {key: value for key, value in more.items() if key not in common}
     if fields is not None:
         options["fields"] = fields
-    given = {key: value for key, value in more.items() if key in common}
-    return {"id": f"fld_{name}", "name": name, "type": kind, "options": options, **common, **given}
+    values = {key: value for key, value in more.items() if key in common}
+    return {"id": f"fld_{name}", "name": name, "type": kind, "options": options, **common, **values}
 
 
 def refers(name: str, to: str, field: str = "id", **more: Any) -> dict[str, Any]:
@@ -119,8 +119,10 @@ def test_an_order_is_the_same_with_any_hash_seed():
     first = ordered(many)
     assert all(ordered(dict(many)) == first for _ in range(3))
     place = {item: at for at, item in enumerate(first[0].split())}
-    kept = [e for e in relations.edges(many) if (e.child_template_id, e.parent_template_id) not in first[1]]
-    assert all(place[e.parent_template_id] < place[e.child_template_id] for e in kept)
+    remaining = [
+        e for e in relations.edges(many) if (e.child_template_id, e.parent_template_id) not in first[1]
+    ]
+    assert all(place[e.parent_template_id] < place[e.child_template_id] for e in remaining)
 
 
 def test_depths_count_the_parents_above():
@@ -147,8 +149,8 @@ def test_a_key_is_what_never_repeats(field, sure):
 
 
 def test_the_primary_key_is_the_marked_the_referenced_or_the_first_unique_field():
-    said = stored("key", "uuid", primaryKey=True)
-    assert relations.primary_key([stored("id"), said], ["id"]) == "key"
+    text = stored("key", "uuid", primaryKey=True)
+    assert relations.primary_key([stored("id"), text], ["id"]) == "key"
     assert relations.primary_key(CUSTOMERS, ["email"]) == "email"
     assert relations.primary_key(CUSTOMERS) == "id"
     assert relations.primary_key([stored("n", "number")]) is None

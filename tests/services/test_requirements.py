@@ -19,15 +19,15 @@ def index(tmp_path, monkeypatch):
 
 
 def wanted(code):
-    said = requirements.read(code)
-    assert said.faults == []
-    return said.requirements
+    text = requirements.read(code)
+    assert text.faults == []
+    return text.requirements
 
 
 def refused(code):
-    said = requirements.read(code)
-    assert {(fault.path, fault.code) for fault in said.faults} == {("code", "invalid_requirement")}
-    return said.faults[0].message
+    text = requirements.read(code)
+    assert {(fault.path, fault.code) for fault in text.faults} == {("code", "invalid_requirement")}
+    return text.faults[0].message
 
 
 def fault_of(code, *more):
@@ -90,9 +90,9 @@ def test_similar_texts_are_not_matched(code):
 
 
 def test_a_comment_below_the_first_statement_is_ignored_with_a_warning():
-    said = requirements.read("import a\nx = 1\n# requirements: late\n")
-    assert said.requirements == []
-    assert [(warning.code, "Line 3" in warning.message) for warning in said.warnings] == [
+    text = requirements.read("import a\nx = 1\n# requirements: late\n")
+    assert text.requirements == []
+    assert [(warning.code, "Line 3" in warning.message) for warning in text.warnings] == [
         ("late_requirements", True)
     ]
 
@@ -149,9 +149,9 @@ def test_two_blocks_are_one_too_many():
 
 
 def test_another_python_version_is_rejected():
-    said = requirements.read('# /// script\n# requires-python = ">=3.99"\n# ///\n')
-    assert [fault.code for fault in said.faults] == ["wrong_python"]
-    assert platform.python_version() in said.faults[0].message
+    text = requirements.read('# /// script\n# requires-python = ">=3.99"\n# ///\n')
+    assert [fault.code for fault in text.faults] == ["wrong_python"]
+    assert platform.python_version() in text.faults[0].message
     assert wanted('# /// script\n# requires-python = ">=3.9"\n# ///\n') == []
 
 
@@ -209,9 +209,9 @@ def test_a_package_that_is_not_there_is_named(app, index):
         assert "toool was not found" in fault["message"]
         assert "part of Python" in fault_of("# requirements: json\n")["hint"]
         assert fault_of("# requirements: yaml\n")["hint"] == "Did you mean `pyyaml`?"
-        told = fault_of("# requirements: tool>=3\n")["message"]
-    assert "tool" in told
-    assert str(index.folder) not in told
+        reported = fault_of("# requirements: tool>=3\n")["message"]
+    assert "tool" in reported
+    assert str(index.folder) not in reported
 
 
 def test_a_package_that_would_have_to_be_built_is_rejected(app, index):
@@ -297,9 +297,9 @@ def test_uv_gets_nothing_of_this_process_but_where_packages_come_from(tmp_path):
 
 @pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85", "\x0b", "\x1c", "\x1f", "\u00a0", "\u3000"])
 def test_every_white_space_separates_requirements(sign):
-    said = parse(f"# requirements: tenacity{sign}-e{sign}.\nprint(1)\n")
-    assert said.requirements == ["tenacity"]
-    assert "editable" in said.faults[0].message
+    text = parse(f"# requirements: tenacity{sign}-e{sign}.\nprint(1)\n")
+    assert text.requirements == ["tenacity"]
+    assert "editable" in text.faults[0].message
 
 
 def test_errors_of_requirements_are_listed_up_to_a_maximum():

@@ -52,23 +52,23 @@ def table(rows, *columns) -> TableRows:
 
 
 def test_lists_stay_only_where_the_column_is_an_array():
-    made = table(
+    result = table(
         [{"a": [1, 2]}, {"a": None}],
         {"column": "x", "field": "a"},
         {"column": "y", "field": "a", "list": True},
     )
-    batch = made.batch(np.array([1, 0], np.uint64))
+    batch = result.batch(np.array([1, 0], np.uint64))
     assert batch.to_pylist() == [{"x": None, "y": None}, {"x": "[1,2]", "y": [1, 2]}]
 
 
 def test_formulas_reckon_with_given_rows():
-    made = table([{"a": 2, "b": "x"}, {"a": 5, "b": None}], {"column": "twice", "formula": "a * 2"})
-    assert made.batch(np.array([0, 1], np.uint64)).column(0).to_pylist() == [4, 10]
+    result = table([{"a": 2, "b": "x"}, {"a": 5, "b": None}], {"column": "twice", "formula": "a * 2"})
+    assert result.batch(np.array([0, 1], np.uint64)).column(0).to_pylist() == [4, 10]
 
 
 def test_keys_of_ours_are_the_same_whenever_a_row_is_sent():
-    made = table([{"a": n} for n in range(5)], {"column": "_id", "object_id": "psh_1:0"})
-    every = made.batch(np.arange(5, dtype=np.uint64)).column(0).to_pylist()
-    assert made.batch(np.array([3], np.uint64)).column(0).to_pylist() == every[3:4]
+    result = table([{"a": n} for n in range(5)], {"column": "_id", "object_id": "psh_1:0"})
+    every = result.batch(np.arange(5, dtype=np.uint64)).column(0).to_pylist()
+    assert result.batch(np.array([3], np.uint64)).column(0).to_pylist() == every[3:4]
     assert len(set(every)) == 5
     assert all(len(item) == 24 and int(item, 16) for item in every)

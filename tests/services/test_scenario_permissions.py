@@ -31,20 +31,20 @@ def refused(attempt):
 def test_the_program_of_a_run_saves_no_scenario(app, edith):
     """It could have a wider network than the run, the secrets of another scenario, or a schedule that outlives it."""
     with app.app_context():
-        made = scenarios.create(edith, name="Own", code=CODE, network="api")
+        created = scenarios.create(edith, name="Own", code=CODE, network="api")
         program = replace(edith, kind="key", run_id="run_x", scopes=frozenset({"read", "write", "run"}))
         for attempt in (
             lambda: scenarios.create(program, name="Other", code=CODE, network="full"),
-            lambda: scenarios.get(program, made["id"], "write", lock=True),
+            lambda: scenarios.get(program, created["id"], "write", lock=True),
         ):
             assert refused(attempt) == ("forbidden", "person")
-        assert scenarios.get(program, made["id"], "run").id == made["id"]
+        assert scenarios.get(program, created["id"], "run").id == created["id"]
         db.session.remove()
 
 
 def test_a_key_that_cannot_start_runs_saves_no_code_that_starts_by_itself(app, edith):
     with app.app_context():
-        made = scenarios.create(edith, name="Own", code=CODE, schedule=HOURLY)
+        created = scenarios.create(edith, name="Own", code=CODE, schedule=HOURLY)
         off = scenarios.create(edith, name="Off", code=CODE, schedule=HOURLY | {"enabled": False})
         key = replace(edith, kind="key", scopes=frozenset({"read", "write"}))
         assert refused(lambda: scenarios.create(key, name="Other", code=CODE, schedule=HOURLY)) == (
@@ -52,11 +52,11 @@ def test_a_key_that_cannot_start_runs_saves_no_code_that_starts_by_itself(app, e
             "run",
         )
         for scenario, changes, allowed in (
-            (made, {"code": "print(1)\n"}, False),
-            (made, {"schedule": HOURLY | {"cron": "1 * * * *"}}, False),
+            (created, {"code": "print(1)\n"}, False),
+            (created, {"schedule": HOURLY | {"cron": "1 * * * *"}}, False),
             (off, {"schedule": HOURLY}, False),
-            (made, {"timeout_seconds": 120}, True),
-            (made, {"schedule": None}, True),
+            (created, {"timeout_seconds": 120}, True),
+            (created, {"schedule": None}, True),
             (off, {"code": "print(1)\n"}, True),
         ):
             head = scenarios.get(key, scenario["id"], "write")

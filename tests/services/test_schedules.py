@@ -95,10 +95,10 @@ def scheduled(app, api, cast, edith, template):
         api(cast.edith).post(f"/templates/{template}/exports", json={"count": 7, "format": "csv"}).json["id"]
     )
     with app.app_context():
-        made = services.create_from(edith, db.session.get_one(Export, export), DAILY).id
+        created = services.create_from(edith, db.session.get_one(Export, export), DAILY).id
         db.session.remove()
-        due(made)
-    return made
+        due(created)
+    return created
 
 
 def due(schedule_id, moment=NOON):
@@ -208,9 +208,9 @@ def test_a_due_push_starts_once(app, api, cast, edith, template, tmp_path):
     )
     assert push.status_code == 201, push.json
     with app.app_context():
-        made = services.create_from(edith, db.session.get_one(Push, push.json["id"]), DAILY).id
+        created = services.create_from(edith, db.session.get_one(Push, push.json["id"]), DAILY).id
         db.session.remove()
-        due(made)
+        due(created)
     assert [sweep(app), sweep(app)] == [1, 0]
     with app.app_context():
         (job,) = started(Push)
@@ -228,17 +228,17 @@ def test_statements_of_an_admin_are_not_scheduled_with_the_permissions_of_others
         )  # fmt: skip
         db.session.add(push)
         db.session.commit()
-        made = services.create_from(adam, push, DAILY)
+        created = services.create_from(adam, push, DAILY)
         for actor in (edith, replace(adam, kind="key", scopes=frozenset({"generate", "push"}))):
             for attempt in (
                 lambda actor=actor: services.create_from(actor, push, DAILY),
-                lambda actor=actor: services.change(actor, made, {"enabled": True}),
+                lambda actor=actor: services.change(actor, created, {"enabled": True}),
             ):
                 with pytest.raises(ApiError) as refused:
                     attempt()
                 assert refused.value.code == "forbidden"
                 db.session.rollback()
-        assert db.session.get_one(Schedule, made.id).saved_by == cast.adam.user_id
+        assert db.session.get_one(Schedule, created.id).saved_by == cast.adam.user_id
         db.session.remove()
 
 
@@ -281,15 +281,15 @@ def test_the_page_creates_changes_and_deletes_a_schedule(app, api, cast, templat
     assert "Mondays at 06:00" in page
     assert "Europe/Berlin" in page
     with app.app_context():
-        made = db.session.scalars(sa.select(Schedule)).one().id
+        result = db.session.scalars(sa.select(Schedule)).one().id
         db.session.remove()
-    wrong = person.submit(f"/schedules/{made}", {**form, "timezone": "Europe/Berlni", "at": "25:00"})
+    wrong = person.submit(f"/schedules/{result}", {**form, "timezone": "Europe/Berlni", "at": "25:00"})
     assert wrong.status_code == 422
-    person.submit(f"/schedules/{made}", {**form, "every": "cron", "cron": "*/5 * * * *"})
+    person.submit(f"/schedules/{result}", {**form, "every": "cron", "cron": "*/5 * * * *"})
     assert "Cron */5 * * * *" in person.get("/schedules").text
-    person.submit(f"/schedules/{made}/switch")
+    person.submit(f"/schedules/{result}/switch")
     assert "paused" in person.get("/schedules").text
-    person.submit(f"/schedules/{made}?_method=DELETE")
+    person.submit(f"/schedules/{result}?_method=DELETE")
     assert "No schedules yet" in person.get("/schedules").text
 
 
@@ -309,22 +309,24 @@ def test_the_page_of_a_dataset_leads_to_a_schedule_of_its_newest_job(app, api, c
 
 
 def test_the_schedule_of_a_scenario_is_changed_on_the_same_page(app, api, cast):
-    made = api(cast.edith).post("/scenarios", json={"name": "Hourly", "code": "print(1)\n"}).json["id"]
+    created = api(cast.edith).post("/scenarios", json={"name": "Hourly", "code": "print(1)\n"}).json["id"]
     person = Browser(app, cast.edith)
     form = {"every": "day", "at": "02:00", "timezone": "UTC", "enabled": "true"}
-    assert person.submit(f"/schedules/{made}", form).status_code == 303
-    shown = api(cast.edith).get(f"/scenarios/{made}").json["schedule"]
+    assert person.submit(f"/schedules/{created}", form).status_code == 303
+    shown = api(cast.edith).get(f"/scenarios/{created}").json["schedule"]
     assert (shown["cron"], shown["enabled"]) == ("0 2 * * *", True)
     assert "Hourly" in person.get("/schedules").text
-    assert clock.now() < datetime.fromisoformat(api(cast.edith).get(f"/scenarios/{made}").json["next_run_at"])
+    assert clock.now() < datetime.fromisoformat(
+        api(cast.edith).get(f"/scenarios/{created}").json["next_run_at"]
+    )
 
 
 @pytest.fixture
 def of_mallory(app, api, cast):
     """A schedule of another workspace, due at noon."""
     program = api(cast.mallory)
-    made = program.post("/templates", json={"name": "Rows", "fields": FIELDS}).json["id"]
-    export = program.post(f"/templates/{made}/exports", json={"count": 7, "format": "csv"}).json["id"]
+    created = program.post("/templates", json={"name": "Rows", "fields": FIELDS}).json["id"]
+    export = program.post(f"/templates/{created}/exports", json={"count": 7, "format": "csv"}).json["id"]
     with app.app_context():
         mallory = identity.by_user(cast.mallory.user_id, cast.mallorys)
         found = services.create_from(mallory, db.session.get_one(Export, export), DAILY).id

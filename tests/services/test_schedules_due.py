@@ -32,9 +32,9 @@ def scenario(app, cast):
     with app.app_context():
         edith = identity.by_user(cast.edith.user_id, cast.main)
         schedule = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {"DAY": "today"}}
-        made = scenarios.create(edith, name="Hourly", code="print(1)\n", schedule=schedule)["id"]
-        first_due(made)
-    return made
+        created = scenarios.create(edith, name="Hourly", code="print(1)\n", schedule=schedule)["id"]
+        first_due(created)
+    return created
 
 
 def first_due(scenario_id, moment=NOON):
@@ -197,16 +197,16 @@ def test_a_run_has_the_current_permissions_of_the_user_who_saved_the_program(
     with app.app_context():
         tessa = identity.by_user(cast.tessa.user_id, cast.main)
         schedule = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {}}
-        made = scenarios.create(adam, name="Adam's", code="print(1)\n", schedule=schedule)["id"]
-        found = scenarios.get(tessa, made, "write")
+        created = scenarios.create(adam, name="Adam's", code="print(1)\n", schedule=schedule)["id"]
+        found = scenarios.get(tessa, created, "write")
         program = scenarios.prepared(tessa, found, {"code": "print(2)\n"})
         scenarios.change(
-            tessa, scenarios.get(tessa, made, "write", lock=True), {"code": "print(2)\n"}, program
+            tessa, scenarios.get(tessa, created, "write", lock=True), {"code": "print(2)\n"}, program
         )
-        first_due(made)
+        first_due(created)
         db.session.remove()
     assert sweep() == 2
-    assert {run.scenario_id: run.created_by for run in queued()}[made] == cast.tessa.user_id
+    assert {run.scenario_id: run.created_by for run in queued()}[created] == cast.tessa.user_id
 
 
 def test_a_scheduled_run_without_a_free_slot_is_skipped_and_reported_until_the_next_one(

@@ -12,7 +12,7 @@ from webapp.extensions import db
 
 
 def test_two_concurrent_creations_of_one_secret_both_succeed(app, cast, monkeypatch):
-    acme, both, said = actors.system(cast.acme, cast.main, cast.blue), threading.Barrier(2, timeout=10), []
+    acme, both, text = actors.system(cast.acme, cast.main, cast.blue), threading.Barrier(2, timeout=10), []
     real = secrets._named
 
     def together(*args, **how):
@@ -29,9 +29,9 @@ def test_two_concurrent_creations_of_one_secret_both_succeed(app, cast, monkeypa
     def act(value):
         with app.app_context():
             try:
-                said.append(secrets.put(acme, "token", value)[1])
+                text.append(secrets.put(acme, "token", value)[1])
             except Exception as error:
-                said.append(error)
+                text.append(error)
             db.session.remove()
 
     threads = [threading.Thread(target=act, args=(value,)) for value in ("one", "two")]
@@ -39,8 +39,8 @@ def test_two_concurrent_creations_of_one_secret_both_succeed(app, cast, monkeypa
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(map(str, said)) == ["False", "True"]
+    assert sorted(map(str, text)) == ["False", "True"]
     with app.app_context():
-        (kept,) = db.session.query(Secret).filter_by(name="token")
-        assert secrets.opened(kept) in ("one", "two")
+        (stored,) = db.session.query(Secret).filter_by(name="token")
+        assert secrets.opened(stored) in ("one", "two")
         db.session.remove()

@@ -48,11 +48,11 @@ def test_a_template_heavier_than_the_memory_is_not_kept():
 
 def test_texts_that_formulas_computed_have_their_weight(app, monkeypatch):
     """A formula of 20 characters keeps a text of 10,000."""
-    kept: list[int] = []
-    monkeypatch.setattr(PlanMemory, "put", lambda self, key, source, weight: kept.append(weight))
+    stored: list[int] = []
+    monkeypatch.setattr(PlanMemory, "put", lambda self, key, source, weight: stored.append(weight))
     for expression in ('repeat("x", 10)', 'repeat("x", 10000)'):
         fields = [
             {"name": f"f{n}", "type": "formula", "options": {"expression": expression}} for n in range(50)
         ]
         compiled_plans.of_draft("t", fields, 1, None, "en_US")
-    assert kept[1] - kept[0] > 50 * 10_000 // limits.COMPILED_TIMES
+    assert stored[1] - stored[0] > 50 * 10_000 // limits.COMPILED_TIMES

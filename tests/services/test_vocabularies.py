@@ -22,9 +22,9 @@ def other(tmp_path_factory):
     """The file of a vocabulary with other colours."""
     contents, metadata = archive.read(vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
     contents["words:color:"] = pa.array(["Mauve", "Teal"])
-    made = archive.digest(contents)
-    path = tmp_path_factory.mktemp("other") / f"{made}.arrow"
-    archive.write(path, contents, {**metadata, "id": made})
+    result = archive.digest(contents)
+    path = tmp_path_factory.mktemp("other") / f"{result}.arrow"
+    archive.write(path, contents, {**metadata, "id": result})
     return path
 
 
@@ -63,8 +63,8 @@ def pin(template_id: str, wanted: str) -> None:
 def test_saving_a_version_puts_its_vocabulary_into_the_storage(fresh, edith):
     assert vocabularies.stored() == {}
     make(edith, fields=FIELDS)
-    kept = b"".join(storage.of(fresh).get(vocabularies.key_of(PRESENT)))
-    assert kept == vocabularies.local(PRESENT).read_bytes()
+    stored = b"".join(storage.of(fresh).get(vocabularies.key_of(PRESENT)))
+    assert stored == vocabularies.local(PRESENT).read_bytes()
 
 
 def test_the_storage_is_checked_once_per_process(fresh, edith):

@@ -27,9 +27,9 @@ from webapp.scenarios.models import Run
 
 @pytest.fixture
 def target():
-    with EchoTarget() as made:
-        made.on("/hook", Answer(204))
-        yield made
+    with EchoTarget() as result:
+        result.on("/hook", Answer(204))
+        yield result
 
 
 class Hooked:
@@ -49,7 +49,7 @@ class Hooked:
 
     def ends(self, kind="export", status="completed", **columns):
         """A piece of work that has ended; returns its id."""
-        made = {
+        result = {
             "export": lambda: Export(
                 format="csv", count=3, rows_done=3, file_name="people.csv", request={}, pins={}
             ),
@@ -64,11 +64,11 @@ class Hooked:
         place = {"workspace_id": self.cast.acme, "project_id": self.cast.main, "team_id": self.cast.blue}
         ended = {"status": status, "finished_at": clock.now(), "created_by": self.cast.edith.user_id}
         for name, value in {**place, **ended, **columns}.items():
-            setattr(made, name, value)
+            setattr(result, name, value)
         with self.app.app_context(), writing() as session:
-            session.add(made)
+            session.add(result)
             session.flush()
-            return made.id
+            return result.id
 
     def tell(self):
         with self.app.app_context():
@@ -104,14 +104,14 @@ def test_finished_work_is_reported_once_with_names_and_numbers_and_no_message(ho
     assert (hooked.tell(), hooked.tell()) == (1, 0)
     assert hooked.send() == ["delivered"]
     (call,) = target.calls("/hook")
-    told = call.json
-    assert (told["event"], told["workspace_id"], told["project_id"]) == (
+    result = call.json
+    assert (result["event"], result["workspace_id"], result["project_id"]) == (
         "export.failed",
         hooked.cast.acme,
         hooked.cast.main,
     )
-    assert (told["id"], told["object"]["id"]) == (call.headers["webhook-id"], work_id)
-    assert told["object"]["error"] == {"code": "target_failed"}
+    assert (result["id"], result["object"]["id"]) == (call.headers["webhook-id"], work_id)
+    assert result["object"]["error"] == {"code": "target_failed"}
     assert "ann@example.org" not in call.body.decode()
     assert (call.method, call.headers["content-type"]) == ("POST", "application/json")
     (delivery,) = hooked.deliveries()
@@ -127,15 +127,15 @@ def test_the_signature_is_that_of_standard_webhooks(hooked, target):
     assert abs(int(stamp) - clock.epoch()) < 60
     key = base64.b64decode(hooked.secret.removeprefix("whsec_"))
     signed = f"{call.headers['webhook-id']}.{stamp}.".encode() + call.body
-    wanted = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-    assert call.headers["webhook-signature"] == wanted
+    expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    assert call.headers["webhook-signature"] == expected
 
 
 def test_the_example_of_standard_webhooks_has_its_signature():
     # https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
     secret, message = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek"
-    made = webhooks.signature(secret, message, 1614265330, b'{"test": 2432232314}')
-    assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    result = webhooks.signature(secret, message, 1614265330, b'{"test": 2432232314}')
+    assert result == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 @pytest.mark.parametrize(

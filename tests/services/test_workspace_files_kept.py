@@ -97,7 +97,7 @@ def test_a_full_cache_disk_stops_the_sync_with_a_sentence(acme, put, cast, setti
 
 
 def test_a_deletion_is_final_after_thirty_days_and_takes_the_bytes_along(acme, put, keys):
-    kept, young, old = put("kept"), put("young"), put("old")
+    stored, young, old = put("kept"), put("young"), put("old")
     now = clock.now()
     for row, days in ((young, 29), (old, 31)):
         found = files.find(acme, row.id, "write", lock=True)
@@ -105,7 +105,7 @@ def test_a_deletion_is_final_after_thirty_days_and_takes_the_bytes_along(acme, p
         found.deleted_at = now - timedelta(days=days)
         db.session.commit()
     assert purge(now) == 1
-    assert keys() == {kept.storage_key, young.storage_key}
+    assert keys() == {stored.storage_key, young.storage_key}
     with pytest.raises(ApiError, match="no such file"):
         files.restore(acme, old.id)
     assert files.restore(acme, young.id).deleted_at is None

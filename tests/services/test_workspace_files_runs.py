@@ -41,13 +41,13 @@ def run(acme, cast):
     scenario = Scenario(name="s", version=1, timeout_seconds=60, network="none", **where)
     db.session.add(scenario)
     db.session.flush()
-    made = Run(
+    created = Run(
         scenario_id=scenario.id, scenario_version=1, trigger="api", status="running",
         created_by=cast.edith.user_id, **where,
     )  # fmt: skip
-    db.session.add(made)
+    db.session.add(created)
     db.session.commit()
-    return made
+    return created
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -56,9 +56,9 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def folder(tmp_path):
-    made = tmp_path / "run"
-    made.mkdir()
-    return made
+    result = tmp_path / "run"
+    result.mkdir()
+    return result
 
 
 def cache(data_dir: Path) -> list[Path]:
@@ -167,9 +167,9 @@ def test_the_cache_lets_go_of_what_was_used_longest_ago(acme, put, tmp_path, dat
         monkeypatch.setattr(clock, "epoch", lambda at=moment + place: at)
         if name != "c":
             files.sync(cast.acme, cast.main, tmp_path / name)
-    kept = files.find(acme, "a").sha256
+    stored = files.find(acme, "a").sha256
     for path in cache(data_dir):
-        os.utime(path, (1 if path.name != kept else 2, 1))
+        os.utime(path, (1 if path.name != stored else 2, 1))
     files.delete(acme, files.find(acme, "b", "write", lock=True))
     files.sync(cast.acme, cast.main, tmp_path / "last")
     assert {path.read_bytes()[:1] for path in cache(data_dir)} == {b"a", b"c"}
@@ -249,9 +249,9 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(acme, run, folder, tm
         (folder / "good").write_text("yes")
         done = run_completion.store_outputs(run, folder)
     assert [file["name"].rpartition("/")[2] for file in done.files] == ["good"]
-    told = dict(done.refused)
-    assert set(told) == {"link", "loop", "folder", "etc", "pipe", "socket"}
-    assert "not followed" in told["link"]
+    result = dict(done.refused)
+    assert set(result) == {"link", "loop", "folder", "etc", "pipe", "socket"}
+    assert "not followed" in result["link"]
 
 
 def test_a_folder_that_is_a_link_is_not_followed(acme, run, folder, tmp_path):
@@ -289,10 +289,10 @@ def test_invalid_names_are_cleaned_or_reported(acme, run, folder):
     done = run_completion.store_outputs(run, folder)
     names = {file["name"].removeprefix(f"outputs/{run.id}/") for file in done.files}
     assert names == {"new_line", "back_slash", "_spaces_", "not\ufffdutf8", "é"}
-    told = dict(done.refused)
-    assert len(told) == 2
-    assert "255 characters" in told["x" * 250]
-    assert any("stored as" in why for why in told.values())
+    result = dict(done.refused)
+    assert len(result) == 2
+    assert "255 characters" in result["x" * 250]
+    assert any("stored as" in why for why in result.values())
 
 
 def test_a_deep_tree_ends_somewhere(acme, run, folder):
@@ -354,9 +354,9 @@ def test_outputs_of_a_run_are_not_put_before_the_next(acme, run, folder, tmp_pat
 def test_a_damaged_cache_is_not_believed(acme, put, tmp_path, data_dir, cast):
     put("a", b"right")
     files.sync(cast.acme, cast.main, tmp_path / "one")
-    (held,) = cache(data_dir)
-    held.chmod(0o644)
-    held.write_bytes(b"cut")
+    (stored,) = cache(data_dir)
+    stored.chmod(0o644)
+    stored.write_bytes(b"cut")
     files.sync(cast.acme, cast.main, tmp_path / "two")
     assert (tmp_path / "two" / "a").read_bytes() == b"right"
     assert files._listed(cast.acme, cast.main)[0].size == 5

@@ -105,12 +105,12 @@ def clock(seconds: float) -> str:
 def write(rows: Sequence[dict[str, float]], folder: Path, prefix: str = "soak-") -> list[Path]:
     """Every chart into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = []
+    result = []
     for chart in CHARTS:
         path = folder / f"{prefix}{chart.name}.svg"
         path.write_text(draw(rows, chart))
-        made.append(path)
-    return made
+        result.append(path)
+    return result
 
 
 if __name__ == "__main__":

@@ -131,12 +131,12 @@ class Load:
         template = chance.choice(self.templates)
         count = min(EXPORT_ROWS, self.most[template])
         body = {"count": count, "format": chance.choice(FORMATS), "seed": str(chance.random())}
-        made = api.call("POST", f"/templates/{template}/exports", json=body).json()["id"]
-        self._follow(api, f"/exports/{made}/events", "progress")
-        ended = api.call("GET", f"/exports/{made}").json()
+        result = api.call("POST", f"/templates/{template}/exports", json=body).json()["id"]
+        self._follow(api, f"/exports/{result}/events", "progress")
+        ended = api.call("GET", f"/exports/{result}").json()
         if ended["status"] != "completed":
             raise Fault(f"export {ended['status']}: {ended['error']}")
-        content = api.call("GET", f"/exports/{made}/download").content
+        content = api.call("GET", f"/exports/{result}/download").content
         if hashlib.sha256(content).hexdigest() != ended["sha256"]:
             raise Fault("the bytes of an export are not those of its hash")
 
@@ -144,12 +144,12 @@ class Load:
         self._place += PUSH_ROWS  # one worker pushes, so no two have the same rows
         body = {"connection_id": self.database, "target": "customers", "count": PUSH_ROWS, "offset": self._place,
                 "seed": "soak"}  # fmt: skip
-        made = api.call("POST", f"/templates/{self.customers}/push", json=body).json()["id"]
-        self._follow(api, f"/pushes/{made}/logs?follow=true", "log")
-        ended = api.call("GET", f"/pushes/{made}").json()
+        result = api.call("POST", f"/templates/{self.customers}/push", json=body).json()["id"]
+        self._follow(api, f"/pushes/{result}/logs?follow=true", "log")
+        ended = api.call("GET", f"/pushes/{result}").json()
         if ended["counts"]["delivered"] != PUSH_ROWS:
             raise Fault(f"push {ended['status']}: {ended['counts']} {ended['error']}")
-        undone = api.call("POST", f"/pushes/{made}/undo", json={}).json()["id"]
+        undone = api.call("POST", f"/pushes/{result}/undo", json={}).json()["id"]
         self._follow(api, f"/pushes/{undone}/events", "progress")
         ended = api.call("GET", f"/pushes/{undone}").json()
         if ended["status"] != "completed":
@@ -157,8 +157,8 @@ class Load:
 
     def _run(self, api: Timed, _chance: random.Random) -> None:
         body = {"params": {"TEMPLATE": self.customers}}
-        made = api.call("POST", f"/scenarios/{self.scenario}/run", json=body).json()["id"]
-        where = f"/scenarios/{self.scenario}/runs/{made}"
+        result = api.call("POST", f"/scenarios/{self.scenario}/run", json=body).json()["id"]
+        where = f"/scenarios/{self.scenario}/runs/{result}"
         lines = self._follow(api, f"{where}/logs?follow=true", "log")
         ended = api.call("GET", where).json()
         if ended["status"] != "completed":
@@ -180,12 +180,12 @@ class Load:
 
     def _change(self, api: Timed, chance: random.Random) -> None:
         fields = [{"name": "id", "type": "row_number"}, {"name": "city", "type": "city"}]
-        made = api.call(
+        result = api.call(
             "POST", "/templates", json={"name": f"soak {chance.random()}", "fields": fields}
         ).json()["id"]
-        api.call("PATCH", f"/templates/{made}", json={"description": "changed"})
-        api.call("GET", f"/templates/{made}/versions")
-        api.call("DELETE", f"/templates/{made}")
+        api.call("PATCH", f"/templates/{result}", json={"description": "changed"})
+        api.call("GET", f"/templates/{result}/versions")
+        api.call("DELETE", f"/templates/{result}")
 
     def _leave(self, api: Timed, chance: random.Random) -> None:
         """Disconnect in the middle of a stream."""

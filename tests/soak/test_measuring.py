@@ -40,17 +40,17 @@ def test_a_busier_worker_is_not_a_growing_one_and_a_growing_one_is_seen():
         }
         for row in rows(lambda at: 300.0)
     ]
-    told = {item["part"]: item for item in sampler.summary(found)}
-    assert (told["worker"]["growth_mb"], told["worker"]["most_mb"]) == (0, 180.0)
+    result = {item["part"]: item for item in sampler.summary(found)}
+    assert (result["worker"]["growth_mb"], result["worker"]["most_mb"]) == (0, 180.0)
     grown = [{**row, "worker_own_mb": 190.0 + row["seconds"] / 60} for row in found]
     assert {item["part"]: item["growth_mb"] for item in sampler.summary(grown)}["worker"] > 25
 
 
 def test_each_chart_is_a_whole_svg_file_without_a_script_and_with_a_line_for_every_column(tmp_path):
     found = rows(lambda at: 100 + at / 100)
-    made = charts.write(found, tmp_path)
-    assert len(made) == len(charts.CHARTS)
-    for path, chart in zip(made, charts.CHARTS, strict=True):
+    result = charts.write(found, tmp_path)
+    assert len(result) == len(charts.CHARTS)
+    for path, chart in zip(result, charts.CHARTS, strict=True):
         tree = ElementTree.fromstring(path.read_text())
         kinds = {element.tag.rpartition("}")[2] for element in tree.iter()}
         assert kinds == {"svg", "rect", "text", "path", "polyline"}
@@ -77,10 +77,10 @@ def test_the_page_shows_the_duration_and_subject_of_the_measurement(tmp_path, mo
         out.writerows(found)
     (folder / "done.json").write_text('{"page": 7}')
     (folder / "faults.txt").write_text("one\n\n")
-    told = report.told(tmp_path, "sqlite+valkey")
-    assert told.startswith("### sqlite+valkey: 60 minutes\n")
-    assert "7 rounds of work (7 page), 360 requests, 1 faults." in told
-    assert "| web | 300.0 | 3890.0 |" in told
+    reported = report.told(tmp_path, "sqlite+valkey")
+    assert reported.startswith("### sqlite+valkey: 60 minutes\n")
+    assert "7 rounds of work (7 page), 360 requests, 1 faults." in reported
+    assert "| web | 300.0 | 3890.0 |" in reported
     assert report.told(tmp_path, "postgresql+redis") == ""
     assert [report.lasted(seconds) for seconds in (891, 7_200, 14_391)] == [
         "15 minutes",

@@ -71,11 +71,11 @@ def test_promise_25_hours_of_mixed_load_no_5xx_memory_and_descriptors_flat_queue
     folder.mkdir(parents=True, exist_ok=True)
     with running(stack, "--workers", "1", "--runners", "1") as product:
         load, sampled = measured(product, folder)
-        told = f"{load.done}\n" + "\n".join(map(str, sampler.summary(sampled.rows)))
-        print(told)
-        assert load.faults == [], told
-        assert sampled.troubles == [], told
-        assert min(load.done.values()) > 0, told
+        result = f"{load.done}\n" + "\n".join(map(str, sampler.summary(sampled.rows)))
+        print(result)
+        assert load.faults == [], result
+        assert sampled.troubles == [], result
+        assert min(load.done.values()) > 0, result
         eventually(lambda: unfinished(product) == {}, within=60)
         logged = product.logs()
         assert "Traceback" not in logged, logged[logged.index("Traceback") - 500 :][:4000]
@@ -83,5 +83,5 @@ def test_promise_25_hours_of_mixed_load_no_5xx_memory_and_descriptors_flat_queue
     for group in sampler.GROUPS:
         memory = sampler.judged(group)
         allowed = max(MOST_MB, MOST_SHARE * sampler.usual(late, memory))
-        assert sampler.growth(late, memory) <= allowed, f"{group}\n{told}"
-        assert sampler.growth(late, f"{group}_fds") <= MOST_DESCRIPTORS, f"{group}\n{told}"
+        assert sampler.growth(late, memory) <= allowed, f"{group}\n{result}"
+        assert sampler.growth(late, f"{group}_fds") <= MOST_DESCRIPTORS, f"{group}\n{result}"

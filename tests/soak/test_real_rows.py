@@ -49,13 +49,13 @@ def clean(report, rows: int) -> None:
 
 @pytest.mark.parametrize("rows", [ROWS, 1_000_000])
 def test_a_file_of_distinct_people_has_as_many_others_and_none_of_them(edith, people, work, rows):
-    made = edith.post(f"{people(rows)}/exports", json={"format": "csv", "seed": "s"})
-    assert made.status_code == 201, made.json
-    work(made.json["id"])
-    export = edith.get(f"/exports/{made.json['id']}").json
+    created = edith.post(f"{people(rows)}/exports", json={"format": "csv", "seed": "s"})
+    assert created.status_code == 201, created.json
+    work(created.json["id"])
+    export = edith.get(f"/exports/{created.json['id']}").json
     assert (export["status"], export["rows_done"]) == ("completed", rows), export["error"]
     clean(export["leaks"], rows)
-    lines = edith.get(f"/exports/{made.json['id']}/download").data.decode().splitlines()[1:]
+    lines = edith.get(f"/exports/{created.json['id']}/download").data.decode().splitlines()[1:]
     cells = [line.split(",") for line in lines]
     assert len({cell[1] for cell in cells}) == len({cell[2] for cell in cells}) == rows
     assert not any("@corp.test" in cell[1] for cell in cells)
@@ -92,10 +92,10 @@ def test_neither_does_a_service(app, cast, edith, people, send_rows, kind):
                 "masking": {"strategy": "tokenize"},
             }
             fields = [{"name": "Id", "type": "source_column", "column": "id"}, name]
-        held = connection(app, cast, kind, settings)
+        stored = connection(app, cast, kind, settings)
         if kind == "odata":
-            edith.put(f"/connections/{held}/metadata-document", data=V2)
-        ask = {"connection_id": held, "target": where, "seed": "s"}
+            edith.put(f"/connections/{stored}/metadata-document", data=V2)
+        ask = {"connection_id": stored, "target": where, "seed": "s"}
         push = edith.post(f"{people(ROWS, fields)}/push", json=ask)
         assert push.status_code == 201, push.json
         send_rows(push.json["id"])

@@ -42,10 +42,10 @@ def installed() -> Path:
     if not uv.is_file():
         pytest.skip("uv is not installed: it makes the environment of Spark")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    wanted = hashlib.sha256(LOCK.read_bytes() + version.encode()).hexdigest()[:16]
+    expected = hashlib.sha256(LOCK.read_bytes() + version.encode()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowsmith-tests"
     cache.mkdir(parents=True, exist_ok=True)
-    folder = cache / f"spark-{wanted}"
+    folder = cache / f"spark-{expected}"
     with (cache / "spark-lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may start at the same time
         if not (folder / "installed").exists():
@@ -68,7 +68,7 @@ def pyspark() -> Iterator[Path]:
     time, since other tests in this process shall not see it."""
     folder = installed()
     paths = [*PACKAGES, str(folder)]
-    before, kept = dict(os.environ), list(sys.path)
+    before, stored = dict(os.environ), list(sys.path)
     sys.path[:0] = [path for path in paths if path not in sys.path]
     os.environ.update(
         PYTHONPATH=os.pathsep.join(paths),
@@ -77,7 +77,7 @@ def pyspark() -> Iterator[Path]:
         RWS_SERVER=str(ROOT),
     )
     yield folder
-    sys.path[:] = kept
+    sys.path[:] = stored
     os.environ.clear()
     os.environ.update(before)
 

@@ -45,24 +45,24 @@ def test_an_interrupted_response_is_requested_again(parts, app, origin, cast, te
 
     app.after_request_funcs.setdefault(None, []).append(break_once)
     service = parts.origin.Service(template, origin, cast.edith.key)
-    made = service.made({"count": 100, "seed": "s", "now": "2026-01-01T00:00:00Z"})
-    assert made.parquet == broken[0]
+    result = service.made({"count": 100, "seed": "s", "now": "2026-01-01T00:00:00Z"})
+    assert result.parquet == broken[0]
 
 
 def test_address_and_key_are_those_of_the_environment_where_none_are_given(parts, monkeypatch):
     monkeypatch.setenv("SERVICE_API_URL", "https://data.example.org")
     monkeypatch.setenv("SERVICE_API_KEY", "rws_theirs")
-    made = parts.origin.origin("tpl_x", None, None, None, None)
-    assert (made.url, made.key) == ("https://data.example.org", "rws_theirs")
-    made = parts.origin.origin("tpl_x", None, None, "rws_mine", None)
-    assert made.key == "rws_mine"
+    result = parts.origin.origin("tpl_x", None, None, None, None)
+    assert (result.url, result.key) == ("https://data.example.org", "rws_theirs")
+    result = parts.origin.origin("tpl_x", None, None, "rws_mine", None)
+    assert result.key == "rws_mine"
 
 
 def test_the_key_is_in_nothing_that_is_shown(parts):
     options = parts.options.parse({"template": "tpl_x", "key": "rws_secret", "url": "https://x.example"})
-    made = parts.origin.origin(options.template, None, options.url, options.key, None)
-    assert "rws_secret" not in repr(options) + repr(made)
-    assert b"rws_secret" in pickle.dumps(made)  # executors need it
+    result = parts.origin.origin(options.template, None, options.url, options.key, None)
+    assert "rws_secret" not in repr(options) + repr(result)
+    assert b"rws_secret" in pickle.dumps(result)  # executors need it
 
 
 def test_a_call_asks_for_what_every_plan_allows(parts):

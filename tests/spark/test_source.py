@@ -26,9 +26,9 @@ def edith(api, cast):
 @pytest.fixture
 def template(edith):
     """The id of a saved template with every type."""
-    made = edith.post("/templates", json={"name": "Orders", "quantity": 7, "fields": EVERY})
-    assert made.status_code == 201, made.text
-    return made.json["id"]
+    created = edith.post("/templates", json={"name": "Orders", "quantity": 7, "fields": EVERY})
+    assert created.status_code == 201, created.text
+    return created.json["id"]
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def read(spark, origin, cast):
     """`read(template="tpl_...", seed="s")`: a reader of Spark with these options."""
 
     def reader(**options):
-        made = spark.read.format("rowsmith")
+        result = spark.read.format("rowsmith")
         if "file" not in options:
             options = {"url": origin, "key": cast.edith.key, **options}
-        return made.options(**{name: str(value) for name, value in options.items()})
+        return result.options(**{name: str(value) for name, value in options.items()})
 
     return reader
 
@@ -100,9 +100,9 @@ def test_without_a_seed_every_action_sees_the_same_table(read, template):
 
 
 def test_the_moment_is_pinned_by_the_load(read, edith, template):
-    asked = {"seed": "s", "now": "2031-05-06T07:08:09Z"}
-    frame = read(template=template, rows=50, **asked).load()
-    assert rows(frame) == generated(edith, template, count=50, **asked)
+    requests = {"seed": "s", "now": "2031-05-06T07:08:09Z"}
+    frame = read(template=template, rows=50, **requests).load()
+    assert rows(frame) == generated(edith, template, count=50, **requests)
     assert max(row["moment"] for row in rows(frame)) > "2031-04"
 
 
@@ -118,9 +118,9 @@ def test_a_schema_of_ones_own_picks_columns(read, edith, template):
 
 
 def test_the_engine_of_this_machine_makes_the_same_rows(read, edith, template, tmp_path):
-    told = edith.get(f"/templates/{template}").json
+    result = edith.get(f"/templates/{template}").json
     path = tmp_path / "orders.json"
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(result))
     expected = generated(edith, template, count=COUNT, seed="s")
     assert rows(read(file=path, rows=COUNT, seed="s", partitions=3).load()) == expected
     assert read(file=path).load().count() == 7
@@ -184,7 +184,7 @@ def test_a_folder_changed_in_the_meantime_is_not_read_further(read, file):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         ({"template": "tpl_nothing"}, "(not_found, status 404"),
         ({"template": "tpl_x", "key": "rws_wrong"}, "(unauthenticated, status 401"),
@@ -201,16 +201,16 @@ def test_a_folder_changed_in_the_meantime_is_not_read_further(read, file):
         ({"template": "tpl_x", "partitions": "2", "rows_per_partition": "2"}, "not both"),
     ],
 )
-def test_an_unreadable_file_is_reported_with_a_message(spark, origin, cast, options, told):
-    made = spark.read.format("rowsmith").options(url=origin, **{"key": cast.edith.key, **options})
-    assert told in refusal(made.load)
+def test_an_unreadable_file_is_reported_with_a_message(spark, origin, cast, options, expected):
+    result = spark.read.format("rowsmith").options(url=origin, **{"key": cast.edith.key, **options})
+    assert expected in refusal(result.load)
 
 
 def test_more_rows_than_a_call_may_have_are_rejected_with_the_limit(read, cast, api, origin):
     mallory = api(cast.mallory)
-    made = mallory.post("/templates", json={"name": "T", "fields": [{"name": "id", "type": "row_number"}]})
+    created = mallory.post("/templates", json={"name": "T", "fields": [{"name": "id", "type": "row_number"}]})
     frame = read(
-        template=made.json["id"], key=cast.mallory.key, rows=200_000, partitions=1, rows_per_call=150_000
+        template=created.json["id"], key=cast.mallory.key, rows=200_000, partitions=1, rows_per_call=150_000
     )
     assert "A request can have at most 100,000 rows, not 150,000." in refusal(frame.load().count)
 

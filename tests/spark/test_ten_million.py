@@ -38,8 +38,8 @@ def of_one_process(path: Path) -> str:
     from rowsmith.cli import offline
 
     found = hashlib.sha256()
-    asked = {"count": COUNT, "seed": "s", "now": "2026-01-01T00:00:00Z", "format": "ndjson"}
-    for piece in offline.rows(path, asked).pieces:
+    requests = {"count": COUNT, "seed": "s", "now": "2026-01-01T00:00:00Z", "format": "ndjson"}
+    for piece in offline.rows(path, requests).pieces:
         found.update(piece)
     return found.hexdigest()
 

@@ -101,7 +101,7 @@ def test_a_store_says_whether_it_is_usable(store, tmp_path):
 
 
 def test_an_s3_address_is_taken_with_its_options():
-    made = storage._s3(
+    result = storage._s3(
         "s3://bucket/some/prefix",
         {
             "AWS_ACCESS_KEY_ID": "id",
@@ -110,9 +110,9 @@ def test_an_s3_address_is_taken_with_its_options():
             "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
         },
     )
-    assert made.prefix == "some/prefix"
-    assert made.config["bucket"] == "bucket"
-    assert made.config["endpoint"] == "http://127.0.0.1:9"
+    assert result.prefix == "some/prefix"
+    assert result.config["bucket"] == "bucket"
+    assert result.config["endpoint"] == "http://127.0.0.1:9"
 
 
 def test_a_folder_lists_its_files_and_no_others(store):

@@ -18,9 +18,9 @@ def generate() -> ModuleType:
     """The program that makes the package's types."""
     before = list(sys.path)
     spec = importlib.util.spec_from_file_location("typescript_generate", PACKAGE / "tools" / "generate.py")
-    made = importlib.util.module_from_spec(spec)
+    created = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(made)
+        spec.loader.exec_module(created)
     finally:
         sys.path[:] = before
-    return made
+    return created

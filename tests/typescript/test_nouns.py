@@ -64,5 +64,5 @@ def test_a_noun_has_the_same_methods_in_both(python: Methods, typescript: Method
 
 def test_the_guide_names_every_noun(typescript: Methods):
     guide = (ROOT / "docs" / "guide" / "typescript.md").read_text("utf-8")
-    told = guide.split("The resources are ")[1].split(".")[0]
-    assert set(re.findall(r"`(\w+)`", told)) == set(typescript)
+    result = guide.split("The resources are ")[1].split(".")[0]
+    assert set(re.findall(r"`(\w+)`", result)) == set(typescript)

@@ -15,8 +15,8 @@ def shape(generate: ModuleType, schema: dict, **others: dict) -> str:
 
 
 def test_the_types_are_those_of_the_present_service(generate: ModuleType):
-    wanted = generate.text(generate.document())
-    assert generate.TYPES.read_text("utf-8") == wanted, "run sdk/typescript/tools/generate.py"
+    expected = generate.text(generate.document())
+    assert generate.TYPES.read_text("utf-8") == expected, "run sdk/typescript/tools/generate.py"
 
 
 def test_keys_are_optional_that_need_not_be_given(generate: ModuleType):
@@ -69,5 +69,5 @@ def test_the_lock_file_names_no_registry():
 
 def test_every_error_class_of_targets_is_documented():
     source = (PACKAGE / "src" / "errors.ts").read_text("utf-8")
-    told = set(re.findall(r'"(\w+)"', source.split("TARGET_CODES = [")[1].split("]")[0]))
-    assert told <= set(CODES)
+    result = set(re.findall(r'"(\w+)"', source.split("TARGET_CODES = [")[1].split("]")[0]))
+    assert result <= set(CODES)

@@ -132,7 +132,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> Pat
 @pytest.fixture
 def place(new_place: Callable[..., Place], migrated: Path) -> Place:
     """An installation on SQLite, with its keys and no rows."""
-    made = new_place("sqlite")
-    made.put_keys()
-    shutil.copyfile(migrated, made.data / "rowsmith.db")
-    return made
+    result = new_place("sqlite")
+    result.put_keys()
+    shutil.copyfile(migrated, result.data / "rowsmith.db")
+    return result

@@ -35,12 +35,12 @@ def fill(connection: sa.Connection, rows: int = 4) -> dict[str, int]:
     inspector = sa.inspect(connection)
     for table in order(metadata):
         checked = dict(starmap(choice, found(inspector, table.name)))
-        made = [{**row_of(table, number, known), **checked} for number in range(rows)]
-        known[table.name] = made
-        plain = sa.table(table.name, *(sa.column(name) for name in made[0]))
-        for row in made:
+        result = [{**row_of(table, number, known), **checked} for number in range(rows)]
+        known[table.name] = result
+        plain = sa.table(table.name, *(sa.column(name) for name in result[0]))
+        for row in result:
             connection.execute(sa.insert(plain), raw(connection, table, row))
-    return {name: len(made) for name, made in known.items()}
+    return {name: len(result) for name, result in known.items()}
 
 
 def found(inspector: Any, table: str) -> list[tuple[str, list[str]]]:

@@ -27,13 +27,13 @@ ROWS = b'["a", 1]\n["b", 2]\n'
 
 
 def manifest(writer: Writer, **more: object) -> Manifest:
-    made = {
+    result = {
         "made_at": "2026-11-21T00:00:00Z", "revision": "0001", "database": "sqlite", "files": 0, "file_bytes": 0,
         "targets": 0, "vocabularies": [], "lacking": [], "lacking_vocabularies": [], "keys": "none",
         "secret_key_mark": "", "vault_mark": "", "parts": writer.parts,
         "tables": {"t": TablePart(rows=2, columns={"id": "text", "n": "integer"}, key=["id"], part="tables/t.ndjson")},
     }  # fmt: skip
-    return Manifest(**{**made, **more})
+    return Manifest(**{**result, **more})
 
 
 def write(path: Path, **more: object) -> None:
@@ -70,11 +70,11 @@ def test_a_backup_that_fails_leaves_nothing(file):
     assert list(file.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("kept", [0.3, 0.9, 0.999])
-def test_a_file_that_was_cut_is_no_backup(file, kept):
+@pytest.mark.parametrize("stored", [0.3, 0.9, 0.999])
+def test_a_file_that_was_cut_is_no_backup(file, stored):
     write(file)
     raw = file.read_bytes()
-    file.write_bytes(raw[: int(len(raw) * kept)])
+    file.write_bytes(raw[: int(len(raw) * stored)])
     with pytest.raises(BackupError, match="no backup, or not a whole one"):
         Reader(file)
 
@@ -103,7 +103,7 @@ def test_a_bit_that_flipped_on_the_disk_is_found(file):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "text"),
     [
         (b"{}", "is no backup of Rowsmith"),
         (b"no json", "not a whole one"),
@@ -111,10 +111,10 @@ def test_a_bit_that_flipped_on_the_disk_is_found(file):
         (orjson.dumps({"format": FORMAT, "format_version": 1}), "cannot be read"),
     ],
 )
-def test_another_kind_of_file_is_rejected_with_a_message(file, content, said):
+def test_another_kind_of_file_is_rejected_with_a_message(file, content, text):
     with zipfile.ZipFile(file, "w") as other:
         other.writestr(MANIFEST, content)
-    with pytest.raises(BackupError, match=said):
+    with pytest.raises(BackupError, match=text):
         Reader(file)
 
 

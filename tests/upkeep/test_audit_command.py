@@ -37,10 +37,10 @@ def acme(place):
 def test_an_audit_log_that_matches_its_head_is_verified(acme, capsys):
     place, workspace_id = acme
     assert place.run("audit", "verify") == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == f"{workspace_id}: fits (3 entries in 1 seal)"
-    assert told[1].startswith("  head 1:")
-    head = told[1].split()[1]
+    output = capsys.readouterr().out.splitlines()
+    assert output[0] == f"{workspace_id}: fits (3 entries in 1 seal)"
+    assert output[1].startswith("  head 1:")
+    head = output[1].split()[1]
     assert place.run("audit", "verify", "Acme", "--head", head) == 0
     assert place.run("audit", "verify", "Acme", "--head", f"1:{'0' * 64}") == 1
 

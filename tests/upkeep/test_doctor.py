@@ -93,9 +93,9 @@ def test_a_damaged_database_is_a_failure_and_the_rest_is_still_looked_at(examine
 
 def test_each_error_of_the_settings_is_a_line(examine):
     found = examine(PUBLIC_URL="http://example.org", TLS_CERT="/none")
-    told = " ".join(setting["told"] for setting in found["settings"])
-    assert "PUBLIC_URL is plain http" in told
-    assert "TLS_CERT is set without TLS_KEY" in told
+    result = " ".join(setting["told"] for setting in found["settings"])
+    assert "PUBLIC_URL is plain http" in result
+    assert "TLS_CERT is set without TLS_KEY" in result
 
 
 def test_a_redis_that_is_away_and_a_storage_that_takes_nothing_are_failures(examine, place):
@@ -121,8 +121,8 @@ def test_a_virus_scanner_that_gives_no_verdict_is_a_failure(examine):
     ("policy", "most", "state"), [("noeviction", 0, OK), ("allkeys-lru", 0, FAIL), ("noeviction", 100, WARN)]
 )
 def test_a_redis_that_evicts_keys_or_is_full_is_reported(policy, most, state):
-    told = {"maxmemory_policy": policy, "used_memory": 95, "maxmemory": most, "redis_version": "7"}
-    assert [finding.state for finding in doctor_service._memory("Redis", told)] == [state]
+    result = {"maxmemory_policy": policy, "used_memory": 95, "maxmemory": most, "redis_version": "7"}
+    assert [finding.state for finding in doctor_service._memory("Redis", result)] == [state]
 
 
 def test_a_check_that_stumbles_is_a_finding_and_the_others_are_heard():

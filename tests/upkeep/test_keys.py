@@ -46,10 +46,10 @@ def test_keys_are_read_as_they_were_written():
 def test_marks_tell_keys_apart_and_give_nothing_of_them_away():
     assert backup.mark(SECRET_KEY) == backup.mark(SECRET_KEY) != backup.mark(SECRET_KEY + "x")
     assert backup.mark(SECRET_KEY) not in SECRET_KEY
-    told = backup.vault_mark([OTHER, VAULT_KEY])
-    assert backup.opens([VAULT_KEY, OTHER], told)
-    assert not backup.opens([VAULT_KEY], told)
-    assert not backup.opens([], told)
+    result = backup.vault_mark([OTHER, VAULT_KEY])
+    assert backup.opens([VAULT_KEY, OTHER], result)
+    assert not backup.opens([VAULT_KEY], result)
+    assert not backup.opens([], result)
 
 
 def test_a_short_or_missing_passphrase_is_rejected(tmp_path):

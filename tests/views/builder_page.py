@@ -80,10 +80,10 @@ class Editor:
 
     def _changed(self) -> None:
         self.text = self.answer.text
-        said = controls(self.text)
+        text = controls(self.text)
         for name in _REFS:
-            if name in said:
-                self.inputs[name] = said[name]
+            if name in text:
+                self.inputs[name] = text[name]
         if 'class="insp"' in self.text:
             self._take(self.text[self.text.index('<aside class="inspector"') :])
 

@@ -56,9 +56,9 @@ def connection(app: Flask, cast: Cast, type: str, settings: dict[str, Any], **mo
     with app.app_context():
         acme = actors.system(cast.acme, cast.main, cast.blue)
         how = {"name": "Shop", "verifies": False, **more}
-        made = connections.create(acme, type=type, settings=settings, **how).id
+        created = connections.create(acme, type=type, settings=settings, **how).id
         db.session.remove()
-    return made
+    return created
 
 
 def sqlite_target(app: Flask, cast: Cast, script: str = SHOP, **more: Any) -> Target:
@@ -69,22 +69,22 @@ def sqlite_target(app: Flask, cast: Cast, script: str = SHOP, **more: Any) -> Ta
     path.parent.mkdir(parents=True, exist_ok=True)
 
     def execute(statement: str) -> list[Any]:
-        with closing(sqlite3.connect(path)) as held, held:
-            return held.execute(statement).fetchall()
+        with closing(sqlite3.connect(path)) as stored, stored:
+            return stored.execute(statement).fetchall()
 
-    with closing(sqlite3.connect(path)) as held:
-        held.executescript(script)
+    with closing(sqlite3.connect(path)) as stored:
+        stored.executescript(script)
     return Target(connection_id, execute)
 
 
 @contextmanager
 def postgres_target(app: Flask, cast: Cast, url: str, script: str) -> Iterator[Target]:
     """An empty database, which the fixture `postgres_url` made."""
-    with psycopg.connect(url, autocommit=True) as held:
-        held.execute(script)
+    with psycopg.connect(url, autocommit=True) as stored:
+        stored.execute(script)
 
         def execute(statement: str) -> list[Any]:
-            found = held.execute(statement)
+            found = stored.execute(statement)
             return found.fetchall() if found.description else []
 
         yield Target(connection(app, cast, "postgresql", {"connection_string": url}), execute)

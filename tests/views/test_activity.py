@@ -52,14 +52,14 @@ def push(cast, template, status: str = "completed", **more: Any) -> str:
 @pytest.fixture
 def jobs(app, cast, template) -> dict[str, str]:
     with app.app_context():
-        made = {
+        result = {
             "export": export(cast, template, bytes=8_200_000, finished_at=clock.now()),
             "failures": push(cast, template, delivered=74, failed=26, finished_at=clock.now()),
             "running": push(cast, template, "running", delivered=62),
             "failed": push(cast, template, "failed", finished_at=clock.now(), delivered=1),
         }
         db.session.remove()
-    return made
+    return result
 
 
 def listed(browser: Browser, query: str = "") -> str:
@@ -115,7 +115,7 @@ def test_chips_have_the_counts_of_the_other_filters(edith, jobs):
 
 def test_pages_continue_where_the_last_one_ended(app, cast, edith, template):
     with app.app_context():
-        made = [export(cast, template) for _ in range(3)] + [push(cast, template) for _ in range(3)]
+        result = [export(cast, template) for _ in range(3)] + [push(cast, template) for _ in range(3)]
         from webapp.access import actors
         from webapp.activity import services
         from webapp.activity.services import Filter
@@ -130,9 +130,9 @@ def test_pages_continue_where_the_last_one_ended(app, cast, edith, template):
             seen += [job.id for job in found]
         db.session.remove()
     assert cursor is None
-    assert sorted(seen) == sorted(made)
+    assert sorted(seen) == sorted(result)
     assert [item.partition("_")[2] for item in seen] == sorted(
-        (item.partition("_")[2] for item in made), reverse=True
+        (item.partition("_")[2] for item in result), reverse=True
     )
 
 

@@ -50,16 +50,16 @@ def described(edith, **body):
 def test_a_model_is_connected_verified_and_its_key_is_kept_secret(edith, server):
     server.key = "sk-right-1234"
     body = {"name": "Model", "type": "ai", "settings": server.settings(api_key="sk-right-1234")}
-    made = edith.post("/connections", json=body)
-    assert made.status_code == 201, made.json
-    assert made.json["verification"]["status"] == "verified"
-    assert made.json["settings"]["api_key"] == "********"
-    moved = {**made.json["settings"], "base_url": "http://127.0.0.1:9/v1"}
-    one = f"/connections/{made.json['id']}"
+    created = edith.post("/connections", json=body)
+    assert created.status_code == 201, created.json
+    assert created.json["verification"]["status"] == "verified"
+    assert created.json["settings"]["api_key"] == "********"
+    moved = {**created.json["settings"], "base_url": "http://127.0.0.1:9/v1"}
+    one = f"/connections/{created.json['id']}"
     assert faults(edith.patch(one, json={"settings": moved})) == {"settings.api_key": "needed_again"}
-    other = {**made.json["settings"], "model": "none"}
-    told = edith.patch(one, json={"settings": other}).json["verification"]
-    assert (told["status"], told["stages"][-1]["code"]) == ("failed", "no_model")
+    other = {**created.json["settings"], "model": "none"}
+    result = edith.patch(one, json={"settings": other}).json["verification"]
+    assert (result["status"], result["stages"][-1]["code"]) == ("failed", "no_model")
 
 
 def test_a_push_to_a_model_is_rejected_with_the_possible_targets(edith, model):
@@ -72,9 +72,9 @@ def test_a_push_to_a_model_is_rejected_with_the_possible_targets(edith, model):
 
 
 def test_a_model_has_no_tables(edith, model):
-    made = model()
-    assert edith.get(f"/connections/{made}/metadata").json["entities"] == []
-    answer = edith.post(f"/connections/{made}/templates", json={"entities": ["x"]})
+    result = model()
+    assert edith.get(f"/connections/{result}/metadata").json["entities"] == []
+    answer = edith.post(f"/connections/{result}/templates", json={"entities": ["x"]})
     assert faults(answer) == {"entities[0]": "unknown_entity"}
 
 
@@ -90,14 +90,14 @@ def test_a_push_sends_the_rows_of_generate_and_makes_no_request_twice(edith, ser
     push = edith.post(f"{path}/push", json=body)
     assert push.status_code in (201, 202), push.json
     work(push.json["id"])
-    asked = len(server.asked)
+    request = len(server.asked)
     rows = edith.post(
         f"{path}/generate", json={"count": 30, "seed": "s", "now": push.json["pins"]["now"]}
     ).json
     assert shop.execute("SELECT first_name FROM customers ORDER BY id") == [
         (row["first_name"],) for row in rows
     ]
-    assert len(server.asked) == asked == 2
+    assert len(server.asked) == request == 2
 
 
 # --- A template from a description -------------------------------------------------------------------------
@@ -153,9 +153,9 @@ def test_columns_that_never_fit_become_text_and_are_reported(edith, server, mode
         {"type": "number"},
     ]
     server.replies = [f"Here:\n```json\n{json.dumps({'fields': fields})}\n```"]
-    made = described(edith, save=True)
-    assert made.status_code == 200, made.json
-    assert [(item["field"], item["type"], item["state"]) for item in made.json["report"]] == [
+    result = described(edith, save=True)
+    assert result.status_code == 200, result.json
+    assert [(item["field"], item["type"], item["state"]) for item in result.json["report"]] == [
         ("id", "row_number", "green"),
         ("age", "number", "yellow"),
         ("mood", "words", "red"),
@@ -165,15 +165,15 @@ def test_columns_that_never_fit_become_text_and_are_reported(edith, server, mode
         ("greeting", "words", "red"),
         ("hidden", "number", "green"),
     ]
-    assert 'It was to be "feeling".' in made.json["report"][2]["reason"]
+    assert 'It was to be "feeling".' in result.json["report"][2]["reason"]
     assert len(server.asked) == 2
-    assert made.json["template"]["name"] == "Described"
+    assert result.json["template"]["name"] == "Described"
 
 
-@pytest.mark.parametrize("said", ["I cannot do that.", '{"fields": []}', '{"fields": "many"}', "[1, 2]", "{"])
-def test_a_model_that_returns_no_template_is_reported(edith, server, model, said):
+@pytest.mark.parametrize("text", ["I cannot do that.", '{"fields": []}', '{"fields": "many"}', "[1, 2]", "{"])
+def test_a_model_that_returns_no_template_is_reported(edith, server, model, text):
     model()
-    server.replies = [said]
+    server.replies = [text]
     details = refused(described(edith), 502, "target_failed")
     assert details["reason"] == "bad_answer"
     assert len(server.asked) == 2
@@ -240,10 +240,10 @@ def test_a_model_is_asked_where_the_name_says_nothing(edith, server, model):
     assert "of the car" in server.asked[0].user
 
 
-@pytest.mark.parametrize("said", ["no", '{"type": "feeling"}', '{"type": "db_response"}'])
-def test_a_models_values_are_only_used_if_valid(edith, server, model, said):
+@pytest.mark.parametrize("text", ["no", '{"type": "feeling"}', '{"type": "db_response"}'])
+def test_a_models_values_are_only_used_if_valid(edith, server, model, text):
     model()
-    server.replies = [said]
+    server.replies = [text]
     assert [(item["type"], item["source"]) for item in suggested(edith, "zzfarbe")] == [("words", "name")]
 
 
@@ -252,12 +252,12 @@ def test_without_a_model_a_name_that_says_nothing_is_plain_text(edith):
 
 
 def test_a_selected_model_is_always_called_and_its_errors_are_reported(edith, server, model):
-    made = model(api_key="sk-wrong-1234")
+    result = model(api_key="sk-wrong-1234")
     server.replies = ['{"type": "safe_email"}']
-    found = suggested(edith, "email", connection_id=made)
+    found = suggested(edith, "email", connection_id=result)
     assert [(item["type"], item["source"]) for item in found] == [("safe_email", "ai"), ("email", "name")]
     server.key = "sk-right"
-    answer = edith.post("/fields/suggest", json={"name": "email", "connection_id": made})
+    answer = edith.post("/fields/suggest", json={"name": "email", "connection_id": result})
     assert refused(answer, 502, "target_failed")["reason"] == "auth_failed"
     assert "could not be queried" in suggested(edith, "zzfarbe")[0]["reason"]
 
@@ -269,24 +269,24 @@ def test_a_model_is_connected_by_the_form_and_has_a_page(browser, cast, server):
     page = browser(cast.edith)
     assert 'name="settings.model"' in page.get("/connections/new?type=ai").text
     form = {"type": "ai", "name": "Model", "environment": "dev", "settings.base_url": server.base_url}
-    made = page.submit("/connections/new", data={**form, "settings.model": "small"})
-    assert made.status_code == 303, made.text
-    text = page.get(made.headers["Location"]).text
+    result = page.submit("/connections/new", data={**form, "settings.model": "small"})
+    assert result.status_code == 303, result.text
+    text = page.get(result.headers["Location"]).text
     assert "small answered: ready" in text
 
 
 def test_a_field_of_a_model_can_be_built_and_its_connection_picked(browser, cast, model, edith):
-    made = model()
+    result = model()
     fields = [{"name": "word", "type": "ai", "options": {"prompt": "A word"}}]
     template = make(edith, fields=fields)
     page = browser(cast.edith)
     builder = Editor(page, f"/templates/{template['id']}")
     form, key = builder.open("word"), builder.keys["word"]
     assert (form[f"{key}.o.connection_id"], form[f"{key}.o.prompt"]) == ("", "A word")
-    assert f'<option value="{made}">' in builder.inspector
-    builder.fill(o_connection_id=made)
+    assert f'<option value="{result}">' in builder.inspector
+    builder.fill(o_connection_id=result)
     builder.press(f"again:{key}")
-    assert builder.spec["fields"][0]["options"]["connection_id"] == made
+    assert builder.spec["fields"][0]["options"]["connection_id"] == result
 
 
 def test_a_person_describes_a_template_and_comes_to_its_builder(browser, cast, server, model):
@@ -337,12 +337,12 @@ def test_the_picker_suggests_by_name_and_explains_how_to_add_a_model(browser, ca
 
 def test_the_picker_asks_the_model_that_is_pressed_and_its_options_are_taken(browser, cast, server, model):
     page = browser(cast.edith)
-    made = model()
+    result = model()
     server.replies = ['{"type": "enum", "options": {"values": ["red", "dark: blue"]}, "reason": "Colours."}']
     first = picker(page, "email").text
-    assert f'value="{made}"' in first
+    assert f'value="{result}"' in first
     assert server.asked == []
-    text = html.unescape(picker(page, "email", model=made).text)
+    text = html.unescape(picker(page, "email", model=result).text)
     word = re.search(r'data-type="(enum {.*?})">', text)[1]
     assert "Colours." in text
     builder = Editor(page, "/templates/new?names=email")
@@ -353,13 +353,13 @@ def test_the_picker_asks_the_model_that_is_pressed_and_its_options_are_taken(bro
 
 def test_a_failing_model_is_reported_in_the_picker(browser, cast, server, model):
     page = browser(cast.edith)
-    made = model(api_key="sk-wrong")
+    result = model(api_key="sk-wrong")
     server.key = "sk-right"
-    answer = picker(page, "email", model=made)
+    answer = picker(page, "email", model=result)
     assert answer.status_code == 200
     assert 'role="alert"' in answer.text
     assert "sk-wrong" not in answer.text
-    assert f'value="{made}"' in answer.text
+    assert f'value="{result}"' in answer.text
     nameless = Editor(page, "/templates/new?names=x")
     nameless.open("x")
     nameless.fill(name="")

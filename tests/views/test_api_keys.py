@@ -24,12 +24,12 @@ def make(program, **body):
 
 
 def test_a_key_is_shown_once(api, cast):
-    made = make(api(cast.edith))
-    assert made["key"].startswith(made["prefix"] + "_")
-    shown = api(cast.edith).get(f"/api-keys/{made['id']}").json
+    created = make(api(cast.edith))
+    assert created["key"].startswith(created["prefix"] + "_")
+    shown = api(cast.edith).get(f"/api-keys/{created['id']}").json
     assert "key" not in shown
-    assert made["key"].rsplit("_", 1)[1] not in api(cast.edith).get("/api-keys").text
-    assert api(made["key"]).get("/me").json["user_id"] == cast.edith.user_id
+    assert created["key"].rsplit("_", 1)[1] not in api(cast.edith).get("/api-keys").text
+    assert api(created["key"]).get("/me").json["user_id"] == cast.edith.user_id
 
 
 def test_a_persons_new_key_is_on_the_page_that_answers_and_nowhere_else(browser, cast):
@@ -41,23 +41,23 @@ def test_a_persons_new_key_is_on_the_page_that_answers_and_nowhere_else(browser,
 
 
 def test_an_expired_key_is_401_with_reason(app, api, cast):
-    made = make(api(cast.edith), expires_at=clock.to_text(clock.now() + timedelta(hours=1)))
-    assert api(made["key"]).get("/me").status_code == 200
+    created = make(api(cast.edith), expires_at=clock.to_text(clock.now() + timedelta(hours=1)))
+    assert api(created["key"]).get("/me").status_code == 200
     with app.app_context():
-        db.session.get_one(ApiKey, made["id"]).expires_at = clock.now() - timedelta(seconds=1)
+        db.session.get_one(ApiKey, created["id"]).expires_at = clock.now() - timedelta(seconds=1)
         db.session.commit()
         redis_client().flushdb()  # so that it is read again
-    answer = api(made["key"]).get("/me")
+    answer = api(created["key"]).get("/me")
     assert code(answer) == (401, "unauthenticated")
     assert answer.json["error"]["details"]["reason"] == "expired"
 
 
 def test_a_remembered_key_expires_on_time(api, cast, monkeypatch):
     moment = clock.now() + timedelta(hours=1)
-    made = make(api(cast.edith), expires_at=clock.to_text(moment))
-    assert api(made["key"]).get("/me").status_code == 200
+    created = make(api(cast.edith), expires_at=clock.to_text(moment))
+    assert api(created["key"]).get("/me").status_code == 200
     monkeypatch.setattr(clock, "source", lambda: moment.timestamp() + 0.001)
-    assert api(made["key"]).get("/me").json["error"]["details"]["reason"] == "expired"
+    assert api(created["key"]).get("/me").json["error"]["details"]["reason"] == "expired"
 
 
 @pytest.mark.parametrize("when", ["2001-01-01T00:00:00Z", "2099-01-01T00:00:00", "tomorrow", 5])
@@ -70,61 +70,61 @@ def test_an_expiry_in_the_past_without_zone_or_unreadable_is_422(api, cast, when
 def test_a_revoked_key_is_immediately_401_in_every_process(
     app, api, cast, database_url, shared_redis, tmp_path
 ):
-    made = make(api(cast.edith))
+    created = make(api(cast.edith))
     other = create_app(
         settings_for(database_url, shared_redis, tmp_path)
     )  # another process, as far as this goes
     from tests.cast import Program
 
-    elsewhere = Program(other, made["key"])
+    elsewhere = Program(other, created["key"])
     assert elsewhere.get("/me").status_code == 200
-    gone = api(cast.edith).delete(f"/api-keys/{made['id']}")
+    gone = api(cast.edith).delete(f"/api-keys/{created['id']}")
     assert gone.status_code == 200
     assert gone.json["revoked_at"]
     answer = elsewhere.get("/me")
     assert answer.json["error"]["details"]["reason"] == "revoked"
-    assert api(cast.edith).delete(f"/api-keys/{made['id']}").json["revoked_at"] == gone.json["revoked_at"]
+    assert api(cast.edith).delete(f"/api-keys/{created['id']}").json["revoked_at"] == gone.json["revoked_at"]
     close_app(other)
 
 
 def test_a_key_does_what_its_maker_may_do_now(api, cast):
-    made = make(api(cast.edith))
-    assert api(made["key"]).get("/me").json["role"] == "editor"
+    created = make(api(cast.edith))
+    assert api(created["key"]).get("/me").json["role"] == "editor"
     member = next(
         m for m in api(cast.adam).get("/members").json["items"] if m["user_id"] == cast.edith.user_id
     )
     api(cast.adam).patch(f"/members/{member['id']}", json={"role": "viewer"})
-    assert api(made["key"]).get("/me").json["role"] == "viewer"
+    assert api(created["key"]).get("/me").json["role"] == "viewer"
     api(cast.adam).patch(f"/members/{member['id']}", json={"role": "admin"})
-    assert api(made["key"]).get("/me").json["role"] == "admin"
+    assert api(created["key"]).get("/me").json["role"] == "admin"
     api(cast.adam).delete(f"/members/{member['id']}")
-    assert code(api(made["key"]).get("/projects")) == (403, "forbidden")
+    assert code(api(created["key"]).get("/projects")) == (403, "forbidden")
 
 
 def test_scopes_narrow_a_key(api, cast):
-    made = make(api(cast.adam), scopes=["read"])
-    assert api(made["key"]).get("/projects").status_code == 200
-    refused = api(made["key"]).post("/teams", json={"name": "X"})
+    created = make(api(cast.adam), scopes=["read"])
+    assert api(created["key"]).get("/projects").status_code == 200
+    refused = api(created["key"]).post("/teams", json={"name": "X"})
     assert code(refused) == (403, "forbidden")
     assert refused.json["error"]["details"] == {"needs": "admin", "scope": "admin"}
 
 
 def test_scopes_never_widen_a_key(api, cast):
-    made = make(api(cast.edith), scopes=["read", "admin"])
-    assert code(api(made["key"]).post("/teams", json={"name": "X"})) == (403, "forbidden")
+    created = make(api(cast.edith), scopes=["read", "admin"])
+    assert code(api(created["key"]).post("/teams", json={"name": "X"})) == (403, "forbidden")
 
 
 def test_a_key_with_scopes_cannot_create_or_list_keys(api, cast):
-    made = make(api(cast.adam), scopes=["read", "write"])
-    assert code(api(made["key"]).post("/api-keys", json={"name": "K"})) == (403, "forbidden")
-    assert code(api(made["key"]).get("/api-keys")) == (403, "forbidden")
+    created = make(api(cast.adam), scopes=["read", "write"])
+    assert code(api(created["key"]).post("/api-keys", json={"name": "K"})) == (403, "forbidden")
+    assert code(api(created["key"]).get("/api-keys")) == (403, "forbidden")
 
 
 def test_a_narrowed_key_with_admin_makes_none_wider_than_itself(api, cast):
-    made = make(api(cast.adam), scopes=["read", "admin"])
-    wider = api(made["key"]).post("/api-keys", json={"name": "K", "scopes": ["read", "push"]})
+    created = make(api(cast.adam), scopes=["read", "admin"])
+    wider = api(created["key"]).post("/api-keys", json={"name": "K", "scopes": ["read", "push"]})
     assert wider.json["error"]["details"]["fields"][0]["path"] == "scopes[1]"
-    assert make(api(made["key"]))["scopes"] == ["admin", "read"]
+    assert make(api(created["key"]))["scopes"] == ["admin", "read"]
 
 
 def test_an_unknown_scope_is_422_with_a_hint(api, cast):
@@ -179,7 +179,7 @@ def test_the_last_use_is_noted(app, api, cast):
 def test_a_stolen_database_holds_no_key_password_or_token(api, browser, cast, database_bytes):
     from tests.cast import PASSWORD
 
-    made = make(api(cast.edith))
+    created = make(api(cast.edith))
     signed_in = browser(cast.edith)
     with signed_in.client.session_transaction() as cookie:
         token = cookie["sid"]
@@ -189,8 +189,8 @@ def test_a_stolen_database_holds_no_key_password_or_token(api, browser, cast, da
     everything = database_bytes()
     assert b"K" in everything
     for secret in (
-        made["key"],
-        made["key"].rsplit("_", 1)[1],
+        created["key"],
+        created["key"].rsplit("_", 1)[1],
         cast.edith.key.rsplit("_", 1)[1],
         token,
         invited,
@@ -207,5 +207,5 @@ def test_the_page_offers_a_key_that_reads_and_expires_in_90_days(browser, cast):
 
 def test_a_form_without_scopes_makes_a_key_that_only_reads(browser, api, cast):
     assert browser(cast.adam).submit("/api-keys", {"name": "Forgotten"}).status_code == 201
-    made = next(key for key in api(cast.adam).get("/api-keys").json["items"] if key["name"] == "Forgotten")
-    assert made["scopes"] == ["read"]
+    result = next(key for key in api(cast.adam).get("/api-keys").json["items"] if key["name"] == "Forgotten")
+    assert result["scopes"] == ["read"]

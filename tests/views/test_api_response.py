@@ -15,9 +15,9 @@ PRICES = {"a": {"net": {"amount": 12.5}, "tags": ["x"]}, "b": {"net": {"amount":
 
 @pytest.fixture
 def target():
-    with EchoTarget() as made:
-        made.on("/prices/*", lambda seen: Answer(200, PRICES[seen.path[-1]]))
-        yield made
+    with EchoTarget() as result:
+        result.on("/prices/*", lambda seen: Answer(200, PRICES[seen.path[-1]]))
+        yield result
 
 
 @pytest.fixture
@@ -42,13 +42,13 @@ def test_a_template_with_values_of_an_api_is_kept_and_generated_in_any_format(ap
     look = edith.post(f"{path}/preview", json={"seed": "s"}).json
     assert look["warnings"] == []
     assert (rows_used(edith), len(target.calls())) == (0, 2)
-    made = edith.post(f"{path}/generate", json={"count": 4, "seed": "s"})
+    created = edith.post(f"{path}/generate", json={"count": 4, "seed": "s"})
     rows = [{"sku": "a", "price": 12.5, "tags": ["x"]}, {"sku": "b", "price": 3.25, "tags": []}]
-    assert made.json == rows * 2
-    assert made.json[:3] == look["rows"]
+    assert created.json == rows * 2
+    assert created.json[:3] == look["rows"]
     csv = edith.post(f"{path}/generate", json={"count": 4, "seed": "s"}, headers={"Accept": "text/csv"})
     assert csv.text.splitlines()[:2] == ["sku,price,tags", 'a,12.5,"[""x""]"']
-    assert csv.headers["X-Snapshot"] == made.headers["X-Snapshot"]
+    assert csv.headers["X-Snapshot"] == created.headers["X-Snapshot"]
     assert len(target.calls()) == 2
 
 
@@ -56,8 +56,8 @@ def test_a_missing_option_is_rejected_by_name(api, cast, prices):
     edith = api(cast.edith)
     (_, priced, _) = fields(prices)
     for option, value in (("metod", "GET"), ("on_error", "ignore"), ("extract", "$."), ("path", "")):
-        given = {**priced, "options": {**priced["options"], option: value}}
-        answer = edith.post("/templates", json={"name": "T", "fields": [given]})
+        values = {**priced, "options": {**priced["options"], option: value}}
+        answer = edith.post("/templates", json={"name": "T", "fields": [values]})
         assert f"fields[0].options.{option}" in faults(answer)
 
 

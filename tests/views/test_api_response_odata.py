@@ -29,14 +29,14 @@ def test_values_are_read_below_the_service_root(app, cast, api):
             "service_url": target.url("/erp/$metadata"), "sap_client": "100", "language": "EN",
             "auth": {"type": "basic", "username": "u", "password": "very-secret"}, "retry": {"retries": 0},
         }  # fmt: skip
-        held = connection(app, cast, "odata", settings, name="ERP")
+        stored = connection(app, cast, "odata", settings, name="ERP")
         numbers = {"name": "id", "type": "list_sequential", "options": {"values": ["1", "2"]}}
         path = "CustomerSet('{{id}}')?$select=Name"
-        options = {"connection_id": held, "path": path, "extract": "$.d.Name"}
+        options = {"connection_id": stored, "path": path, "extract": "$.d.Name"}
         field = {"name": "customer", "type": "api_response", "options": options}
         saved = make(edith, fields=[numbers, field])
-        made = edith.post(f"/templates/{saved['id']}/generate", json={"count": 4, "seed": "s"})
-        assert made.json == [{"id": item, "customer": NAMES[item]} for item in ("1", "2")] * 2
+        created = edith.post(f"/templates/{saved['id']}/generate", json={"count": 4, "seed": "s"})
+        assert created.json == [{"id": item, "customer": NAMES[item]} for item in ("1", "2")] * 2
         assert {call.path for call in target.calls()} == {"/erp/CustomerSet('1')", "/erp/CustomerSet('2')"}
         for call in target.calls():
             assert (call.query["$select"], call.query["sap-client"]) == (["Name"], ["100"])

@@ -45,17 +45,17 @@ def entries(app, cast):
     from datetime import datetime
 
     def make(*differences, workspace_id=None):
-        made = []
+        result = []
         with app.app_context(), writing() as session:
             for difference in differences:
-                said = {**BASE, **difference}
-                if "at" in said:
-                    said["at"] = datetime.fromisoformat(said["at"])
-                row = AuditEntry(workspace_id=workspace_id or cast.acme, **said)
+                text = {**BASE, **difference}
+                if "at" in text:
+                    text["at"] = datetime.fromisoformat(text["at"])
+                row = AuditEntry(workspace_id=workspace_id or cast.acme, **text)
                 session.add(row)
                 session.flush()
-                made.append(row.id)
-        return made
+                result.append(row.id)
+        return result
 
     return make
 
@@ -67,18 +67,18 @@ def ids_of(answer):
 
 @pytest.mark.parametrize(("query", "difference"), OTHERS)
 def test_every_filter_finds_what_it_says_and_nothing_else(api, cast, entries, query, difference):
-    wanted = entries({}, difference, {})[1]
+    expected = entries({}, difference, {})[1]
     answer = api(cast.adam).get(f"/audit?{query}&address={difference.get('address', BASE['address'])}")
-    assert ids_of(answer) == [wanted]
+    assert ids_of(answer) == [expected]
     assert (answer.json["total"], answer.json["total_exact"]) == (1, True)
 
 
 @pytest.mark.parametrize(("query", "difference"), OTHERS)
 def test_lines_take_the_same_filters(api, cast, entries, query, difference):
-    wanted = entries({}, difference, {})[1]
+    expected = entries({}, difference, {})[1]
     both = f"{query}&address={difference.get('address', BASE['address'])}"
     lines = api(cast.adam).get(f"/audit?format=jsonl&{both}").text.splitlines()
-    assert [json.loads(line)["id"] for line in lines] == [wanted]
+    assert [json.loads(line)["id"] for line in lines] == [expected]
 
 
 @pytest.mark.parametrize("text", ["Müller", "LLER_100%", "abc"])
@@ -101,14 +101,14 @@ def test_wildcards_are_letters(api, cast, entries):
 
 
 def test_filters_are_joined_by_and(api, cast, entries):
-    _, wanted, *_ = entries({"user_id": "usr_2"}, {"user_id": "usr_2", "rows": 99}, {"rows": 99})
-    assert ids_of(api(cast.adam).get("/audit?user_id=usr_2&rows_min=50")) == [wanted]
+    _, expected, *_ = entries({"user_id": "usr_2"}, {"user_id": "usr_2", "rows": 99}, {"rows": 99})
+    assert ids_of(api(cast.adam).get("/audit?user_id=usr_2&rows_min=50")) == [expected]
 
 
 def test_a_page_that_ends_early_continues_where_it_ended(api, cast, entries, monkeypatch):
     monkeypatch.setattr(limits, "AUDIT_WINDOW", 5)
     start = clock.now() - timedelta(hours=1)
-    made = entries(
+    result = entries(
         *(
             {"at": (start + timedelta(seconds=n)).isoformat(), "rows": 99 if n in (1, 2, 17) else 1}
             for n in range(20)
@@ -125,7 +125,7 @@ def test_a_page_that_ends_early_continues_where_it_ended(api, cast, entries, mon
             assert answer["searched_until"] is None
             break
         assert answer["searched_until"] is not None
-    assert found == [made[17], made[2], made[1]]
+    assert found == [result[17], result[2], result[1]]
     assert pages > 2
     first = api(cast.adam).get(query).json
     assert (first["total"], first["total_exact"]) == (1, False)

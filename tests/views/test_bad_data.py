@@ -43,8 +43,8 @@ def test_a_template_keeps_what_it_says_of_bad_values(edith, bad):
 
 
 def test_impossible_options_are_rejected_by_path(edith, bad):
-    said = {**AGE, "invalid": {"rate": 0.2, "kinds": ["bad_checksum"]}}
-    answer = edith.patch(bad, json={"fields": [said]})
+    text = {**AGE, "invalid": {"rate": 0.2, "kinds": ["bad_checksum"]}}
+    answer = edith.patch(bad, json={"fields": [text]})
     assert faults(answer) == {"fields[0].invalid.kinds[0]": "not_for_this_type"}
     assert set(faults(edith.patch(bad, json={"invalid": {"rate": 2}}))) == {"invalid.rate"}
     assert set(faults(edith.patch(bad, json={"invalid": {"rate": 0.1, "kinds": ["orphan"]}}))) == {
@@ -90,13 +90,13 @@ def test_an_export_carries_its_key(edith, bad, work, format):
     else:
         rows = csv.DictReader(io.StringIO(data.decode(), newline=""))
         found = {number for number, row in enumerate(rows, 1) if not row["age"].isdecimal()}
-    told = lines(edith.get(f"/exports/{export['id']}/answers"))
-    assert {item["row"] for item in told} == found
+    result = lines(edith.get(f"/exports/{export['id']}/answers"))
+    assert {item["row"] for item in result} == found
     assert len(found) == 600
     spelled = edith.get(f"/exports/{export['id']}/answers?format=csv")
     assert spelled.headers["Content-Type"].startswith("text/csv")
     table = list(csv.DictReader(io.StringIO(spelled.get_data(as_text=True), newline="")))
-    assert [{**item, "row": int(item["row"]), "good": int(item["good"])} for item in table] == told
+    assert [{**item, "row": int(item["row"]), "good": int(item["good"])} for item in table] == result
     accepted = edith.get(f"/exports/{export['id']}/answers", headers={"Accept": "text/csv"})
     assert accepted.data == spelled.data
 
@@ -118,22 +118,22 @@ def test_the_key_of_a_dataset_names_the_tables(edith, bad, path):
     tables = [{"template_id": item.rpartition("/")[2], "count": 200} for item in (bad, path)]
     dataset = edith.post("/datasets", json={"name": "D", "templates": tables, "seed": "s"}).json
     export = edith.post(f"/datasets/{dataset['id']}/exports", json={"format": "csv"}).json
-    told = lines(edith.get(f"/exports/{export['id']}/answers"))
+    result = lines(edith.get(f"/exports/{export['id']}/answers"))
     names = {
         template["template_id"]: template["name"]
         for template in edith.get(f"/datasets/{dataset['id']}").json["templates"]
     }
-    assert {item["table"] for item in told} == {names[bad.rpartition("/")[2]] or "T"}
-    assert len(told) == 40
+    assert {item["table"] for item in result} == {names[bad.rpartition("/")[2]] or "T"}
+    assert len(result) == 40
 
 
 def test_a_preview_marks_its_invalid_cells(edith, bad):
     draft = {"fields": [{**AGE, "invalid": {"rate": 1, "kinds": ["wrong_type"]}}], "seed": "s"}
-    made = edith.post("/preview", json=draft).json
-    assert [(item["row"], item["field"], item["kind"]) for item in made["bad"]] == [
+    created = edith.post("/preview", json=draft).json
+    assert [(item["row"], item["field"], item["kind"]) for item in created["bad"]] == [
         (number, "age", "wrong_type") for number in (1, 2, 3)
     ]
-    assert all(isinstance(row["age"], str) for row in made["rows"])
+    assert all(isinstance(row["age"], str) for row in created["rows"])
     assert "bad" not in edith.post(f"{bad}/preview", json={"fields": [AGE], "seed": "s"}).json
 
 
@@ -149,9 +149,9 @@ def test_templates_without_bad_values_say_nothing_of_them(edith, path):
 
 def test_the_builder_describes_invalid_cells_in_words(edith, browser, cast):
     fields = [{**AGE, "invalid": {"rate": 1, "kinds": ["wrong_type"]}}]
-    made = make(edith, fields=fields, invalid=None)
-    page = browser(cast.edith).get(f"/templates/{made['id']}").get_data(as_text=True)
-    assert page.count('title="Bad on purpose. The good value: ') == made["quantity"]
+    created = make(edith, fields=fields, invalid=None)
+    page = browser(cast.edith).get(f"/templates/{created['id']}").get_data(as_text=True)
+    assert page.count('title="Bad on purpose. The good value: ') == created["quantity"]
     assert ">wrong type</span>" in page
 
 

@@ -241,10 +241,10 @@ def test_501_fields_are_rejected_and_500_accepted(edith):
 
 
 def nested(depth: int) -> dict[str, Any]:
-    made = field()
+    result = field()
     for _ in range(depth - 1):
-        made = {"name": "o", "type": "nested", "options": {"fields": [made]}}
-    return made
+        result = {"name": "o", "type": "nested", "options": {"fields": [result]}}
+    return result
 
 
 def test_nesting_9_deep_is_rejected_and_8_accepted(edith):
@@ -278,8 +278,8 @@ def test_more_rows_than_a_plan_allows_are_row_limit_exceeded(api, cast):
 
 def test_the_templates_own_quantity_is_held_to_the_limit_too(api, cast):
     mallory = api(cast.mallory)
-    made = make(mallory, quantity=100_001)
-    refused(mallory.post(f"/templates/{made['id']}/generate"), 422, "row_limit_exceeded")
+    result = make(mallory, quantity=100_001)
+    refused(mallory.post(f"/templates/{result['id']}/generate"), 422, "row_limit_exceeded")
 
 
 @pytest.mark.parametrize(
@@ -341,8 +341,8 @@ def test_overrides_of_unknown_fields_are_rejected_together(edith, path):
 
 
 def test_an_override_of_a_unique_field_over_several_rows_is_rejected(edith):
-    made = make(edith, fields=[field(unique=True)])
-    path = f"/templates/{made['id']}/generate"
+    result = make(edith, fields=[field(unique=True)])
+    path = f"/templates/{result['id']}/generate"
     assert faults(edith.post(path, json={"count": 2, "overrides": {"a": 1}})) == {"overrides.a": "not_unique"}
     assert edith.post(path, json={"count": 1, "overrides": {"a": 1}}).json == [{"a": 1}]
 
@@ -370,12 +370,12 @@ def test_a_deleted_templates_rows_are_404(edith, path):
 
 
 def test_an_expired_key_is_401_with_its_reason(edith, api, path, monkeypatch):
-    made = edith.post(
+    result = edith.post(
         "/api-keys", json={"name": "short", "expires_at": clock.to_text(clock.now().replace(year=2100))}
     )
     late = clock.now().replace(year=2101).timestamp()
     monkeypatch.setattr(clock, "source", lambda: late)
-    details = refused(api(made.json["key"]).post(f"{path}/generate"), 401, "unauthenticated")
+    details = refused(api(result.json["key"]).post(f"{path}/generate"), 401, "unauthenticated")
     assert details == {"reason": "expired"}
 
 

@@ -64,8 +64,8 @@ def test_postgresql_rejects_every_invalid_row_and_accepts_every_valid_one(
         failed = {item["row"] for item in edith.get(f"{push}/rows?state=failed&limit=100").json["items"]}
         assert failed == bad
         assert ids(target) == set(range(1, 301)) - bad
-        told = edith.get(f"{push}/bad").json
-    assert told == {"bad": len(bad), "refused": len(bad), "taken": 0, "unknown": 0, "good_refused": 0}
+        result = edith.get(f"{push}/bad").json
+    assert result == {"bad": len(bad), "refused": len(bad), "taken": 0, "unknown": 0, "good_refused": 0}
 
 
 def test_mariadb_rejects_every_invalid_row_and_accepts_every_valid_one(app, cast, edith, work, tmp_path):
@@ -75,13 +75,13 @@ def test_mariadb_rejects_every_invalid_row_and_accepts_every_valid_one(app, cast
     kind.start()
     try:
         kind.run(TABLE)
-        made = connection(app, cast, "mysql", {"connection_string": URL, "database": kind.place})
-        target = Target(made, kind.run)
+        outcome = connection(app, cast, "mysql", {"connection_string": URL, "database": kind.place})
+        target = Target(outcome, kind.run)
         push, bad = pushed(edith, work, target, spoilt(**KINDS), 300)
         assert len(bad) > 35
         assert ids(target) == set(range(1, 301)) - bad
-        told = edith.get(f"{push}/bad").json
-        assert told == {"bad": len(bad), "refused": len(bad), "taken": 0, "unknown": 0, "good_refused": 0}
+        result = edith.get(f"{push}/bad").json
+        assert result == {"bad": len(bad), "refused": len(bad), "taken": 0, "unknown": 0, "good_refused": 0}
     finally:
         kind.stop()
 
@@ -93,43 +93,43 @@ def test_a_rest_target_gets_invalid_rows_and_accepted_ones_are_reported(app, cas
 
     with EchoTarget() as target:
         target.on("/people", careful)
-        made = connection(
+        outcome = connection(
             app, cast, "rest", {"base_url": target.url("/"), "retry": {"backoff_seconds": [0, 0, 0]}}
         )
         fields = spoilt(age=["wrong_type"], born=["bad_format"])
-        push, bad = pushed(edith, work, Target(made, lambda _: []), fields, 200)
+        push, bad = pushed(edith, work, Target(outcome, lambda _: []), fields, 200)
         sent = {int(call.headers["x-rowsmith-row"]): call.json for call in target.calls("/people")}
-    told = edith.get(f"{push}/bad").json
+    result = edith.get(f"{push}/bad").json
     texts = {row for row, item in sent.items() if isinstance(item["age"], str)}
     assert len(sent) == 200
     assert texts < bad
-    assert (told["bad"], told["refused"], told["taken"]) == (len(bad), len(texts), len(bad - texts))
-    assert told["good_refused"] == told["unknown"] == 0
+    assert (result["bad"], result["refused"], result["taken"]) == (len(bad), len(texts), len(bad - texts))
+    assert result["good_refused"] == result["unknown"] == 0
 
 
 def test_invalid_rows_accepted_by_the_target_are_reported(app, cast, edith, work):
     target = sqlite_target(app, cast, TABLE)
     kinds = {"email": ["injection"], "age": ["out_of_range"]}
     push, bad = pushed(edith, work, target, spoilt(**kinds))
-    told = edith.get(f"{push}/bad").json
-    assert told["bad"] == len(bad)
-    assert told["taken"] + told["refused"] == len(bad)
-    assert (told["refused"], told["good_refused"]) == (600 - len(ids(target)), 0)
-    assert min(told["taken"], told["refused"]) > 20  # injections are texts like others, ages are checked
+    result = edith.get(f"{push}/bad").json
+    assert result["bad"] == len(bad)
+    assert result["taken"] + result["refused"] == len(bad)
+    assert (result["refused"], result["good_refused"]) == (600 - len(ids(target)), 0)
+    assert min(result["taken"], result["refused"]) > 20  # injections are texts like others, ages are checked
 
 
 def test_wrongly_rejected_rows_are_counted_separately(app, cast, edith, work):
     target = sqlite_target(app, cast, TABLE.replace("BETWEEN 18 AND 99", "BETWEEN 18 AND 60"))
     push, bad = pushed(edith, work, target, spoilt(age=["out_of_range"]))
-    told = edith.get(f"{push}/bad").json
-    assert (told["bad"], told["refused"], told["taken"]) == (len(bad), len(bad), 0)
-    assert told["good_refused"] == 600 - len(bad) - len(ids(target)) > 0
+    result = edith.get(f"{push}/bad").json
+    assert (result["bad"], result["refused"], result["taken"]) == (len(bad), len(bad), 0)
+    assert result["good_refused"] == 600 - len(bad) - len(ids(target)) > 0
 
 
 def test_a_push_without_invalid_rows_says_so(app, cast, edith, work):
     push, _ = pushed(edith, work, sqlite_target(app, cast, TABLE), FIELDS, 10)
-    told = {"bad": 0, "refused": 0, "taken": 0, "unknown": 0, "good_refused": 0}
-    assert edith.get(f"{push}/bad").json == told
+    result = {"bad": 0, "refused": 0, "taken": 0, "unknown": 0, "good_refused": 0}
+    assert edith.get(f"{push}/bad").json == result
 
 
 def test_a_dry_run_shows_the_bad_values(app, cast, edith):
@@ -144,9 +144,9 @@ def test_a_dry_run_shows_the_bad_values(app, cast, edith):
         "seed": "s",
         "dry_run": True,
     }
-    made = edith.post(f"{path}/push", json=ask)
-    assert made.status_code == 200, made.json
-    assert {item["column"] for item in made.json["misfits"] if item["reason"] == "wrong_type"} == {"age"}
+    created = edith.post(f"{path}/push", json=ask)
+    assert created.status_code == 200, created.json
+    assert {item["column"] for item in created.json["misfits"] if item["reason"] == "wrong_type"} == {"age"}
 
 
 def test_the_page_of_a_push_describes_it_in_words(app, cast, edith, work, browser):
@@ -214,10 +214,10 @@ def test_an_odata_service_gets_bad_rows_as_they_are_unless_its_types_cannot_hold
     fields[1] = {**fields[1], "invalid": {"rate": 0.1, "kinds": ["bad_format", "unicode_edge", "missing"]}}
     with EchoTarget() as target:
         target.on("/erp/people", lambda seen: _judged(seen.json))
-        made = connection(app, cast, "odata", {"service_url": target.url("/erp"), "csrf": "off"})
-        assert edith.put(f"/connections/{made}/metadata-document", data=ERP).status_code == 200
+        outcome = connection(app, cast, "odata", {"service_url": target.url("/erp"), "csrf": "off"})
+        assert edith.put(f"/connections/{outcome}/metadata-document", data=ERP).status_code == 200
         path = f"/templates/{make(edith, name='People', fields=fields)['id']}"
-        ask = {"connection_id": made, "target": "people", "count": 300, "seed": "s"}
+        ask = {"connection_id": outcome, "target": "people", "count": 300, "seed": "s"}
         answer = edith.post(f"{path}/push", json=ask)
         assert answer.status_code == 201, answer.json
         work(answer.json["id"])
@@ -245,5 +245,11 @@ def test_an_odata_service_gets_bad_rows_as_they_are_unless_its_types_cannot_hold
         <= {kind for row in taken for _, kind in kinds[row]}
         <= {"unicode_edge", "bad_format"}
     )
-    told = {"bad": len(kinds), "refused": len(refused), "taken": len(taken), "unknown": 0, "good_refused": 0}
-    assert edith.get(f"{push}/bad").json == told
+    result = {
+        "bad": len(kinds),
+        "refused": len(refused),
+        "taken": len(taken),
+        "unknown": 0,
+        "good_refused": 0,
+    }
+    assert edith.get(f"{push}/bad").json == result

@@ -58,9 +58,9 @@ def test_a_template_is_created_by_a_plain_form(edith, api, cast):
     page.inputs["name"] = "Customers"
     answer = page.save()
     assert answer.status_code == 303
-    made = api(cast.edith).get(answer.location.partition("?")[0]).json
-    assert [field["name"] for field in made["fields"]] == TEN.split(",")
-    assert made["quantity"] == limits.BUILDER_QUANTITY
+    result = api(cast.edith).get(answer.location.partition("?")[0]).json
+    assert [field["name"] for field in result["fields"]] == TEN.split(",")
+    assert result["quantity"] == limits.BUILDER_QUANTITY
 
 
 def test_a_template_can_be_built_without_a_script(edith):
@@ -297,8 +297,8 @@ def test_a_clash_shows_both_and_overwrites_nothing(edith, api, cast, saved):
     again = page.save()  # without script the whole page, still on the old version
     assert (again.status_code, controls(again.text, "builder")["loaded"]) == (412, "1")
     assert page.save("save-over:2").status_code == 303
-    kept = api(cast.edith).get(f"/templates/{saved['id']}").json
-    assert (kept["name"], kept["version"]) == ("Mine", 3)
+    stored = api(cast.edith).get(f"/templates/{saved['id']}").json
+    assert (stored["name"], stored["version"]) == ("Mine", 3)
 
 
 def test_a_third_version_saved_in_the_meantime_is_not_overwritten_either(edith, api, cast, saved):

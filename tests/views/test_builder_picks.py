@@ -103,8 +103,8 @@ def test_an_empty_cardinality_is_not_sent_and_a_single_number_is_exact(edith, ap
     page._changed()
     page.fill(**{"o_cardinality.min": "4"})
     assert page.save().status_code == 200
-    kept = api(cast.edith).get(f"/templates/{saved['id']}").json["fields"][0]["options"]
-    assert (kept["cardinality"]["min"], kept["cardinality"]["max"]) == (4, 4)
+    stored = api(cast.edith).get(f"/templates/{saved['id']}").json["fields"][0]["options"]
+    assert (stored["cardinality"]["min"], stored["cardinality"]["max"]) == (4, 4)
 
 
 # Connections
@@ -179,8 +179,8 @@ def test_tables_of_connections_without_access_are_not_returned(browser, api, cas
     api(cast.edith).get(f"/connections/{shop.connection_id}/metadata")
     mallory = browser(cast.mallory)
     page, key = drawn(mallory, {"connection_id": shop.connection_id})
-    told = send(mallory, "/builder/tables", page.inputs, do=f"tables:{key}").text
-    assert not re.search("customers|Shop", told + page.press(f"again:{key}") + page.inspector)
+    text = send(mallory, "/builder/tables", page.inputs, do=f"tables:{key}").text
+    assert not re.search("customers|Shop", text + page.press(f"again:{key}") + page.inspector)
 
 
 # Groups and words
@@ -209,8 +209,8 @@ def test_words_of_uniqueness_survive_the_form(edith, api, cast):
     page.open("a")
     page.fill(prefix="x")
     assert page.save().status_code == 200
-    kept = api(cast.edith).get(f"/templates/{saved['id']}").json["fields"]
-    assert [field["unique"] for field in kept] == ["slot", "slot"]
+    stored = api(cast.edith).get(f"/templates/{saved['id']}").json["fields"]
+    assert [field["unique"] for field in stored] == ["slot", "slot"]
 
 
 def test_opening_fields_changes_nothing(edith, api, cast, customers):

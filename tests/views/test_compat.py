@@ -53,10 +53,10 @@ def test_a_key_is_taken_as_the_clients_send_it(app, cast, form):
 def test_a_failure_reads_well_where_the_npm_client_makes_its_text_of_error(app, cast, agent):
     ask = {"X-API-Key": cast.edith.key, "User-Agent": agent}
     answer = Program(app, "", **ask).get("/compat/shortcuts")
-    told = answer.json
-    assert (answer.status_code, told["code"]) == (404, "not_found")
-    assert told["error"] == told["message"] != ""
-    assert json.loads(told["details"])["hint"] in told["error"]
+    result = answer.json
+    assert (answer.status_code, result["code"]) == (404, "not_found")
+    assert result["error"] == result["message"] != ""
+    assert json.loads(result["details"])["hint"] in result["error"]
     assert "User-Agent" in answer.vary
 
 

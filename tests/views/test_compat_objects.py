@@ -177,8 +177,8 @@ def test_sets_and_key_maps_count_toward_the_quota_of_files(dm, edith, monkeypatc
 
     over = upload("f", 701 - 2 * ENTRY)
     assert (over.status_code, over.json["error"]["code"]) == (429, "quota_exceeded")
-    told = over.json["error"]["details"]
-    assert (told["free_bytes"], told["compat_bytes"]) == (700 - 2 * ENTRY, 300 + 2 * ENTRY)
+    reported = over.json["error"]["details"]
+    assert (reported["free_bytes"], reported["compat_bytes"]) == (700 - 2 * ENTRY, 300 + 2 * ENTRY)
     assert upload("f", 700 - 2 * ENTRY).status_code == 201
     refused(dm.post("/compat/sets", json={"name": "T", "data": "y"}), 429, "quota_exceeded")
     refused(dm.patch(f"/compat/sets/{first['id']}", json={"data": "x" * 299}), 429, "quota_exceeded")
@@ -383,12 +383,12 @@ def test_a_plan_keeps_what_its_document_does_not_describe(dm):
 def test_objects_go_with_their_project(dm, app, cast):
     save(dm, "sets", name="S", projectId=cast.side, data=[1])
     made(put(dm, [("a", "1")], projectId=cast.side))
-    kept = save(dm, "sets", name="S")
+    stored = save(dm, "sets", name="S")
     with app.app_context():
         project = db.session.get_one(Project, cast.side)
         workspaces.delete_project(system(cast.acme), project)
         db.session.remove()
         purge.purge(clock.now() + timedelta(days=limits.RESTORE_DAYS + 1))
-        assert [item.id for item in db.session.query(CompatObject)] == [kept["id"]]
+        assert [item.id for item in db.session.query(CompatObject)] == [stored["id"]]
         assert db.session.query(KeyMapEntry).count() == 0
         db.session.remove()

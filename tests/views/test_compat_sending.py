@@ -73,9 +73,9 @@ def test_a_password_in_a_connection_string_never_comes_back_and_is_kept(dm, cast
     again = {**sent, "connectionString": connection["connectionString"]}
     made(dm.open("PUT", f"/compat/connections/{connection['id']}", json=again))
     with app.app_context():
-        kept = [secrets.opened(secret) for secret in db.session.query(Secret)]
+        stored = [secrets.opened(secret) for secret in db.session.query(Secret)]
         db.session.remove()
-    assert kept == [string]
+    assert stored == [string]
 
 
 def test_a_connection_is_tried_before_it_is_kept(dm, api, cast):

@@ -60,7 +60,7 @@ def test_a_sqlite_file_is_tested_when_it_is_saved(edith):
 
 def test_a_saved_connection_is_tested_with_changed_settings(api, cast, edith):
     program = api(cast.edith)
-    made = program.post(
+    created = program.post(
         "/connections",
         json={
             "name": "W",
@@ -68,7 +68,7 @@ def test_a_saved_connection_is_tested_with_changed_settings(api, cast, edith):
             "settings": {"host": "127.0.0.1", "port": 1, "database": "d"},
         },
     ).json["id"]
-    page = edith.submit(f"/connections/{made}/edit", {**SERVER, "settings.port": "2", "do": "test"}).text
+    page = edith.submit(f"/connections/{created}/edit", {**SERVER, "settings.port": "2", "do": "test"}).text
     assert "Failed" in page
-    assert program.get(f"/connections/{made}").json["settings"]["port"] == 1
-    assert "/edit#settings.port" in edith.get(f"/connections/{made}").text
+    assert program.get(f"/connections/{created}").json["settings"]["port"] == 1
+    assert "/edit#settings.port" in edith.get(f"/connections/{created}").text

@@ -15,8 +15,8 @@ from tests.views.targets import connection
 
 @pytest.fixture
 def target():
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def test_nested_settings_are_saved_as_json_has_them(page, target, api, cast):
     }  # fmt: skip
     answer = page.submit("/connections/new", rest(target, **form))
     assert answer.status_code == 303, answer.text
-    made = api(cast.edith).get(answer.headers["Location"]).json["settings"]
-    assert made == {
+    result = api(cast.edith).get(answer.headers["Location"]).json["settings"]
+    assert result == {
         "base_url": target.url("/api"),
         "auth": {"type": "bearer", "token": "********"},
         "retry": {"retries": 1, "backoff_seconds": [0.5, 2]},
@@ -134,8 +134,8 @@ def test_a_document_is_uploaded_looked_into_and_removed(page, service):
     assert "4 entity sets" in text
     assert "rows of <b>ItemSet</b>" in text
     assert "navigation, sent within its row" in text
-    made = page.submit(f"{service}/tables", {"entities": ["CustomerSet", "ItemSet"]}).text
-    assert "2 linked templates" in made
+    result = page.submit(f"{service}/tables", {"entities": ["CustomerSet", "ItemSet"]}).text
+    assert "2 linked templates" in result
     assert page.submit(f"{service}/metadata-document?_method=DELETE", {}).status_code == 303
     assert "uses the uploaded document" not in shown(page, service)
 

@@ -42,12 +42,12 @@ def test_a_new_connection_is_verified(box):
 
 
 def test_one_that_fails_is_kept_and_says_at_which_stage_and_why(edith):
-    made = sealed(edith).json
-    assert made["verification"]["status"] == "failed"
-    last = made["verification"]["stages"][-1]
+    result = sealed(edith).json
+    assert result["verification"]["status"] == "failed"
+    last = result["verification"]["stages"][-1]
     assert (last["name"], last["ok"], last["code"]) == ("connect", False, "refused")
     assert last["hint"]
-    assert edith.get(f"/connections/{made['id']}").json["id"] == made["id"]
+    assert edith.get(f"/connections/{result['id']}").json["id"] == result["id"]
 
 
 def test_connection_type_is_an_alias_of_type_and_can_be_used_with_the_string(edith):
@@ -56,10 +56,10 @@ def test_connection_type_is_an_alias_of_type_and_can_be_used_with_the_string(edi
         "connection_type": "sqlite",
         "connection_string": "sqlite:///c.db",
     }
-    made = edith.post("/connections", json={**body, "created_by": "another user"}).json
-    assert made["type"] == made["connection_type"] == "sqlite"
-    assert made["created_by"] != "another user"
-    assert made["verification"]["status"] == "verified"
+    created = edith.post("/connections", json={**body, "created_by": "another user"}).json
+    assert created["type"] == created["connection_type"] == "sqlite"
+    assert created["created_by"] != "another user"
+    assert created["verification"]["status"] == "verified"
 
 
 def test_a_project_without_access_is_rejected(edith, cast):
@@ -112,13 +112,13 @@ def test_missing_driver_names_the_command_that_installs_it():
 
 
 def test_a_password_never_comes_back_and_a_mask_keeps_it(edith):
-    made = sealed(edith)
-    assert SECRET not in made.text
-    assert made.json["settings"]["password"] == "********"
-    path = f"/connections/{made.json['id']}"
-    kept = edith.patch(path, json={"name": "Renamed", "settings": made.json["settings"]})
-    assert kept.status_code == 200
-    assert kept.json["settings"] == made.json["settings"]
+    result = sealed(edith)
+    assert SECRET not in result.text
+    assert result.json["settings"]["password"] == "********"
+    path = f"/connections/{result.json['id']}"
+    stored = edith.patch(path, json={"name": "Renamed", "settings": result.json["settings"]})
+    assert stored.status_code == 200
+    assert stored.json["settings"] == result.json["settings"]
     assert SECRET not in edith.get(path).text + edith.get("/connections").text + edith.get("/audit").text
 
 
@@ -126,28 +126,28 @@ def test_a_password_never_comes_back_and_a_mask_keeps_it(edith):
     "moved", [{"host": "localhost"}, {"port": 10}, {"username": "other"}, {"tls": "disable"}]
 )
 def test_a_kept_password_is_not_sent_elsewhere(edith, moved):
-    made = sealed(edith).json
-    answer = edith.patch(f"/connections/{made['id']}", json={"settings": {**made["settings"], **moved}})
+    result = sealed(edith).json
+    answer = edith.patch(f"/connections/{result['id']}", json={"settings": {**result["settings"], **moved}})
     assert faults(answer) == {"settings.password": "needed_again"}
 
 
 def test_only_the_password_of_a_connection_string_is_masked(edith):
     text = f"postgresql://tester:{SECRET}@127.0.0.1:9/shop"
-    made = edith.post(
+    created = edith.post(
         "/connections", json={"name": "x", "type": "postgresql", "connection_string": text}
     ).json
-    assert made["settings"]["connection_string"] == "postgresql://tester:********@127.0.0.1:9/shop"
-    path = f"/connections/{made['id']}"
+    assert created["settings"]["connection_string"] == "postgresql://tester:********@127.0.0.1:9/shop"
+    path = f"/connections/{created['id']}"
     elsewhere = "postgresql://tester:********@localhost:9/shop"
     answer = edith.patch(path, json={"connection_string": elsewhere})
     assert faults(answer) == {"settings.connection_string": "needed_again"}
-    assert edith.patch(path, json={"settings": made["settings"]}).status_code == 200
+    assert edith.patch(path, json={"settings": created["settings"]}).status_code == 200
 
 
 def test_a_stolen_database_and_the_log_hold_no_password(edith, database_bytes, caplog):
     caplog.set_level(logging.DEBUG)
-    made = sealed(edith)
-    edith.post(f"/connections/{made.json['id']}/verify")
+    result = sealed(edith)
+    edith.post(f"/connections/{result.json['id']}/verify")
     assert SECRET.encode() not in database_bytes()
     assert SECRET not in caplog.text
 
@@ -156,16 +156,16 @@ def test_an_edited_secret_is_used_immediately_and_a_used_one_is_kept(edith, api,
     adam, folder = api(cast.adam), settings.data_dir / "targets" / cast.acme
     assert adam.put("/secrets/where", json={"value": "one.db", "allowed_hosts": None}).status_code == 201
     body = {"name": "By reference", "type": "sqlite", "settings": {"file": "${where}"}}
-    made = edith.post("/connections", json=body).json
-    assert made["settings"] == {"file": "${where}"}
-    assert (folder / made["id"] / "one.db").is_file()
-    assert "one.db" not in str(made["verification"])
+    created = edith.post("/connections", json=body).json
+    assert created["settings"] == {"file": "${where}"}
+    assert (folder / created["id"] / "one.db").is_file()
+    assert "one.db" not in str(created["verification"])
     assert adam.put("/secrets/where", json={"value": "two.db"}).status_code == 200
-    edith.post(f"/connections/{made['id']}/verify")
-    assert (folder / made["id"] / "two.db").is_file()
+    edith.post(f"/connections/{created['id']}/verify")
+    assert (folder / created["id"] / "two.db").is_file()
     refused = adam.delete("/secrets/where")
     assert refused.status_code == 409
-    assert [item["id"] for item in refused.json["error"]["details"]["used_by"]] == [made["id"]]
+    assert [item["id"] for item in refused.json["error"]["details"]["used_by"]] == [created["id"]]
 
 
 def test_metadata_is_cached_until_it_is_refreshed(edith, box, settings, cast):
@@ -174,12 +174,12 @@ def test_metadata_is_cached_until_it_is_refreshed(edith, box, settings, cast):
     path = f"/connections/{box['id']}/metadata"
     assert edith.get(path).json["entities"] == []
     file = settings.data_dir / "targets" / cast.acme / box["id"] / "box.db"
-    made = sqlite3.connect(file)
-    made.executescript(
+    result = sqlite3.connect(file)
+    result.executescript(
         "create table owner(id integer primary key, name varchar(20) not null);"
         "create table pet(id integer primary key, owner_id integer references owner(id));"
     )
-    made.close()
+    result.close()
     assert edith.get(path).json["entities"] == []
     found = edith.get(f"{path}?refresh=true").json
     assert {entity["name"] for entity in found["entities"]} == {"owner", "pet"}
@@ -190,8 +190,8 @@ def test_metadata_is_cached_until_it_is_refreshed(edith, box, settings, cast):
 
 def test_a_connection_that_a_template_reads_from_is_not_deleted(edith, box):
     field = {"name": "k", "type": "db_response", "options": {"connection_id": box["id"], "query": "select 1"}}
-    made = edith.post("/templates", json={"name": "Reader", "fields": [field]})
-    assert made.status_code == 201, made.text
+    created = edith.post("/templates", json={"name": "Reader", "fields": [field]})
+    assert created.status_code == 201, created.text
     refused = edith.delete(f"/connections/{box['id']}")
     assert refused.status_code == 409
     assert [item["name"] for item in refused.json["error"]["details"]["used_by"]] == ["Reader"]
@@ -218,9 +218,9 @@ def test_a_hanging_driver_does_not_block_beyond_its_time_limit(edith, monkeypatc
 
     monkeypatch.setattr(limits, "VERIFY_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        made = sealed(edith, port=silent.getsockname()[1], tls="disable").json
-    assert made["verification"]["status"] == "failed"
-    assert made["verification"]["stages"][-1]["code"] == "timeout"
+        result = sealed(edith, port=silent.getsockname()[1], tls="disable").json
+    assert result["verification"]["status"] == "failed"
+    assert result["verification"]["stages"][-1]["code"] == "timeout"
 
 
 def test_a_target_that_disappears_before_the_sample_is_reported_as_the_cause(
@@ -231,9 +231,9 @@ def test_a_target_that_disappears_before_the_sample_is_reported_as_the_cause(
     from webapp.connectors import driver_process
     from webapp.connectors.base import ConnectorError
 
-    made = sqlite3.connect(settings.data_dir / "targets" / cast.acme / box["id"] / "box.db")
-    made.execute("create table pet(id integer primary key, name varchar(20))")
-    made.close()
+    result = sqlite3.connect(settings.data_dir / "targets" / cast.acme / box["id"] / "box.db")
+    result.execute("create table pet(id integer primary key, name varchar(20))")
+    result.close()
     edith.get(f"/connections/{box['id']}/metadata?refresh=true")
 
     def gone(*_args):

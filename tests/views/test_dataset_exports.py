@@ -168,16 +168,16 @@ def test_a_lost_export_is_taken_up_again_and_makes_the_same_bytes(edith, shop, a
 
 
 def test_progress_counts_the_rows_of_all_tables(edith, shop, work, monkeypatch):
-    told = []
+    result = []
     real = Lease.save
     monkeypatch.setattr(
-        Lease, "save", lambda self, **values: told.append(values["rows_done"]) or real(self, **values)
+        Lease, "save", lambda self, **values: result.append(values["rows_done"]) or real(self, **values)
     )
     monkeypatch.setattr(limits, "EXPORT_PROGRESS_SECONDS", 0)
     export = edith.post(f"/datasets/{shop['id']}/exports", json={"format": "csv"}).json
     work(export["id"])
-    assert told == sorted(told)
-    assert told[-1] == 800
+    assert result == sorted(result)
+    assert result[-1] == 800
     events = edith.get(f"/exports/{export['id']}/events").text
     assert events.startswith("id: 1-completed-800\nevent: end\n")
 

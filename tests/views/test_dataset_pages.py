@@ -73,9 +73,9 @@ def test_a_dataset_is_created_with_the_templates_that_its_tables_reference(perso
     assert page.status_code == 200
     assert "Buyers" in page.text
     answer = person.submit("/datasets/new", {"name": " Shop ", "add": two[1], "parents": "1"})
-    made = edith.get("/datasets").json["items"][0]
-    assert (answer.status_code, answer.headers["Location"]) == (303, f"/datasets/{made['id']}")
-    assert (made["name"], [template["template_id"] for template in made["templates"]]) == ("Shop", two)
+    result = edith.get("/datasets").json["items"][0]
+    assert (answer.status_code, answer.headers["Location"]) == (303, f"/datasets/{result['id']}")
+    assert (result["name"], [template["template_id"] for template in result["templates"]]) == ("Shop", two)
 
 
 def test_a_new_dataset_needs_a_name_and_a_table_and_keeps_what_was_chosen(person, edith, two):
@@ -129,10 +129,10 @@ def test_row_counts_on_the_page_are_those_of_the_engine(person, edith, two):
             {"template_id": item, "count": count}
             for item, count in zip([*two, three, free], counts, strict=True)
         ]
-        made = edith.post("/datasets", json={"name": "Counts", "templates": tables}).json
-        told = edith.post(f"/datasets/{made['id']}/preview", json={}).json["tables"]
-        text = person.get(f"/datasets/{made['id']}?view=table").text
-        for table in told:
+        created = edith.post("/datasets", json={"name": "Counts", "templates": tables}).json
+        result = edith.post(f"/datasets/{created['id']}/preview", json={}).json["tables"]
+        text = person.get(f"/datasets/{created['id']}?view=table").text
+        for table in result:
             shown = re.search(
                 rf'name="count:{table["template_id"]}"[^>]* value="([\d,]*)" placeholder="([\d,]+)"', text
             )
@@ -180,8 +180,10 @@ def test_a_preview_that_fails_does_not_take_the_page_along(person, edith, path, 
     assert "Restore it, or remove the table" in person.get(f"{path}?table={two[1]}").text
     narrow = [{"name": "bit", "type": "enum", "options": {"values": [0, 1]}, "unique": True}]
     wrong = make(edith, name="Narrow", fields=narrow, quantity=2)["id"]
-    made = edith.post("/datasets", json={"name": "N", "templates": [{"template_id": wrong, "count": 9}]}).json
-    answer = person.get(f"/datasets/{made['id']}?table={wrong}")
+    created = edith.post(
+        "/datasets", json={"name": "N", "templates": [{"template_id": wrong, "count": 9}]}
+    ).json
+    answer = person.get(f"/datasets/{created['id']}?table={wrong}")
     assert answer.status_code == 200
     assert "Narrow: fields[0].unique" in answer.text
 
@@ -189,12 +191,12 @@ def test_a_preview_that_fails_does_not_take_the_page_along(person, edith, path, 
 def test_markup_in_names_stays_text(person, edith, two):
     evil = "<script>alert(1)</script>'\""
     tables = [{"template_id": two[0], "name": evil}]
-    made = edith.post(
+    created = edith.post(
         "/datasets", json={"name": evil, "description": evil, "templates": tables, "seed": evil}
     ).json
     for address in (
-        f"/datasets/{made['id']}",
-        f"/datasets/{made['id']}?table={two[0]}&q={evil}",
+        f"/datasets/{created['id']}",
+        f"/datasets/{created['id']}?table={two[0]}&q={evil}",
         "/datasets",
     ):
         assert evil not in person.get(address).text
@@ -205,10 +207,10 @@ def test_of_many_tables_some_are_shown_and_the_others_are_found(person, edith, m
     monkeypatch.setattr(limits, "DATASET_LINES", 5)
     parent = make(edith, name="Parent", fields=[KEY])["id"]
     ids = [parent] + [make(edith, name=f"T{n}", fields=[KEY, _child("p", parent)])["id"] for n in range(11)]
-    made = edith.post(
+    created = edith.post(
         "/datasets", json={"name": "Many", "templates": [{"template_id": item} for item in ids]}
     ).json
-    path = f"/datasets/{made['id']}"
+    path = f"/datasets/{created['id']}"
 
     def cards(address):
         return re.findall(r'<article class="tcard[^>]* data-table="(\w+)"', person.get(path + address).text)
@@ -364,19 +366,19 @@ def test_at_most_one_row_per_parent(change, edith, two):
 
 
 def test_a_distribution_with_an_average(change, edith, two):
-    given = {
+    value = {
         "relation-kind": "range",
         "relation-least": "0",
         "relation-most": "9",
         "relation-distribution": "poisson",
     }
-    answer = change(**relation(two, **given), headers=HTMX)
+    answer = change(**relation(two, **value), headers=HTMX)
     assert answer.status_code == 422
     assert answer.headers["HX-Retarget"] == "#drawer"
     assert "Enter the average" in answer.text
-    change(**relation(two, **given, **{"relation-mean": "2.2"}))
-    held = fields_of(edith, two[1])["buyer_id"]["options"]["cardinality"]
-    assert (held["distribution"], float(held["mean"])) == ("poisson", 2.2)
+    change(**relation(two, **value, **{"relation-mean": "2.2"}))
+    stored = fields_of(edith, two[1])["buyer_id"]["options"]["cardinality"]
+    assert (stored["distribution"], float(stored["mean"])) == ("poisson", 2.2)
 
 
 @pytest.mark.parametrize(
@@ -398,22 +400,22 @@ def test_an_invalid_cardinality_is_reported_and_keeps_what_was_typed(
 def test_a_relation_is_added_and_removed_from_the_diagram(change, edith, path, two):
     more = make(edith, name="Reviews", fields=[KEY])["id"]
     change(do="add", add=more)
-    given = {"table": more, "relation-child": more, "relation-parent": two[0], "relation-kind": "any"}
-    answer = change(do=f"relate:{more}", **given, headers=HTMX)
+    value = {"table": more, "relation-child": more, "relation-parent": two[0], "relation-kind": "any"}
+    answer = change(do=f"relate:{more}", **value, headers=HTMX)
     assert "Reviews.buyer_id: 1 : n per row of Buyers" in answer.text
     assert fields_of(edith, more)["buyer_id"]["options"]["template_id"] == two[0]
-    change(do=f"relate:{more}", **given)
+    change(do=f"relate:{more}", **value)
     assert {"buyer_id", "buyer_id_2"} <= fields_of(edith, more).keys()
     change(do="unrelate", table=more, relation="buyer_id_2")
     assert "buyer_id_2" not in fields_of(edith, more)
 
 
 def test_a_parent_is_also_named_by_its_name_and_an_unknown_one_is_reported(change, edith, two):
-    given = {"table": two[0], "relation-child": two[0], "relation-kind": "any", "do": f"relate:{two[0]}"}
-    told = change(**given, **{"relation-parent": "buyers", "relation-name": "boss_id"}, headers=HTMX)
-    assert told.status_code == 200, re.findall(r'role="alert">([^<]+)<', told.text)
+    value = {"table": two[0], "relation-child": two[0], "relation-kind": "any", "do": f"relate:{two[0]}"}
+    result = change(**value, **{"relation-parent": "buyers", "relation-name": "boss_id"}, headers=HTMX)
+    assert result.status_code == 200, re.findall(r'role="alert">([^<]+)<', result.text)
     assert fields_of(edith, two[0])["boss_id"]["options"]["template_id"] == "self"
-    answer = change(**given, **{"relation-parent": "nobody"}, headers=HTMX)
+    answer = change(**value, **{"relation-parent": "nobody"}, headers=HTMX)
     assert answer.status_code == 422
     assert "Choose two tables of this dataset." in answer.text
 

@@ -60,11 +60,11 @@ def test_a_dataset_is_created_as_requested(edith, two, cast):
         {"template_id": two[1], "count": 50, "name": "orders", "version": 1},
         {"template_id": two[0], "count": None, "name": None, "version": 1},
     ]
-    told = {
+    reported = {
         key: data[key]
         for key in ("name", "description", "seed", "version", "anchor", "deleted_at", "warnings")
     }
-    assert told == {
+    assert reported == {
         "name": "Shop",
         "description": "A small one",
         "seed": "s",
@@ -314,11 +314,11 @@ def test_all_errors_of_the_tables_are_reported_together(edith, two):
 def test_a_deleted_template_is_not_found(edith, two, shop):
     edith.delete(f"/templates/{two[1]}")
     body = {"name": "D", "templates": [{"template_id": two[0]}, {"template_id": two[1]}]}
-    wanted = {"templates[1].template_id": "unknown_template"}
-    assert faults(edith.post("/datasets", json=body)) == wanted
-    assert faults(edith.post(f"{at(shop)}/preview")) == wanted
-    assert faults(edith.post(f"{at(shop)}/exports")) == wanted
-    assert faults(edith.post(f"{at(shop)}/refresh-references")) == wanted
+    expected = {"templates[1].template_id": "unknown_template"}
+    assert faults(edith.post("/datasets", json=body)) == expected
+    assert faults(edith.post(f"{at(shop)}/preview")) == expected
+    assert faults(edith.post(f"{at(shop)}/exports")) == expected
+    assert faults(edith.post(f"{at(shop)}/refresh-references")) == expected
     assert edith.get(at(shop)).json == shop
     assert edith.patch(at(shop), json={"templates": [{"template_id": two[0]}]}).status_code == 200
 

@@ -20,13 +20,13 @@ def table(name, *fields, count=5):
 
 def overview_of(*tables) -> Overview:
     """What the page knows of some tables, without a database."""
-    made, contents = Overview(), {}
+    result, contents = Overview(), {}
     for place, (name, fields, count) in enumerate(tables):
-        made.tables.append(Table(place, name, name.title(), name.title(), "", 1, 1, count, rows=count))
+        result.tables.append(Table(place, name, name.title(), name.title(), "", 1, 1, count, rows=count))
         contents[name] = overview._contents(name, {"quantity": 5, "fields": fields})
-    made.by_id = {item.template_id: item for item in made.tables}
-    overview._relate(made, contents)
-    return made
+    result.by_id = {item.template_id: item for item in result.tables}
+    overview._relate(result, contents)
+    return result
 
 
 def drawn(*tables, **how):

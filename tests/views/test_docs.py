@@ -80,9 +80,9 @@ def test_no_two_pages_share_an_address_or_a_name_in_their_group():
 
 
 def test_the_guide_has_what_a_newcomer_asks_for_in_its_order():
-    wanted = ["guide/start", "guide/relations", "guide/determinism", "guide/pushes", "guide/scenarios"]
+    expected = ["guide/start", "guide/relations", "guide/determinism", "guide/pushes", "guide/scenarios"]
     addresses = [entry.address for entry in registry.ENTRIES]
-    places = [addresses.index(item) for item in wanted]
+    places = [addresses.index(item) for item in expected]
     assert places == sorted(places)
     assert places[0] == 0
 
@@ -284,18 +284,18 @@ def test_the_limits_of_every_plan_are_listed(browser):
     html = browser().get("/docs/limits").text
     for name, plan in limits.PLANS.items():
         row = html.partition(f"<td>{name.capitalize()}</td>")[2].partition("</tr>")[0]
-        told = (
+        result = (
             plan.requests_per_minute,
             plan.rows_per_hour,
             plan.rows_per_generation,
             limits.RUNS_AT_ONCE[name],
         )
-        for number in told:
+        for number in result:
             assert f"<td>{number:,}</td>" in row, (name, number)
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "expected"),
     [
         ("MAX_BODY_BYTES", "10 MB"),
         ("MAX_REQUEST_LINE_BYTES", "8,190 bytes"),
@@ -306,8 +306,8 @@ def test_the_limits_of_every_plan_are_listed(browser):
         ("MAX_FIELDS", "500"),
     ],
 )
-def test_a_limit_is_shown_with_its_unit(name, wanted):
-    assert reference.value(name) == wanted
+def test_a_limit_is_shown_with_its_unit(name, expected):
+    assert reference.value(name) == expected
 
 
 def test_every_documented_limit_is_a_limit_of_the_service():
@@ -341,10 +341,10 @@ def test_every_type_of_a_family_is_documented_with_its_options_and_rows_or_their
 
 def test_the_rows_of_a_type_are_those_that_the_service_makes(browser, edith):
     fields = [{"name": "value", "type": "first_name"}]
-    made = edith.post("/generate", json={"fields": fields, "seed": field_types.SEED, "count": 3}).json
+    created = edith.post("/generate", json={"fields": fields, "seed": field_types.SEED, "count": 3}).json
     section = browser().get("/docs/field-types/person").text.partition('<h2 id="first_name">')[2]
     shown = re.findall(r"<td>\d</td>\s*<td><code>([^<]*)</code></td>", section.partition("<h2")[0])
-    assert shown == [row["value"] for row in made]
+    assert shown == [row["value"] for row in created]
 
 
 def test_only_types_that_cannot_generate_a_single_row_are_shown_without_rows(app):
@@ -356,7 +356,7 @@ def test_only_types_that_cannot_generate_a_single_row_are_shown_without_rows(app
 
 
 @pytest.mark.parametrize(
-    ("schema", "wanted"),
+    ("schema", "expected"),
     [
         ({"type": "integer", "minimum": 0, "maximum": 1000}, "whole number, 0 to 1,000"),
         ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "whole number, at least 1"),
@@ -368,8 +368,8 @@ def test_only_types_that_cannot_generate_a_single_row_are_shown_without_rows(app
         ({"enum": ["a", "b"]}, '"a" or "b"'),
     ],
 )
-def test_an_option_is_documented_with_its_limits(schema, wanted):
-    assert field_types.kind_of(schema, {}) == wanted
+def test_an_option_is_documented_with_its_limits(schema, expected):
+    assert field_types.kind_of(schema, {}) == expected
 
 
 def test_common_keys_of_fields_are_documented(browser):

@@ -53,7 +53,7 @@ def read(peopled, shared_redis, tmp_path_factory) -> Read:
     listed = ("/docs/api", *(f"/docs/api/{slug}" for slug in slugs(stranger)), *operations)
     pages = {address: stranger.get(address).text for address in listed}
     template_id = make(Program(app, edith.key))["id"]
-    made = Read(
+    result = Read(
         [operation(address, pages[address]) for address in operations],
         pages,
         program.get("/openapi.json").json,
@@ -62,7 +62,7 @@ def read(peopled, shared_redis, tmp_path_factory) -> Read:
         template_id,
     )
     close_app(app)
-    return made
+    return result
 
 
 @pytest.fixture
@@ -72,9 +72,9 @@ def document(read) -> dict[str, Any]:
 
 def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {
-        f"{method.upper()} {path}": told
+        f"{method.upper()} {path}": result
         for path, methods in document["paths"].items()
-        for method, told in methods.items()
+        for method, result in methods.items()
     }
 
 
@@ -83,17 +83,17 @@ def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_every_operation_is_on_one_page_with_everything_in_the_document(read, document):
     found = read.found
-    wanted = operations(document)
-    assert sorted(item.key for item in found) == sorted(wanted)
+    expected = operations(document)
+    assert sorted(item.key for item in found) == sorted(expected)
     for item in found:
-        told, text = wanted[item.key], html.unescape(item.section)
+        result, text = expected[item.key], html.unescape(item.section)
         plain = re.sub(r"<[^>]+>", "", text)
-        assert item.id == told["operationId"]
-        assert item.slug == told["tags"][0].replace("_", "-")
-        assert told["summary"].replace("`", "") in plain, item.key
-        for parameter in told["parameters"]:
+        assert item.id == result["operationId"]
+        assert item.slug == result["tags"][0].replace("_", "-")
+        assert result["summary"].replace("`", "") in plain, item.key
+        for parameter in result["parameters"]:
             assert f"<code>{parameter['name']}</code>" in text, (item.key, parameter["name"])
-        for status, answer in told["responses"].items():
+        for status, answer in result["responses"].items():
             assert status in plain, (item.key, status)
             for code in re.findall(r"`(\w+)`: ", answer["description"]) if int(status) >= 400 else ():
                 assert f'<a href="/docs/errors#{code}">{code}</a>' in text, (item.key, code)
@@ -101,10 +101,10 @@ def test_every_operation_is_on_one_page_with_everything_in_the_document(read, do
                 assert int(status) >= 400 or kind in text, (item.key, kind)
             for header in answer["headers"]:
                 assert header in text, (item.key, header)
-        if told["x-scope"] not in ("public", "self", "member"):
-            assert f"Scope <code>{told['x-scope']}</code>" in text, item.key
-        assert ('"/docs/api#idempotency"' in text) is told.get("x-idempotency-key", False), item.key
-        assert ('"/docs/api#changes"' in text) is told.get("x-if-match", False), item.key
+        if result["x-scope"] not in ("public", "self", "member"):
+            assert f"Scope <code>{result['x-scope']}</code>" in text, item.key
+        assert ('"/docs/api#idempotency"' in text) is result.get("x-idempotency-key", False), item.key
+        assert ('"/docs/api#changes"' in text) is result.get("x-if-match", False), item.key
         assert tuple(item.samples) == LANGUAGES
 
 
@@ -112,8 +112,8 @@ def test_the_keys_of_a_body_are_reported_at_any_depth(read, document):
     schemas = document["components"]["schemas"]
     for item in read.found:
         content = operations(document)[item.key].get("requestBody", {}).get("content", {})
-        for told in content.values():
-            schema = told["schema"]
+        for result in content.values():
+            schema = result["schema"]
             schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
             for name, part in schema["properties"].items():
                 assert f"<code>{name}</code>" in item.section, (item.key, name)
@@ -326,14 +326,14 @@ def test_the_collection_has_every_operation_of_the_document_and_no_other(postman
         path = re.sub(r"\{\{(\w+)\}\}", r"{\1}", path)
         found[f"{request['method']} {path}"] = request
         assert request["url"]["raw"] == "{{base_url}}/" + "/".join(request["url"]["path"])
-    wanted = operations(document)
-    assert sorted(found) == sorted(wanted)
+    expected = operations(document)
+    assert sorted(found) == sorted(expected)
     for key, request in found.items():
-        told = wanted[key]
-        query = {parameter["name"] for parameter in told["parameters"] if parameter["in"] == "query"}
+        result = expected[key]
+        query = {parameter["name"] for parameter in result["parameters"] if parameter["in"] == "query"}
         assert {entry["key"] for entry in request["url"].get("query", ())} == query
-        assert (request.get("auth") == {"type": "noauth"}) is (told["x-scope"] == "public")
-        kinds = set(told.get("requestBody", {}).get("content", {}))
+        assert (request.get("auth") == {"type": "noauth"}) is (result["x-scope"] == "public")
+        kinds = set(result.get("requestBody", {}).get("content", {}))
         if "application/json" in kinds:
             body = json.loads(request["body"]["raw"])
             assert body.keys() == samples.BODIES[key].keys()

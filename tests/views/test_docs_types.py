@@ -18,9 +18,9 @@ def writer() -> ModuleType:
     """The program that writes it."""
     spec = importlib.util.spec_from_file_location("field_types", ROOT / "docs" / "field_types.py")
     assert spec is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)  # type: ignore[union-attr]
-    return made
+    created = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(created)  # type: ignore[union-attr]
+    return created
 
 
 def test_the_files_are_what_would_be_written_now(writer):
@@ -29,8 +29,8 @@ def test_the_files_are_what_would_be_written_now(writer):
 
 def test_every_type_has_its_section_and_every_link_leads_to_a_file(writer):
     texts = {one: one.read_text("utf-8") for one in writer.FOLDER.glob("*.md")}
-    told = "".join(texts.values())
-    assert [one["name"] for one in catalogue.entries() if f"`{one['name']}`\n" not in told] == []
+    reported = "".join(texts.values())
+    assert [one["name"] for one in catalogue.entries() if f"`{one['name']}`\n" not in reported] == []
     lost = [
         (one.name, link)
         for one, text in texts.items()

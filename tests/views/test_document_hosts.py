@@ -42,8 +42,8 @@ def document(server: str) -> bytes:
 
 def test_another_document_does_not_lead_a_stored_secret_to_another_server(edith, good, evil):
     settings = {"auth": {"type": "bearer", "token": VALUE}}
-    made = edith.post("/connections", json={"name": "O", "type": "openapi", "settings": settings}).json
-    at = f"/connections/{made['id']}"
+    created = edith.post("/connections", json={"name": "O", "type": "openapi", "settings": settings}).json
+    at = f"/connections/{created['id']}"
     assert edith.put(f"{at}/metadata-document", data=document(good.url("/api"))).status_code == 200
     edith.post(f"{at}/verify")
     assert any(seen.headers.get("authorization") == f"Bearer {VALUE}" for seen in good.seen)

@@ -88,7 +88,7 @@ def test_a_batch_is_shown_with_several_rows(page, form):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "expected"),
     [
         ({"body": '{"x": "{{nowhere}}"}'}, 'The request uses "nowhere"'),
         ({"body": "{x"}, "body"),
@@ -97,8 +97,8 @@ def test_a_batch_is_shown_with_several_rows(page, form):
         ({"url": "http://127.0.0.1:9/{{id"}, "path"),
     ],
 )
-def test_an_impossible_request_has_a_reason(page, form, wrong, told):
-    assert told in example(page, form, **wrong)
+def test_an_impossible_request_has_a_reason(page, form, wrong, expected):
+    assert expected in example(page, form, **wrong)
 
 
 def test_an_endpoint_is_created_by_its_form_and_shown(page, form, edith, target):
@@ -174,9 +174,9 @@ def test_authentication_can_be_taken_away(page, form, edith):
 
 def test_on_a_connection_it_has_a_path_and_its_credentials(page, app, cast, form, edith, target):
     auth = {"type": "bearer", "token": "very-secret-token"}
-    held = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
+    stored = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
     drawn = form_in(
-        page.submit("/endpoints/new", {**form, "connection_id": held, "do": "draw"}).text, "endpoint-form"
+        page.submit("/endpoints/new", {**form, "connection_id": stored, "do": "draw"}).text, "endpoint-form"
     )
     assert "path" in drawn
     assert "url" not in drawn
@@ -186,11 +186,11 @@ def test_on_a_connection_it_has_a_path_and_its_credentials(page, app, cast, form
     assert f"PUT {target.url('/api/people/1')}" in text
     assert "Authorization: Bearer ********" in text
     where = made(page, filled)
-    assert edith.get(where).json["connection_id"] == held
+    assert edith.get(where).json["connection_id"] == stored
     again = form_in(page.get(f"{where}/edit").text, "endpoint-form")
     assert page.submit(f"{where}/edit", {**again, "path": "/others"}).status_code == 303
     assert edith.get(where).json["path"] == "/others"
-    assert where in page.get(f"/connections/{held}").text  # where it is used
+    assert where in page.get(f"/connections/{stored}").text  # where it is used
 
 
 def test_a_deletion_can_be_taken_back(page, form, edith):

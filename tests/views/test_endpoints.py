@@ -11,8 +11,8 @@ from tests.views.targets import CUSTOMERS, connection, work  # noqa: F401
 
 @pytest.fixture
 def target():
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture
@@ -26,27 +26,27 @@ def template(edith):
 
 
 def test_an_endpoint_with_its_own_address_keeps_its_secret(edith, target):
-    given = {
+    value = {
         "name": "People", "method": "PUT", "url": target.url("/people/{{id}}"), "headers": {"X-Kind": "{{age}}"},
         "auth": {"type": "bearer", "token": "very-secret-token"},
     }  # fmt: skip
-    answer = edith.post("/endpoints", json=given)
+    answer = edith.post("/endpoints", json=value)
     assert answer.status_code == 201, answer.json
-    made = answer.json
-    assert (made["url"], made["method"], made["connection_id"]) == (given["url"], "PUT", None)
-    assert made["auth"] == {"type": "bearer", "token": "********"}
-    assert edith.get(f"/endpoints/{made['id']}").json == made
-    assert [item["id"] for item in edith.get("/endpoints").json["items"]] == [made["id"]]
+    result = answer.json
+    assert (result["url"], result["method"], result["connection_id"]) == (value["url"], "PUT", None)
+    assert result["auth"] == {"type": "bearer", "token": "********"}
+    assert edith.get(f"/endpoints/{result['id']}").json == result
+    assert [item["id"] for item in edith.get("/endpoints").json["items"]] == [result["id"]]
     assert edith.get("/connections").json["total"] == 0
 
 
 def test_rows_go_to_an_endpoint_as_it_says(edith, target, template, work):
-    given = {
+    value = {
         "name": "People", "method": "PUT", "url": target.url("/people/{{id}}"),
         "body": {"mail": "{{E-Mail}}"},
         "auth": {"type": "api-key", "in": "query", "name": "key", "value": "s3cret-key"},
     }  # fmt: skip
-    endpoint = edith.post("/endpoints", json=given).json
+    endpoint = edith.post("/endpoints", json=value).json
     answer = edith.post(
         f"/templates/{template}/push", json={"endpoint_id": endpoint["id"], "count": 3, "seed": "s"}
     )
@@ -66,31 +66,31 @@ def test_an_endpoint_on_a_connection_uses_its_address_and_credentials(
     app, cast, edith, target, template, work
 ):
     auth = {"type": "basic", "username": "u", "password": "p"}
-    made = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
-    endpoint = edith.post("/endpoints", json={"name": "P", "connection_id": made, "path": "/people"}).json
+    result = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
+    endpoint = edith.post("/endpoints", json={"name": "P", "connection_id": result, "path": "/people"}).json
     assert (endpoint["path"], endpoint["url"], endpoint["auth"]) == ("/people", None, None)
     push = edith.post(f"/templates/{template}/push", json={"endpoint_id": endpoint["id"], "count": 2}).json
     work(push["id"])
     assert {(call.path, call.headers["authorization"]) for call in target.calls()} == {
         ("/api/people", "Basic dTpw")
     }
-    used = edith.delete(f"/connections/{made}")
+    used = edith.delete(f"/connections/{result}")
     assert (used.status_code, used.json["error"]["code"]) == (409, "in_use")
 
 
 def test_a_mask_keeps_the_secret_only_while_the_address_stays(edith, target):
-    given = {"name": "P", "url": target.url("/a"), "auth": {"type": "bearer", "token": "very-secret-token"}}
-    made = edith.post("/endpoints", json=given).json
-    same = edith.patch(f"/endpoints/{made['id']}", json={"url": target.url("/b"), "auth": made["auth"]})
+    value = {"name": "P", "url": target.url("/a"), "auth": {"type": "bearer", "token": "very-secret-token"}}
+    created = edith.post("/endpoints", json=value).json
+    same = edith.patch(f"/endpoints/{created['id']}", json={"url": target.url("/b"), "auth": created["auth"]})
     assert (same.status_code, same.json["url"]) == (200, target.url("/b"))
     moved = edith.patch(
-        f"/endpoints/{made['id']}", json={"url": "http://other.example/a", "auth": made["auth"]}
+        f"/endpoints/{created['id']}", json={"url": "http://other.example/a", "auth": created["auth"]}
     )
     assert faults(moved) == {"auth.token": "needed_again"}
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("inputs", "expected"),
     [
         ({}, {"url": "missing"}),
         ({"url": "http://a.example/", "connection_id": "con_x"}, {"url": "missing"}),
@@ -104,8 +104,8 @@ def test_a_mask_keeps_the_secret_only_while_the_address_stays(edith, target):
         ({"url": "http://a.example/", "body": {"x": "{{a | nope}}"}}, {"body": "invalid"}),
     ],
 )
-def test_impossible_options_are_rejected_by_name(edith, given, told):
-    assert faults(edith.post("/endpoints", json={"name": "P", **given})) == told
+def test_impossible_options_are_rejected_by_name(edith, inputs, expected):
+    assert faults(edith.post("/endpoints", json={"name": "P", **inputs})) == expected
 
 
 def test_rows_that_are_given_arrive_in_one_call(app, edith, target, work, monkeypatch):
@@ -119,8 +119,8 @@ def test_rows_that_are_given_arrive_in_one_call(app, edith, target, work, monkey
 
 
 def test_errors_of_credentials_are_reported_at_the_keys_that_were_sent(edith):
-    given = {"name": "P", "url": "http://a.example/", "auth": {"type": "bearer"}}
-    assert faults(edith.post("/endpoints", json=given)) == {"auth.token": "missing"}
+    value = {"name": "P", "url": "http://a.example/", "auth": {"type": "bearer"}}
+    assert faults(edith.post("/endpoints", json=value)) == {"auth.token": "missing"}
 
 
 def test_errors_of_the_address_and_of_the_rest_are_reported_together(edith):
@@ -128,15 +128,15 @@ def test_errors_of_the_address_and_of_the_rest_are_reported_together(edith):
         "name": "P", "url": "people", "auth": {"type": "bearer"}, "headers": {"X": "{{no"},
         "parallel": 0,
     }  # fmt: skip
-    told = faults(edith.post("/endpoints", json=wrong))
-    assert set(told) == {"url", "auth.token", "headers.X", "parallel"}
+    reported = faults(edith.post("/endpoints", json=wrong))
+    assert set(reported) == {"url", "auth.token", "headers.X", "parallel"}
     both = {"name": "P", "url": "https://x.example", "connection_id": "con_x", "retry": {"retries": 99}}
     assert set(faults(edith.post("/endpoints", json={**both, "connection_id": None}))) == {"retry.retries"}
 
 
 def test_a_rejected_change_changes_nothing(edith, target):
-    made = edith.post("/endpoints", json={"name": "P", "url": target.url("/a")}).json
-    one = f"/endpoints/{made['id']}"
-    told = faults(edith.patch(one, json={"url": target.url("/b"), "parallel": 0, "environment": "prod"}))
-    assert set(told) == {"parallel"}
-    assert edith.get(one).json == made
+    created = edith.post("/endpoints", json={"name": "P", "url": target.url("/a")}).json
+    one = f"/endpoints/{created['id']}"
+    reported = faults(edith.patch(one, json={"url": target.url("/b"), "parallel": 0, "environment": "prod"}))
+    assert set(reported) == {"parallel"}
+    assert edith.get(one).json == created

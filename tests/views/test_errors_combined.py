@@ -339,9 +339,9 @@ OF_PUSHES: Faults = [
 
 def test_of_pushes(program, template):
     settings = {"file": "pushes.db"}
-    made = program.post("/connections", json={"name": "c", "type": "sqlite", "settings": settings}).json
+    created = program.post("/connections", json={"name": "c", "type": "sqlite", "settings": settings}).json
     body = {
-        "connection_id": made["id"],
+        "connection_id": created["id"],
         "target": "people",
         "count": 2,
         "dry_run": True,

@@ -37,9 +37,10 @@ def test_values_are_found_in_objects_and_in_every_element_of_arrays():
 def test_a_field_is_explained_and_no_rows_are_spent(browser, api, cast):
     page = Editor(browser(cast.edith), "/templates/new?names=price,status")
     used = api(cast.edith).get("/usage").json["rows"]["used"]
-    for name, told in (("price", "Distribution of 1,000 values"), ("status", "closed")):
+    for name, result in (("price", "Distribution of 1,000 values"), ("status", "closed")):
         assert (
-            told in send(page.browser, "/builder/explain", page.inputs, do=f"explain:{page.keys[name]}").text
+            result
+            in send(page.browser, "/builder/explain", page.inputs, do=f"explain:{page.keys[name]}").text
         )
     assert api(cast.edith).get("/usage").json["rows"]["used"] == used
 

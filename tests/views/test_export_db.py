@@ -110,7 +110,7 @@ def test_nested_and_mixed_values_arrive_in_postgresql(app, cast, edith, postgres
 
 
 @pytest.mark.parametrize(
-    ("body", "wanted"),
+    ("body", "expected"),
     [
         ({"table": "customers"}, {"rows": "missing"}),
         (
@@ -123,5 +123,5 @@ def test_nested_and_mixed_values_arrive_in_postgresql(app, cast, edith, postgres
         ({"table": "customers", "rows": [{"age": 1}]}, {"mapping": "missing_column"}),
     ],
 )
-def test_invalid_requests_are_reported(edith, shop, body, wanted):
-    assert faults(edith.post("/export/db", json={"connection_id": shop.connection_id, **body})) == wanted
+def test_invalid_requests_are_reported(edith, shop, body, expected):
+    assert faults(edith.post("/export/db", json={"connection_id": shop.connection_id, **body})) == expected

@@ -247,5 +247,5 @@ def test_the_export_dialog_offers_parts_for_many_rows(edith, path, browser, cast
     ]
     answer = person.submit(f"{path}/exports", {"count": "120000", "format": "sql", "part_rows": "100000"})
     assert answer.status_code == 303, answer.text
-    (made,) = edith.get("/exports").json["items"]
-    assert (made["part_rows"], made["parts"]) == (100_000, 2)
+    (result,) = edith.get("/exports").json["items"]
+    assert (result["part_rows"], result["parts"]) == (100_000, 2)

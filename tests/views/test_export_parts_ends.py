@@ -22,9 +22,9 @@ def test_a_cancel_ends_what_waits_and_gives_back_once_what_was_not_made(edith, p
     first, second, *rest = parts_of(export["id"])
     do(first)
     row(ExportPart, second, status="running", lease_owner="w:1", lease_until=clock.now(), rows_done=77)
-    asked = edith.delete(f"/exports/{export['id']}").json
-    assert (asked["status"], asked["rows_done"]) == ("running", 10_077)
-    assert asked["cancel_requested_at"]
+    request = edith.delete(f"/exports/{export['id']}").json
+    assert (request["status"], request["rows_done"]) == ("running", 10_077)
+    assert request["cancel_requested_at"]
     assert [row(ExportPart, part).status for part in rest] == ["cancelled"] * 3
     assert row(ExportPart, second).cancel_requested_at
     with app.app_context(), pytest.raises(NotAvailable):

@@ -137,9 +137,9 @@ def served(request, shared_redis, tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     sqlite = request.param == "sqlite"
     with nullcontext(f"sqlite:///{folder}/data.db") if sqlite else _database() as url:
-        made = Served(url, shared_redis, folder)
-        yield made
-        made.close()
+        result = Served(url, shared_redis, folder)
+        yield result
+        result.close()
 
 
 @pytest.fixture
@@ -198,8 +198,8 @@ def test_a_cancel_stops_every_worker_within_six_seconds(served, ask):
     path = f"/templates/{make(served.edith, fields=FIELDS)['id']}"
     served.workers(2)
     used = served.used()
-    asked = {**ask, "count": 8_000_000, "part_rows": 1_000_000}
-    export = served.edith.post(f"{path}/exports", json=asked).json
+    requests = {**ask, "count": 8_000_000, "part_rows": 1_000_000}
+    export = served.edith.post(f"{path}/exports", json=requests).json
     eventually(lambda: sum(part.status == "running" for part in served.parts(export["id"])) == 2, within=60)
     served.edith.delete(f"/exports/{export['id']}")
     export = eventually(

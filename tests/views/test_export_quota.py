@@ -29,15 +29,15 @@ def stored(app) -> int:
 
 
 def test_the_oldest_files_make_room_for_a_new_one(app, edith, path, work, small):
-    made = []
+    outcome = []
     for _ in range(8):
-        made.append(ordered(edith, path))
-        work(made[-1])
+        outcome.append(ordered(edith, path))
+        work(outcome[-1])
         assert stored(app) <= 100_000
-    told = [edith.get(f"/exports/{item}").json for item in made]
-    assert {item["status"] for item in told} == {"completed"}
-    assert 15_000 < told[-1]["bytes"] < 45_000
-    answers = [edith.get(f"/exports/{item}/download") for item in made]
+    result = [edith.get(f"/exports/{item}").json for item in outcome]
+    assert {item["status"] for item in result} == {"completed"}
+    assert 15_000 < result[-1]["bytes"] < 45_000
+    answers = [edith.get(f"/exports/{item}/download") for item in outcome]
     assert [answer.status_code for answer in answers[-2:]] == [200, 200]
     assert answers[0].status_code == 404
     assert "needed the space" in answers[0].json["error"]["message"]
@@ -46,8 +46,8 @@ def test_the_oldest_files_make_room_for_a_new_one(app, edith, path, work, small)
 def test_a_file_that_fits_nowhere_fails_and_leaves_nothing(app, edith, path, work, small):
     export_id = ordered(edith, path, 20_000)
     work(export_id)
-    told = edith.get(f"/exports/{export_id}").json
-    assert (told["status"], told["error"]["code"]) == ("failed", "quota_exceeded")
+    result = edith.get(f"/exports/{export_id}").json
+    assert (result["status"], result["error"]["code"]) == ("failed", "quota_exceeded")
     assert stored(app) == 0
     with app.app_context():
         assert db.session.scalar(sa.select(sa.func.count()).select_from(StorageHold)) == 0

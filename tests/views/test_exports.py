@@ -126,8 +126,8 @@ def test_an_export_taken_up_again_is_the_same_bytes_under_the_next_attempt(edith
 
 def test_impossible_rows_are_rejected_when_requested(edith):
     few = [{"name": "n", "type": "number", "options": {"min": 1, "max": 3}, "unique": True}]
-    made = make(edith, fields=few)
-    answer = edith.post(f"/templates/{made['id']}/exports", json={"count": 4})
+    created = make(edith, fields=few)
+    answer = edith.post(f"/templates/{created['id']}/exports", json={"count": 4})
     assert faults(answer) == {"fields[0].unique": "not_enough_values"}
     assert edith.get("/exports").json["total"] == 0
     assert rows_used(edith) == 0
@@ -222,13 +222,13 @@ def done(edith, path, work):
 def test_a_range_is_that_part_of_the_file(edith, done):
     where, whole = done
     size = len(whole)
-    for asked, first, last in [
+    for request, first, last in [
         ("bytes=0-99", 0, 99),
         ("bytes=100-", 100, size - 1),
         ("bytes=-50", size - 50, size - 1),
         (f"bytes={size - 1}-{size + 500}", size - 1, size - 1),
     ]:
-        answer = edith.get(where, headers={"Range": asked})
+        answer = edith.get(where, headers={"Range": request})
         assert answer.status_code == 206
         assert answer.data == whole[first : last + 1]
         assert answer.headers["Content-Range"] == f"bytes {first}-{last}/{size}"
@@ -242,10 +242,10 @@ def test_a_range_outside_the_file_is_416_with_its_size(edith, done):
     assert answer.headers["Content-Range"] == f"bytes */{len(whole)}"
 
 
-@pytest.mark.parametrize("asked", ["bytes=0-1,5-6", "rows=0-1", "bytes=x", "nonsense", "bytes=5-1"])
-def test_requests_for_several_ranges_get_the_whole_file(edith, done, asked):
+@pytest.mark.parametrize("requested", ["bytes=0-1,5-6", "rows=0-1", "bytes=x", "nonsense", "bytes=5-1"])
+def test_requests_for_several_ranges_get_the_whole_file(edith, done, requested):
     where, whole = done
-    answer = edith.get(where, headers={"Range": asked})
+    answer = edith.get(where, headers={"Range": requested})
     assert (answer.status_code, answer.data) == (200, whole)
     assert answer.headers["Accept-Ranges"] == "bytes"
 

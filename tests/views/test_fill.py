@@ -60,9 +60,9 @@ def test_all_tables_are_full(edith, target, work):
 
 def test_undo_removes_all_rows(edith, target, work):
     with target(SCHEMA) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
-        work(made["push"]["id"])
-        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+        work(created["push"]["id"])
+        undo = edith.post(f"/pushes/{created['push']['id']}/undo", json={})
         assert undo.status_code == 201, undo.json
         work(undo.json["id"])
         assert [database.count(name) for name in ("countries", "people", "invoices")] == [0, 0, 0]
@@ -80,11 +80,11 @@ CREATE TABLE readings (sensor varchar(20) NOT NULL, amount decimal(8, 2));
 def test_undo_finds_rows_without_a_key_where_the_table_was_empty(edith, target, work):
     """Rows of a table that had some are not looked for: one of them could be equal to one of ours."""
     with target(f"{KEYLESS} INSERT INTO readings VALUES ('theirs', 1.5);") as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 40}).json
-        work(made["push"]["id"])
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 40}).json
+        work(created["push"]["id"])
         tables = ("people", "visits", "readings")
         assert [database.count(name) for name in tables] == [40, 40, 41]
-        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        undo = edith.post(f"/pushes/{created['push']['id']}/undo", json={})
         assert undo.json["counts"]["total"] == 80
         work(undo.json["id"])
         assert edith.get(f"/pushes/{undo.json['id']}").json["counts"]["failed"] == 0
@@ -94,9 +94,9 @@ def test_undo_finds_rows_without_a_key_where_the_table_was_empty(edith, target, 
 def test_undo_counts_rows_that_were_deleted_with_an_equal_one(edith, target, work):
     script = "CREATE TABLE marks (school smallint NOT NULL CHECK (school BETWEEN 1 AND 3), note text);"
     with target(script) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 40}).json
-        work(made["push"]["id"])
-        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 40}).json
+        work(created["push"]["id"])
+        undo = edith.post(f"/pushes/{created['push']['id']}/undo", json={})
         work(undo.json["id"])
         counts = edith.get(f"/pushes/{undo.json['id']}").json["counts"]
         assert (counts["delivered"], counts["failed"]) == (40, 0)
@@ -119,10 +119,10 @@ def test_undo_finds_rows_of_a_table_whose_rules_keep_it_from_returning_keys(
 ):
     with postgres_target(app, cast, postgres_url, RULED) as database:
         path = f"/connections/{database.connection_id}/fill"
-        made = edith.post(path, json={"rows": 30, "tables": ["people", "visits"]}).json
-        work(made["push"]["id"])
+        created = edith.post(path, json={"rows": 30, "tables": ["people", "visits"]}).json
+        work(created["push"]["id"])
         assert [database.count(name) for name in ("people", "visits")] == [30, 30]
-        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        undo = edith.post(f"/pushes/{created['push']['id']}/undo", json={})
         work(undo.json["id"])
         assert edith.get(f"/pushes/{undo.json['id']}").json["counts"]["failed"] == 0
         assert [database.count(name) for name in ("people", "visits")] == [0, 0]
@@ -130,26 +130,26 @@ def test_undo_finds_rows_of_a_table_whose_rules_keep_it_from_returning_keys(
 
 def test_a_push_without_any_row_that_can_be_found_again_cannot_be_undone(edith, target, work):
     with target("CREATE TABLE readings (sensor varchar(20)); INSERT INTO readings VALUES ('x');") as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 3}).json
-        work(made["push"]["id"])
-        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 3}).json
+        work(created["push"]["id"])
+        undo = edith.post(f"/pushes/{created['push']['id']}/undo", json={})
         assert undo.json["error"]["details"]["fields"][0]["code"] == "missing_keys"
 
 
 def test_the_page_offers_to_undo_a_fill_with_a_table_without_a_key(browser, cast, edith, target, work):
     with target(KEYLESS) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 3}).json
-        work(made["push"]["id"])
-        assert 'id="ask-undo"' in browser(cast.edith).get(f"/pushes/{made['push']['id']}").text
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 3}).json
+        work(created["push"]["id"])
+        assert 'id="ask-undo"' in browser(cast.edith).get(f"/pushes/{created['push']['id']}").text
 
 
 def test_a_dry_run_sends_nothing_and_shows_the_plan(edith, target):
     with target(SCHEMA) as database:
-        made = edith.post(
+        created = edith.post(
             f"/connections/{database.connection_id}/fill", json={"rows": 20, "dry_run": True}
         ).json
-        assert made["push"] is None
-        order = [table["name"] for table in made["plan"]["tables"]]
+        assert created["push"] is None
+        order = [table["name"] for table in created["plan"]["tables"]]
         assert order.index("people") < order.index("invoices")
         assert database.count("people") == 0
 
@@ -159,9 +159,9 @@ def test_the_same_seed_fills_the_same_rows(edith, target, work):
     with target(SCHEMA) as database:
         for _ in range(2):
             ask = {"rows": 20, "seed": "a seed", "tables": ["people"]}
-            made = edith.post(f"/connections/{database.connection_id}/fill", json=ask).json
-            assert made["seed"] == "a seed"
-            work(made["push"]["id"])
+            created = edith.post(f"/connections/{database.connection_id}/fill", json=ask).json
+            assert created["seed"] == "a seed"
+            work(created["push"]["id"])
             found.append(len(database.execute("SELECT id FROM people")))
             database.execute("DELETE FROM people")
     assert found == [20, 20]
@@ -180,19 +180,19 @@ def test_a_table_that_is_not_there_is_named(edith, target):
 
 
 def test_a_connection_that_is_no_database_is_rejected(edith):
-    made = edith.post(
+    created = edith.post(
         "/connections",
         json={"name": "api", "type": "rest", "settings": {"base_url": "https://api.example.com"}},
     ).json
-    answer = edith.post(f"/connections/{made['id']}/fill", json={})
+    answer = edith.post(f"/connections/{created['id']}/fill", json={})
     assert answer.status_code == 422
     assert answer.json["error"]["details"]["fields"][0]["code"] == "not_allowed"
 
 
 def test_a_table_whose_rows_are_all_rejected_stops_neither_the_others_nor_the_push(edith, target, work):
     with target(SCHEMA + IMPOSSIBLE) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 10}).json
-        work(made["push"]["id"])
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 10}).json
+        work(created["push"]["id"])
         counts = {name: database.count(name) for name in ("people", "invoices", "impossible", "child")}
         assert counts == {"people": 10, "invoices": 10, "impossible": 0, "child": 0}
 
@@ -224,9 +224,9 @@ def test_columns_that_a_trigger_rejects_are_left_empty_and_the_others_filled(
     edith, app, cast, postgres_url, work
 ):
     with postgres_target(app, cast, postgres_url, TRIGGERS) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 30}).json
-        work(made["push"]["id"])
-        path = f"/pushes/{made['push']['id']}"
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 30}).json
+        work(created["push"]["id"])
+        path = f"/pushes/{created['push']['id']}"
         names = ("classes", "members", "audited", "details", "notes")
         assert [database.count(name) for name in names] == [30, 30, 0, 0, 30]
         found = database.execute("SELECT count(follows), count(note), min(level), max(level) FROM classes")
@@ -284,11 +284,11 @@ def test_rejected_rows_are_made_up_for(edith, app, cast, postgres_url, work):
     CREATE TRIGGER no BEFORE INSERT ON never FOR EACH ROW EXECUTE FUNCTION no();
     """
     with postgres_target(app, cast, postgres_url, schema) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 80}).json
-        work(made["push"]["id"])
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 80}).json
+        work(created["push"]["id"])
         assert [database.count(name) for name in ("kinds", "notes", "comments")] == [80, 80, 80]
         assert 0 < database.count("never") < 16
-        path = f"/pushes/{made['push']['id']}"
+        path = f"/pushes/{created['push']['id']}"
         state = edith.get(path).json
         total = {table["name"]: table["count"] for table in state["tables"]}
         assert total["notes"] > 80
@@ -336,9 +336,9 @@ def test_a_parent_whose_rows_a_trigger_removes_at_the_commit_is_named(edith, app
         FOR EACH ROW EXECUTE FUNCTION unused();
     """
     with postgres_target(app, cast, postgres_url, schema) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
-        work(made["push"]["id"])
-        rows = edith.get(f"/pushes/{made['push']['id']}/rows?state=failed&limit=100").json["items"]
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+        work(created["push"]["id"])
+        rows = edith.get(f"/pushes/{created['push']['id']}/rows?state=failed&limit=100").json["items"]
         assert len(rows) == 20
         assert all(row["message"].startswith("tags is empty although its rows were written") for row in rows)
         assert {row["code"] for row in rows} == {"foreign_key"}
@@ -360,13 +360,13 @@ def test_a_reference_that_cannot_be_set_later_stops_neither_the_others_nor_the_p
     CREATE TRIGGER audit BEFORE UPDATE ON units FOR EACH ROW EXECUTE FUNCTION audit();
     """
     with postgres_target(app, cast, postgres_url, schema) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
-        work(made["push"]["id"])
-        state = edith.get(f"/pushes/{made['push']['id']}").json
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+        work(created["push"]["id"])
+        state = edith.get(f"/pushes/{created['push']['id']}").json
         assert (state["status"], state["counts"]["delivered"]) == ("completed", 80)
         assert database.execute("SELECT count(*), count(address_id) FROM units") == [(20, 0)]
         assert database.execute("SELECT count(*), count(team_id) FROM staff") == [(20, 20)]
-        log = edith.get(f"/pushes/{made['push']['id']}/logs").text
+        log = edith.get(f"/pushes/{created['push']['id']}/logs").text
         assert "units: 20 rows were delivered without address_id" in log
         assert "a_function_that_is_missing() does not exist" in log
 
@@ -451,10 +451,10 @@ def test_a_second_fill_adds_rows_and_its_undo_leaves_the_first_ones(edith, targe
     with target(SCHEMA) as database:
         ask = {"rows": 20, "tables": ["people", "invoices"]}
         for count in (20, 40):
-            made = edith.post(f"/connections/{database.connection_id}/fill", json=ask).json
-            work(made["push"]["id"])
+            created = edith.post(f"/connections/{database.connection_id}/fill", json=ask).json
+            work(created["push"]["id"])
             assert [database.count(name) for name in ("people", "invoices")] == [count, count]
-        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        undo = edith.post(f"/pushes/{created['push']['id']}/undo", json={})
         work(undo.json["id"])
         assert [database.count(name) for name in ("people", "invoices")] == [20, 20]
 
@@ -484,13 +484,13 @@ def test_keys_that_are_keys_of_other_tables_are_those_of_this_fill_and_only_they
         before = database.count("parties")
         counts = {}
         for turn in (1, 2):
-            made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
-            work(made["push"]["id"])
-            push = edith.get(f"/pushes/{made['push']['id']}").json
+            created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+            work(created["push"]["id"])
+            push = edith.get(f"/pushes/{created['push']['id']}").json
             assert push["counts"]["failed"] == 0, (turn, push)
             counts[turn] = [sorted(database.execute(f"SELECT * FROM {name} ORDER BY 1, 2")) for name in names]
         assert [len(item) for item in counts[2]] == [before + 40, 40, 40, 40]
-        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={}).json
+        undo = edith.post(f"/pushes/{created['push']['id']}/undo", json={}).json
         work(undo["id"])
         assert edith.get(f"/pushes/{undo['id']}").json["counts"]["failed"] == 0
         left = [sorted(database.execute(f"SELECT * FROM {name} ORDER BY 1, 2")) for name in names]
@@ -511,14 +511,16 @@ CREATE UNIQUE INDEX members_owner ON members (shop_id) WHERE is_owner AND left_a
 
 def test_unique_indexes_with_a_condition_or_an_expression_are_obeyed(edith, target, work):
     with target(UNIQUE_INDEXES) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 100}).json
-        work(made["push"]["id"])
-        push = edith.get(f"/pushes/{made['push']['id']}").json
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 100}).json
+        work(created["push"]["id"])
+        push = edith.get(f"/pushes/{created['push']['id']}").json
         assert push["counts"]["failed"] == 0, push
         assert [database.count("shops"), database.count("members")] == [100, 100]
         assert database.execute("SELECT count(*) FROM members WHERE is_owner")[0][0] == 0
-        told = {item["column"]: item["reason"] for item in made["report"] if item["table"] == "members"}
-        assert "one true value for each shop_id" in told["is_owner"]
+        reported = {
+            item["column"]: item["reason"] for item in created["report"] if item["table"] == "members"
+        }
+        assert "one true value for each shop_id" in reported["is_owner"]
 
 
 PARTITIONED = """
@@ -541,9 +543,9 @@ def test_rows_fit_the_partitions_and_exclusion_constraints_of_postgresql(
     edith, app, cast, postgres_url, work
 ):
     with postgres_target(app, cast, postgres_url, PARTITIONED) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 60}).json
-        work(made["push"]["id"])
-        push = edith.get(f"/pushes/{made['push']['id']}").json
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 60}).json
+        work(created["push"]["id"])
+        push = edith.get(f"/pushes/{created['push']['id']}").json
         assert push["counts"]["failed"] == 0, push
         assert [database.count(name) for name in ("notes", "sales", "calls", "bookings")] == [60] * 4
         assert {row[0] for row in database.execute("SELECT DISTINCT kind FROM notes")} == {
@@ -567,10 +569,10 @@ CREATE TABLE articles (
 
 
 def filled(edith, database, work, **ask):
-    made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 30, **ask}).json
-    work(made["push"]["id"])
-    assert edith.get(f"/pushes/{made['push']['id']}").json["counts"]["failed"] == 0
-    return {item["table"]: item["code"] for item in made["skipped"]}
+    created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 30, **ask}).json
+    work(created["push"]["id"])
+    assert edith.get(f"/pushes/{created['push']['id']}").json["counts"]["failed"] == 0
+    return {item["table"]: item["code"] for item in created["skipped"]}
 
 
 def test_tables_with_rows_are_left_and_their_rows_are_parents_where_that_is_chosen(edith, target, work):
@@ -727,9 +729,9 @@ CREATE TABLE notes (id integer PRIMARY KEY, order_id integer REFERENCES orders (
 
 def test_tables_without_rows_get_fewer_the_more_levels_refer_to_them(edith, target):
     with target(LEVELS) as database:
-        asked = {"rows": 270, "row_counts": "proportional", "dry_run": True}
-        made = edith.post(f"/connections/{database.connection_id}/fill", json=asked).json
-        assert {table["table"]: table["rows"] for table in made["tables"]} == {
+        requests = {"rows": 270, "row_counts": "proportional", "dry_run": True}
+        created = edith.post(f"/connections/{database.connection_id}/fill", json=requests).json
+        assert {table["table"]: table["rows"] for table in created["tables"]} == {
             "countries": 10,
             "customers": 30,
             "orders": 90,
@@ -742,12 +744,12 @@ def test_tables_get_rows_in_proportion_to_those_they_have_or_as_many(edith, targ
     rows += "INSERT INTO customers VALUES (1, 1), (2, 1), (3, 2), (4, 2);"
     with target(LEVELS + rows + "INSERT INTO notes VALUES (1, NULL, 'x');") as database:
         path = f"/connections/{database.connection_id}/fill"
-        made = edith.post(path, json={"rows": 40, "row_counts": "proportional", "dry_run": True}).json
-        counts = {table["table"]: table["rows"] for table in made["tables"]}
+        created = edith.post(path, json={"rows": 40, "row_counts": "proportional", "dry_run": True}).json
+        counts = {table["table"]: table["rows"] for table in created["tables"]}
         assert (counts["countries"], counts["customers"], counts["notes"]) == (20, 40, 10)
-        made = edith.post(path, json={"row_counts": "existing"}).json
-        assert {item["table"]: item["code"] for item in made["skipped"]} == {"orders": "no_rows"}
-        work(made["push"]["id"])
+        created = edith.post(path, json={"row_counts": "existing"}).json
+        assert {item["table"]: item["code"] for item in created["skipped"]} == {"orders": "no_rows"}
+        work(created["push"]["id"])
         counts = [database.count(name) for name in ("countries", "customers", "orders", "notes")]
         assert counts == [4, 8, 0, 2]
 
@@ -766,9 +768,9 @@ def test_a_table_whose_only_column_is_counted_by_the_database_is_filled(edith, a
     INSERT INTO numbers DEFAULT VALUES;
     """
     with postgres_target(app, cast, postgres_url, schema) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
-        assert made["skipped"] == []
-        work(made["push"]["id"])
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+        assert created["skipped"] == []
+        work(created["push"]["id"])
         assert [database.count(name) for name in ("numbers", "uses")] == [21, 20]
 
 
@@ -790,9 +792,9 @@ def test_foreign_keys_that_must_differ_take_different_rows(edith, target, work):
     );
     """
     with target(schema) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 40}).json
-        assert made["skipped"] == []
-        work(made["push"]["id"])
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 40}).json
+        assert created["skipped"] == []
+        work(created["push"]["id"])
         names = ("people", "friends", "rivals", "mentors")
         assert [database.count(name) for name in names] == [40, 40, 40, 40]
 
@@ -819,9 +821,9 @@ def test_a_partitioned_table_without_partitions_is_skipped(edith, app, cast, pos
     CREATE TABLE days (id integer PRIMARY KEY);
     """
     with postgres_target(app, cast, postgres_url, schema) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
-        assert {item["table"]: item["code"] for item in made["skipped"]} == {"events": "takes_no_rows"}
-        work(made["push"]["id"])
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+        assert {item["table"]: item["code"] for item in created["skipped"]} == {"events": "takes_no_rows"}
+        work(created["push"]["id"])
         assert database.count("days") == 20
 
 
@@ -831,9 +833,9 @@ def test_a_small_identity_column_limits_the_number_of_rows(edith, app, cast, pos
     INSERT INTO codes (id, name) VALUES (1, 'A');
     """
     with postgres_target(app, cast, postgres_url, schema) as database:
-        asked = {"rows": 40_000, "dry_run": True}
-        made = edith.post(f"/connections/{database.connection_id}/fill", json=asked).json
-        (table,) = made["tables"]
+        requests = {"rows": 40_000, "dry_run": True}
+        created = edith.post(f"/connections/{database.connection_id}/fill", json=requests).json
+        (table,) = created["tables"]
         assert (table["rows"], table["note"]) == (32_766, 'Its column "id" can only count to 32,767.')
 
 
@@ -854,9 +856,9 @@ def test_keys_of_several_columns_that_share_a_reference_are_filled(edith, target
     );
     """
     with target(schema) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 60}).json
-        assert made["skipped"] == []
-        work(made["push"]["id"])
+        created = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 60}).json
+        assert created["skipped"] == []
+        work(created["push"]["id"])
         assert [database.count(name) for name in ("project", "plan", "issue", "remark")] == [60] * 4
 
 

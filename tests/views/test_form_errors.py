@@ -175,9 +175,9 @@ def test_an_invalid_filter_is_reported_at_its_field(browser, cast, name, value, 
     olivia = browser(cast.olivia)
     answer = olivia.get("/audit", query_string={name: value, "q": "template"})
     assert answer.status_code == 400
-    told = error_at(answer.text, f"f-{name}")
-    assert told.startswith(text)
-    assert told
+    reported = error_at(answer.text, f"f-{name}")
+    assert reported.startswith(text)
+    assert reported
     assert errors(answer.text) == [f"f-{name}-err"]
     found = html.fromstring(answer.text)
     assert (found.get_element_by_id("f-q").get("value"), found.get_element_by_id(f"f-{name}").get("value")) == (

@@ -34,9 +34,9 @@ def test_rows_are_one_json_array_with_the_requested_number_of_objects(edith, pat
 
 
 def test_count_and_body_may_be_left_out(edith):
-    made = make(edith, quantity=4)
-    assert len(edith.post(f"/templates/{made['id']}/generate").json) == 4
-    assert len(edith.post(f"/templates/{made['id']}/generate", json={}).json) == 4
+    created = make(edith, quantity=4)
+    assert len(edith.post(f"/templates/{created['id']}/generate").json) == 4
+    assert len(edith.post(f"/templates/{created['id']}/generate", json={}).json) == 4
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_count_and_body_may_be_left_out(edith):
     ],
 )
 def test_every_format_has_its_type_and_a_file_name(edith, format, kind, extension):
-    made = make(edith, name="Größe 5")
-    answer = edith.post(f"/templates/{made['id']}/generate", json={"format": format, "count": 2})
+    created = make(edith, name="Größe 5")
+    answer = edith.post(f"/templates/{created['id']}/generate", json={"format": format, "count": 2})
     assert answer.status_code == 200
     assert answer.mimetype == kind
     disposition = answer.headers["Content-Disposition"]
@@ -133,9 +133,9 @@ def test_the_same_seed_gives_the_same_bytes_of_a_draft_on_every_day(edith, monke
     assert answers[0].status_code == 200
     assert answers[0].data == answers[1].data
     assert edith.post("/generate", json=ask).headers["X-Now"] == "2026-01-01T00:00:00Z"
-    asked = {**ask, "now": "present"}
-    assert edith.post(path, json=asked).data != answers[1].data
-    assert edith.post("/generate", json=asked).headers["X-Now"] == "2031-06-01T00:00:00Z"
+    requests = {**ask, "now": "present"}
+    assert edith.post(path, json=requests).data != answers[1].data
+    assert edith.post("/generate", json=requests).headers["X-Now"] == "2031-06-01T00:00:00Z"
     anchored = {**ask, "anchor": "2020-02-03T04:05:06Z"}
     assert edith.post("/generate", json=anchored).headers["X-Now"] == "2020-02-03T04:05:06Z"
     del ask["seed"]
@@ -143,18 +143,21 @@ def test_the_same_seed_gives_the_same_bytes_of_a_draft_on_every_day(edith, monke
 
 
 def test_a_saved_template_uses_the_current_time_on_request(edith, monkeypatch):
-    made = make(edith, anchor="2020-02-03T04:05:06Z")
+    created = make(edith, anchor="2020-02-03T04:05:06Z")
     monkeypatch.setattr(clock, "now", lambda: datetime(2031, 1, 1, tzinfo=UTC))
     sent = {"seed": "s", "now": "present"}
     assert (
-        edith.post(f"/templates/{made['id']}/generate", json=sent).headers["X-Now"] == "2031-01-01T00:00:00Z"
+        edith.post(f"/templates/{created['id']}/generate", json=sent).headers["X-Now"]
+        == "2031-01-01T00:00:00Z"
     )
-    assert faults(edith.post(f"/templates/{made['id']}/generate", json={"now": "soon"})) == {"now": "invalid"}
+    assert faults(edith.post(f"/templates/{created['id']}/generate", json={"now": "soon"})) == {
+        "now": "invalid"
+    }
 
 
 def test_a_seed_depends_on_the_anchor_and_no_seed_on_the_present(edith, monkeypatch):
-    made = make(edith, anchor="2020-02-03T04:05:06Z")
-    path = f"/templates/{made['id']}/generate"
+    created = make(edith, anchor="2020-02-03T04:05:06Z")
+    path = f"/templates/{created['id']}/generate"
     monkeypatch.setattr(clock, "source", lambda: datetime(2031, 1, 1, tzinfo=UTC).timestamp())
     assert edith.post(path, json={"seed": "s"}).headers["X-Now"] == "2020-02-03T04:05:06Z"
     assert edith.post(path, json={}).headers["X-Now"] == "2031-01-01T00:00:00Z"
@@ -177,18 +180,18 @@ def test_an_override_holds_in_every_row_and_is_seen_by_others(edith, path):
 
 def test_rows_of_a_draft_equal_those_of_the_template_saved_from_it(edith):
     fields = [{**field, "id": f"fld_{i:026d}"} for i, field in enumerate(FIELDS)]
-    made = make(edith, fields=fields)
+    created = make(edith, fields=fields)
     ask = {"seed": "s", "count": 20, "now": "2025-01-01T00:00:00Z"}
     draft = edith.post("/generate", json={"name": "T", "fields": fields, **ask})
     assert draft.status_code == 200
     assert "X-Template-Version" not in draft.headers
-    assert draft.data == edith.post(f"/templates/{made['id']}/generate", json=ask).data
+    assert draft.data == edith.post(f"/templates/{created['id']}/generate", json=ask).data
 
 
 def test_a_draft_takes_a_whole_template_and_quantity_or_count(edith):
-    made = make(edith, quantity=2)
-    assert len(edith.post("/generate", json=made).json) == 2
-    assert len(edith.post("/generate", json={**made, "count": 5}).json) == 5
+    created = make(edith, quantity=2)
+    assert len(edith.post("/generate", json=created).json) == 2
+    assert len(edith.post("/generate", json={**created, "count": 5}).json) == 5
     assert len(edith.post("/generate", json={"fields": FIELDS}).json) == limits.DEFAULT_QUANTITY
 
 
@@ -232,8 +235,8 @@ def test_a_preview_of_an_invalid_draft_reports_all_errors(edith, path):
 
 def test_a_preview_warns_of_too_few_values(edith):
     few = [{"name": "n", "type": "number", "options": {"min": 1, "max": 5}, "unique": True}]
-    made = make(edith, fields=few)
-    warnings = edith.post(f"/templates/{made['id']}/preview").json["warnings"]
+    created = make(edith, fields=few)
+    warnings = edith.post(f"/templates/{created['id']}/preview").json["warnings"]
     assert [warning["path"] for warning in warnings] == ["fields[0].unique"]
 
 
@@ -255,8 +258,8 @@ def test_an_override_in_a_group_narrows_the_choice_or_warns(edith):
 
 
 def test_the_locale_of_the_request_replaces_the_templates(edith):
-    made = make(edith, fields=PLACE, locale="en_US")
-    path = f"/templates/{made['id']}"
+    created = make(edith, fields=PLACE, locale="en_US")
+    path = f"/templates/{created['id']}"
     ask = {"seed": "s", "count": 20}
     home = edith.post(f"{path}/generate", json=ask).json
     abroad = edith.post(f"{path}/generate", json={**ask, "locale": "de_AT"}).json
@@ -421,10 +424,10 @@ def test_an_abandoned_stream_refunds_its_remaining_rows_and_records_it(edith, ap
     next(pieces)
     next(pieces)
     answer.close()
-    made = limits.FIRST_BLOCK_ROWS + limits.BLOCK_ROWS
-    assert rows_used(edith) == made
+    result = limits.FIRST_BLOCK_ROWS + limits.BLOCK_ROWS
+    assert rows_used(edith) == result
     trail = api(cast.adam).get("/audit?action=template.generate_cut").json["items"]
-    assert [(item["details"]["made"], item["details"]["of"]) for item in trail] == [(made, 100_000)]
+    assert [(item["details"]["made"], item["details"]["of"]) for item in trail] == [(result, 100_000)]
 
 
 def test_each_generation_leaves_one_audit_entry(edith, api, cast, path):

@@ -195,11 +195,11 @@ def test_a_malformed_key_is_422(api, cast, key):
 
 
 def test_secrets_in_responses_are_not_readable_in_the_database(app, api, cast, database_bytes):
-    made = api(cast.edith).post("/api-keys", json={"name": "K"}, headers=KEY)
+    created = api(cast.edith).post("/api-keys", json={"name": "K"}, headers=KEY)
     again = api(cast.edith).post("/api-keys", json={"name": "K"}, headers=KEY)
-    assert again.json["key"] == made.json["key"]
+    assert again.json["key"] == created.json["key"]
     assert count(app, ApiKey, name="K") == 1
     everything = database_bytes()
-    secret = made.json["key"].rsplit("_", 1)[1].encode()
+    secret = created.json["key"].rsplit("_", 1)[1].encode()
     assert secret not in everything
     assert KEY["Idempotency-Key"].encode() not in everything

@@ -18,9 +18,9 @@ def chain(count: int) -> str:
 
 
 def test_a_template_at_the_end_of_a_chain_of_references_is_saved_with_a_few_queries(app, edith):
-    made = edith.post("/import", json={"format": "sql", "content": chain(20)})
-    assert (made.status_code, len(made.json["templates"])) == (201, 20)
-    parent = made.json["templates"][-1]["id"]
+    created = edith.post("/import", json={"format": "sql", "content": chain(20)})
+    assert (created.status_code, len(created.json["templates"])) == (201, 20)
+    parent = created.json["templates"][-1]["id"]
     seen: list[str] = []
     with app.app_context():
         engine = db.engine

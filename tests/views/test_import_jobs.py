@@ -91,9 +91,9 @@ def test_the_result_is_that_of_an_import_in_the_request(edith, begun, worker):
 def test_what_was_reviewed_is_created_without_the_document(edith, begun, worker):
     identity = begun(save=False)
     assert edith.post("/import", json={"content": SQL, "import_id": identity}).status_code == 422
-    made = edith.post("/import", json={"import_id": identity, "types": ["", "", "phone_number"]})
-    assert made.status_code == 201
-    fields = {field["name"]: field["type"] for field in made.json["templates"][0]["fields"]}
+    created = edith.post("/import", json={"import_id": identity, "types": ["", "", "phone_number"]})
+    assert created.status_code == 201
+    fields = {field["name"]: field["type"] for field in created.json["templates"][0]["fields"]}
     assert fields["city"] == "phone_number"
     assert edith.post("/import", json={"import_id": "imp_unknown"}).status_code == 404
 

@@ -73,10 +73,10 @@ def test_all_wrong_types_are_reported_at_once(edith):
 
 
 def test_a_reference_may_be_replaced(edith):
-    made = edith.post(
+    created = edith.post(
         "/import", json={"content": SQL, "save": True, "types": ["", "", "", "", "Number"]}
     ).json
-    orders = next(template for template in made["templates"] if template["name"] == "orders")
+    orders = next(template for template in created["templates"] if template["name"] == "orders")
     assert next(field["type"] for field in orders["fields"] if field["name"] == "customer_id") == "number"
 
 
@@ -87,14 +87,14 @@ def test_a_file_need_not_be_sent_again_without_scripts(page):
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"), [("Country", ""), ("nothing", "There is no such field type."), ("formula", "")]
+    ("kind", "expected"), [("Country", ""), ("nothing", "There is no such field type."), ("formula", "")]
 )
-def test_the_sample_of_one_column_is_a_fragment(page, kind, told):
+def test_the_sample_of_one_column_is_a_fragment(page, kind, expected):
     answer = page.get(f"/import/sample?column=c&types[3]={kind}")
     assert answer.status_code == 200
     spans = html.fromstring(f"<td>{answer.text}</td>").xpath("//span")
-    if told:
-        assert [span.text for span in spans] == [told]
+    if expected:
+        assert [span.text for span in spans] == [expected]
     else:
         assert len(spans) == (3 if kind == "Country" else 1)
 
@@ -107,8 +107,8 @@ def test_with_scripts_the_review_is_a_fragment_and_the_result_replaces_the_form(
     assert shown.status_code == 200
     assert "<form" not in shown.text
     assert "Nothing is created yet" in shown.text
-    made = page.submit(
+    created = page.submit(
         "/import", {"save": "true", "content": CSV}, content_type="multipart/form-data", headers=headers
     )
-    assert (made.status_code, made.headers["HX-Retarget"]) == (201, "#result")
-    assert "Open template" in made.text
+    assert (created.status_code, created.headers["HX-Retarget"]) == (201, "#result")
+    assert "Open template" in created.text

@@ -86,11 +86,11 @@ def test_a_name_is_not_empty_blank_or_endless(api, cast, name):
 
 
 def test_read_only_keys_sent_back_are_ignored(api, cast):
-    made = api(cast.adam).post(
+    created = api(cast.adam).post(
         "/projects", json={"name": "P", "id": "prj_mine", "created_at": "then", "version": 7}
     )
-    assert made.status_code == 201
-    assert made.json["id"] != "prj_mine"
+    assert created.status_code == 201
+    assert created.json["id"] != "prj_mine"
 
 
 def test_a_text_is_no_number(api, cast):

@@ -31,9 +31,9 @@ def template(app, cast, edith):
         "fields": [{"name": "a", "type": "source_column"}],
         "source": {"connection_id": shop.connection_id, "query": query},
     }
-    made = edith.post("/templates", json=body)
-    assert made.status_code == 201, made.text
-    return made.json["id"]
+    created = edith.post("/templates", json=body)
+    assert created.status_code == 201, created.text
+    return created.json["id"]
 
 
 def test_rows_of_connections_do_not_fill_the_disk(app, edith, template, monkeypatch):
@@ -57,22 +57,22 @@ def test_rows_of_connections_do_not_fill_the_disk(app, edith, template, monkeypa
 
 def test_replaced_documents_do_not_fill_the_disk(app, edith, monkeypatch):
     monkeypatch.setattr(limits, "MAX_DOCUMENTS", 2)
-    made = []
+    result = []
     for name in "abc":
         body = {"name": name, "type": "openapi", "settings": {"base_url": "http://127.0.0.1:9/"}}
-        made.append(edith.post("/connections", json=body).json["id"])
+        result.append(edith.post("/connections", json=body).json["id"])
 
     def put(connection_id, number):
         url = f"/connections/{connection_id}/metadata-document"
         return edith.put(url, data=DOCUMENT % number, content_type="application/json")
 
     for number in range(5):
-        assert put(made[0], number).status_code == 200
+        assert put(result[0], number).status_code == 200
     stored = [item.key for item in storage.of(app).listing("connections") if "document" in item.key]
     assert len(stored) == 1
-    assert put(made[1], 1).status_code == 200
-    over = put(made[2], 1)
+    assert put(result[1], 1).status_code == 200
+    over = put(result[2], 1)
     assert (over.status_code, over.json["error"]["code"]) == (429, "quota_exceeded")
-    assert edith.delete(f"/connections/{made[0]}/metadata-document").status_code == 200
-    assert put(made[2], 1).status_code == 200
+    assert edith.delete(f"/connections/{result[0]}/metadata-document").status_code == 200
+    assert put(result[2], 1).status_code == 200
     assert len([item for item in storage.of(app).listing("connections") if "document" in item.key]) == 2

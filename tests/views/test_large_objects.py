@@ -43,29 +43,29 @@ def test_a_page_of_templates_ends_where_they_are_large(edith, narrow):
 
 
 def test_a_page_of_versions_ends_where_they_are_large(edith, narrow):
-    made = edith.post("/templates", json=template("t", 6_000)).json["id"]
+    created = edith.post("/templates", json=template("t", 6_000)).json["id"]
     for size in (6_001, 7_000):
-        edith.patch(f"/templates/{made}", json=template("t", size))
-    assert all_of(edith, f"/templates/{made}/versions")[1] == [1, 1, 1]
-    assert edith.get(f"/templates/{made}@v1").status_code == 200
+        edith.patch(f"/templates/{created}", json=template("t", size))
+    assert all_of(edith, f"/templates/{created}/versions")[1] == [1, 1, 1]
+    assert edith.get(f"/templates/{created}@v1").status_code == 200
 
 
 @pytest.mark.parametrize(
     "path", ["/exports", "/connections", "/endpoints", "/pushes", "/runs", "/datasets", "/scenarios"]
 )
 def test_lists_ask_for_the_size_of_what_can_be_large(edith, monkeypatch, path):
-    asked = []
+    requests = []
     fitting = pagination._fitting
-    monkeypatch.setattr(pagination, "_fitting", lambda *given: asked.append(given) or fitting(*given))
+    monkeypatch.setattr(pagination, "_fitting", lambda *value: requests.append(value) or fitting(*value))
     assert edith.get(path).status_code == 200
-    assert asked
+    assert requests
 
 
 def test_a_page_of_exports_ends_where_their_requests_are_large(edith, narrow):
-    made = edith.post("/templates", json=template("t", 10)).json["id"]
+    created = edith.post("/templates", json=template("t", 10)).json["id"]
     for _ in range(3):
         body = {"count": 1, "overrides": {"a": "y" * 8_000}}
-        assert edith.post(f"/templates/{made}/exports", json=body).status_code == 201
+        assert edith.post(f"/templates/{created}/exports", json=body).status_code == 201
     page = edith.get("/exports?limit=100").json
     assert len(page["items"]) == 1
     assert page["next_cursor"]
@@ -121,23 +121,23 @@ def test_the_objects_of_one_kind_share_a_quota(edith, monkeypatch):
 @pytest.fixture
 def related(edith) -> list[str]:
     """Three templates of 4 kB, each of which refers to the one before."""
-    made: list[str] = []
+    result: list[str] = []
     for number in range(3):
         body = template(f"t{number}", 4_000)
-        if made:
-            body["fields"].append(reference(made[-1]))
-        made.append(edith.post("/templates", json=body).json["id"])
-    return made
+        if result:
+            body["fields"].append(reference(result[-1]))
+        result.append(edith.post("/templates", json=body).json["id"])
+    return result
 
 
 def test_templates_of_a_dataset_are_read_up_to_a_size(edith, related, monkeypatch):
     tables = {"name": "d", "templates": [{"template_id": item} for item in related]}
-    made = edith.post("/datasets", json=tables).json["id"]
-    assert edith.post(f"/datasets/{made}/preview", json={}).status_code == 200
+    created = edith.post("/datasets", json=tables).json["id"]
+    assert edith.post(f"/datasets/{created}/preview", json={}).status_code == 200
     monkeypatch.setattr(limits, "RELATED_BYTES", 10_000)
     for answer in (
-        edith.post(f"/datasets/{made}/preview", json={}),
-        edith.post(f"/datasets/{made}/exports", json={"format": "csv"}),
+        edith.post(f"/datasets/{created}/preview", json={}),
+        edith.post(f"/datasets/{created}/exports", json={"format": "csv"}),
         edith.post("/datasets", json=tables),
     ):
         assert (answer.status_code, answer.json["error"]["details"]["fields"][0]["code"]) == (

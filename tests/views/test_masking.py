@@ -70,8 +70,8 @@ def test_one_sample_and_no_more_than_it_may_hold(edith, body):
 def test_the_key_is_rotated_and_never_shown(api, cast):
     adam = api(cast.adam)
     assert adam.get("/masking/keys").json == {"items": []}
-    made = adam.post("/masking/keys/rotate")
-    assert (made.status_code, made.json["version"]) == (201, 1)
+    created = adam.post("/masking/keys/rotate")
+    assert (created.status_code, created.json["version"]) == (201, 1)
     assert adam.post("/masking/keys/rotate").json["version"] == 2
     items = adam.get("/masking/keys").json["items"]
     assert [item["version"] for item in items] == [2, 1]
@@ -79,10 +79,10 @@ def test_the_key_is_rotated_and_never_shown(api, cast):
 
 
 def test_a_template_keeps_its_masking_and_rejects_unsupported_settings(edith):
-    asked = {"strategy": "tokenize", "domain": "customers"}
-    made = make(edith, fields=[{"name": "email", "type": "email", "masking": asked}])
-    (field,) = edith.get(f"/templates/{made['id']}").json["fields"]
-    assert (field["sensitive"], field["masking"]) == (True, asked)
+    requests = {"strategy": "tokenize", "domain": "customers"}
+    created = make(edith, fields=[{"name": "email", "type": "email", "masking": requests}])
+    (field,) = edith.get(f"/templates/{created['id']}").json["fields"]
+    assert (field["sensitive"], field["masking"]) == (True, requests)
     body = {
         "name": "Bad",
         "fields": [{"name": "x", "type": "words", "masking": {"strategy": "shift", "person": "y"}}],
@@ -96,15 +96,15 @@ def test_a_template_keeps_its_masking_and_rejects_unsupported_settings(edith):
 def test_generated_values_are_already_synthetic(edith):
     plain = {"name": "email", "type": "email"}
     ask = {"count": 3, "seed": "s"}
-    made = [
+    created = [
         edith.post("/generate", json={"fields": [{**plain, **more}], **ask}).json
         for more in ({}, {"sensitive": True}, {"masking": {"strategy": "hash"}})
     ]
-    assert made[0] == made[1] == made[2]
+    assert created[0] == created[1] == created[2]
 
 
 def test_the_schema_of_a_field_describes_masking(edith):
     schema = edith.get("/openapi.json").json
-    told = str(schema)
-    assert "format_preserve" in told
-    assert "#/$defs/" not in told
+    result = str(schema)
+    assert "format_preserve" in result
+    assert "#/$defs/" not in result

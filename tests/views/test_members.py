@@ -57,8 +57,8 @@ def test_pages_sorted_by_address_follow_each_other(adam):
 
 def test_a_role_in_a_team_is_given_in_addition_to_the_one_in_the_workspace(api, adam, cast):
     body = {"user_id": cast.victor.user_id, "team_id": cast.red, "role": "editor"}
-    made = adam.post("/members", json=body)
-    assert (made.status_code, made.json["role"], made.json["team_id"]) == (201, "editor", cast.red)
+    created = adam.post("/members", json=body)
+    assert (created.status_code, created.json["role"], created.json["team_id"]) == (201, "editor", cast.red)
     assert code(adam.post("/members", json=body)) == (409, "conflict")
     there = {"X-Project-Id": cast.red_project}
     assert api(cast.victor, **there).get("/me").json["role"] == "editor"
@@ -227,12 +227,12 @@ def test_with_mail_set_up_the_link_goes_to_the_address_too(cast, database_url, s
             database_url, shared_redis, tmp_path, smtp_url="smtp://127.0.0.1:2525", mail_from="r@example.org"
         )
     )
-    made = Program(app, cast.adam.key).post("/invitations", json={"email": "new@example.org"}).json
-    assert made["mailed"] is True
+    created = Program(app, cast.adam.key).post("/invitations", json={"email": "new@example.org"}).json
+    assert created["mailed"] is True
     with app.app_context():
-        mail = db.session.query(Mail).filter_by(about=made["id"]).one()
+        mail = db.session.query(Mail).filter_by(about=created["id"]).one()
         assert (mail.recipient, mail.status, mail.kind) == ("new@example.org", "queued", "invitation")
-        token = made["url"].rsplit("/", 1)[1].encode()
+        token = created["url"].rsplit("/", 1)[1].encode()
         assert token not in mail.sealed
     close_app(app)
 

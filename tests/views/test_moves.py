@@ -148,8 +148,8 @@ def test_a_scenario_takes_its_runs_and_an_endpoint_its_own_connection(app, api, 
 
 def test_a_connection_goes_with_the_template_that_reads_it(api, cast):
     edith = api(cast.edith)
-    made = {"name": "AI", "type": "sqlite", "settings": {"file": "moves.db"}}
-    connection = edith.post("/connections", json=made).json["id"]
+    result = {"name": "AI", "type": "sqlite", "settings": {"file": "moves.db"}}
+    connection = edith.post("/connections", json=result).json["id"]
     fields = [
         {
             "name": "v",
@@ -165,10 +165,10 @@ def test_a_connection_goes_with_the_template_that_reads_it(api, cast):
 
 def test_a_user_is_asked_on_a_page_and_continues_from_there(browser, cast, shop):
     edith = browser(cast.edith)
-    asked = edith.submit(f"/projects/{cast.side}/move", {"objects": shop["orders"]})
-    assert asked.status_code == 409
-    assert "Move them too" in asked.text
-    assert "Move without" in asked.text
+    request = edith.submit(f"/projects/{cast.side}/move", {"objects": shop["orders"]})
+    assert request.status_code == 409
+    assert "Move them too" in request.text
+    assert "Move without" in request.text
     done = edith.submit(f"/projects/{cast.side}/move", {"objects": shop["orders"], "related": "take"})
     assert (done.status_code, done.headers["Location"]) == (303, "/templates")
     many = edith.submit(

@@ -39,10 +39,10 @@ def preview(edith, size: int):
 
 
 def test_records_nested_in_generated_rows_count_toward_the_quota(edith, used):
-    asked = {"count": 2, "fields": [nested(300)]}
-    assert edith.post("/generate", json=asked).status_code == 200
+    requests = {"count": 2, "fields": [nested(300)]}
+    assert edith.post("/generate", json=requests).status_code == 200
     assert used() == 602
-    refused = edith.post("/generate", json=asked)
+    refused = edith.post("/generate", json=requests)
     assert (refused.status_code, refused.json["error"]["code"]) == (429, "quota_exceeded")
     assert refused.json["error"]["details"]["requested"] == 602
 
@@ -82,10 +82,10 @@ def test_records_nested_in_all_tables_of_a_dataset_preview_count_together(edith)
 
 def test_records_nested_in_exports_count_toward_the_quota(edith, used):
     template = edith.post("/templates", json={"name": "t", "fields": [nested(300)]}).json["id"]
-    path, asked = f"/templates/{template}/exports", {"count": 2, "format": "json"}
-    assert edith.post(path, json=asked).status_code == 201
+    path, request = f"/templates/{template}/exports", {"count": 2, "format": "json"}
+    assert edith.post(path, json=request).status_code == 201
     assert used() == 602
-    refused = edith.post(path, json=asked)
+    refused = edith.post(path, json=request)
     assert (refused.status_code, refused.json["error"]["code"]) == (429, "quota_exceeded")
 
 
@@ -93,11 +93,11 @@ def test_records_nested_in_exports_count_toward_the_quota(edith, used):
 def push(app, cast, edith):
     """Pushes rows with records, as JSON text, into a table. Returns the answer."""
     shop = sqlite_target(app, cast, "CREATE TABLE orders (people TEXT)")
-    made = edith.post("/templates", json={"name": "t", "fields": [nested(300)]}).json["id"]
+    created = edith.post("/templates", json={"name": "t", "fields": [nested(300)]}).json["id"]
 
     def ask(count: int):
         body = {"connection_id": shop.connection_id, "target": "orders", "count": count}
-        return edith.post(f"/templates/{made}/push", json=body)
+        return edith.post(f"/templates/{created}/push", json=body)
 
     return ask
 

@@ -21,20 +21,20 @@ MAKING = {
 def addresses(api, cast):
     """The address of an object by the rule of the route that changes it."""
     program = api(cast.olivia)
-    made = {}
+    result = {}
     for at, body in MAKING.items():
         answer = program.post(at, json=body)
         assert answer.status_code == 201, answer.json
-        made[at] = f"{at}/{answer.json['id']}"
-    template = made["/templates"].rpartition("/")[2]
+        result[at] = f"{at}/{answer.json['id']}"
+    template = result["/templates"].rpartition("/")[2]
     dataset = program.post("/datasets", json={"name": "a", "templates": [{"template_id": template}]}).json
-    made["/datasets"] = f"/datasets/{dataset['id']}"
+    result["/datasets"] = f"/datasets/{dataset['id']}"
     schedule = {"name": "a", "cron": "0 2 * * *", "kind": "export", "template_id": template}
     answer = program.post("/schedules", json=schedule)
     assert answer.status_code == 201, answer.json
-    made["/schedules"] = f"/schedules/{answer.json['id']}"
-    made["/members"] = f"/members/{program.get('/members').json['items'][-1]['id']}"
-    return made
+    result["/schedules"] = f"/schedules/{answer.json['id']}"
+    result["/members"] = f"/members/{program.get('/members').json['items'][-1]['id']}"
+    return result
 
 
 def test_null_in_any_key_of_a_change_is_no_internal_error(app, api, cast, addresses):

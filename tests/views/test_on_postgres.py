@@ -38,19 +38,19 @@ def served(postgres_url, shared_redis, tmp_path):
 
 def test_templates_rows_and_files_are_the_same_on_postgresql(served):
     app, edith = served
-    made = make(edith, name="Ünïcode 🙂", description="x" * 10_000)
-    path = f"/templates/{made['id']}"
-    assert edith.get(path).json == made
+    created = make(edith, name="Ünïcode 🙂", description="x" * 10_000)
+    path = f"/templates/{created['id']}"
+    assert edith.get(path).json == created
     assert (
         edith.patch(path, json={"quantity": 5}, headers={"If-Match": edith.get(path).headers["ETag"]}).json[
             "version"
         ]
         == 2
     )
-    assert edith.get(f"{path}@v1").json == made
+    assert edith.get(f"{path}@v1").json == created
     assert edith.get("/templates?q=ünï").json["total"] == 1
     assert [item["version"] for item in edith.get(f"{path}/versions").json["items"]] == [2, 1]
-    assert list(made["fields"][1]["options"]) == list(FIELDS[1]["options"])
+    assert list(created["fields"][1]["options"]) == list(FIELDS[1]["options"])
     ask = {"count": 3_000, "seed": "s", "format": "csv"}
     rows = edith.post(f"{path}/generate", json=ask).data
     assert rows.count(b"\n") == 3_001

@@ -47,9 +47,9 @@ SHOP = {
 
 @pytest.fixture
 def target():
-    with EchoTarget() as made:
-        made.on("/openapi.json", Answer(200, SHOP))
-        yield made
+    with EchoTarget() as result:
+        result.on("/openapi.json", Answer(200, SHOP))
+        yield result
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def test_the_document_is_fetched_and_its_server_verified(edith, target, shop):
 
 
 def test_an_operation_becomes_a_template_whose_rows_it_takes(edith, target, shop, work):
-    wanted = {"entities": ["POST /shops/{shop}/orders"], "quantity": 5}
-    answer = edith.post(f"/connections/{shop['id']}/templates", json=wanted)
+    expected = {"entities": ["POST /shops/{shop}/orders"], "quantity": 5}
+    answer = edith.post(f"/connections/{shop['id']}/templates", json=expected)
     assert answer.status_code == 201, answer.json
     template = answer.json["templates"][0]
     assert {item["state"] for item in answer.json["report"]} == {"green"}
@@ -100,11 +100,11 @@ def test_an_operation_becomes_a_template_whose_rows_it_takes(edith, target, shop
 
 
 def test_an_uploaded_document_is_used_and_nothing_is_fetched(app, cast, edith, target):
-    made = connection(app, cast, "openapi", {"base_url": target.url("/v1")})
-    path = f"/connections/{made}/metadata-document"
+    result = connection(app, cast, "openapi", {"base_url": target.url("/v1")})
+    path = f"/connections/{result}/metadata-document"
     answer = edith.put(path, data=V3.encode(), content_type="application/yaml")
     assert (answer.status_code, answer.json["entities"]) == (200, 1), answer.json
-    assert edith.get(f"/connections/{made}/metadata?refresh=true").json["total"] == 1
+    assert edith.get(f"/connections/{result}/metadata?refresh=true").json["total"] == 1
     assert target.calls() == []
     assert edith.get(path).data == V3.encode()
     assert edith.delete(path).json["metadata_document"] is False
@@ -112,33 +112,33 @@ def test_an_uploaded_document_is_used_and_nothing_is_fetched(app, cast, edith, t
 
 
 @pytest.mark.parametrize(
-    ("document", "told"), [(b"", {"document": "missing"}), (b"<x/>", {"document": "bad_document"})]
+    ("document", "expected"), [(b"", {"document": "missing"}), (b"<x/>", {"document": "bad_document"})]
 )
-def test_an_unreadable_document_is_rejected(app, cast, edith, target, document, told):
-    made = connection(app, cast, "openapi", {"base_url": target.url("/v1")})
-    assert faults(edith.put(f"/connections/{made}/metadata-document", data=document)) == told
+def test_an_unreadable_document_is_rejected(app, cast, edith, target, document, expected):
+    result = connection(app, cast, "openapi", {"base_url": target.url("/v1")})
+    assert faults(edith.put(f"/connections/{result}/metadata-document", data=document)) == expected
 
 
 def test_other_kinds_take_no_document(app, cast, edith, target):
-    made = connection(app, cast, "rest", {"base_url": target.url("/v1")})
-    answer = edith.put(f"/connections/{made}/metadata-document", data=json.dumps(SHOP))
+    result = connection(app, cast, "rest", {"base_url": target.url("/v1")})
+    answer = edith.put(f"/connections/{result}/metadata-document", data=json.dumps(SHOP))
     assert faults(answer) == {"type": "not_for_this_type"}
 
 
 def test_an_operation_becomes_an_endpoint_that_takes_the_rows_of_its_template(edith, target, shop, work):
-    wanted = {"entities": ["POST /shops/{shop}/orders"], "quantity": 3}
-    made = edith.post(f"/connections/{shop['id']}/templates", json=wanted).json
-    (endpoint,) = made["endpoints"]
+    expected = {"entities": ["POST /shops/{shop}/orders"], "quantity": 3}
+    created = edith.post(f"/connections/{shop['id']}/templates", json=expected).json
+    (endpoint,) = created["endpoints"]
     assert (endpoint["method"], endpoint["path"]) == ("POST", '/shops/{{"shop"}}/orders')
     assert endpoint["body"]["email"] == '{{"email"}}'
     assert edith.get(f"/endpoints/{endpoint['id']}").json == endpoint
-    template = made["templates"][0]["id"]
+    template = created["templates"][0]["id"]
     push = edith.post(f"/templates/{template}/push", json={"endpoint_id": endpoint["id"], "count": 3})
     assert push.status_code == 201, push.json
     work(push.json["id"])
     assert edith.get(f"/pushes/{push.json['id']}").json["counts"]["delivered"] == 3
     assert {call.path.rpartition("/")[2] for call in target.calls() if call.method == "POST"} == {"orders"}
-    assert edith.post(f"/connections/{shop['id']}/templates", json=wanted).json["endpoints"] == []
+    assert edith.post(f"/connections/{shop['id']}/templates", json=expected).json["endpoints"] == []
     changed = edith.patch(f"/endpoints/{endpoint['id']}", json={"name": "Orders", "parallel": 2})
     assert (changed.status_code, changed.json["parallel"], changed.json["path"]) == (200, 2, endpoint["path"])
     assert faults(edith.patch(f"/endpoints/{endpoint['id']}", json={"method": "PUT"})) == {

@@ -36,10 +36,10 @@ def test_readiness_reports_each_component_its_queues_and_no_location(api, app, c
     details = api(cast.adam).get("/health/ready").json["error"]["details"]
     assert details["parts"]["storage"] | {"ms": 0} == {"state": "ok", "kind": "file", "ms": 0}
     assert details["parts"]["worker"]["state"] == "missing"
-    said = str(details)
+    text = str(details)
     settings = app.config["SETTINGS"]
-    assert str(settings.data_dir) not in said
-    assert settings.redis_url not in said
+    assert str(settings.data_dir) not in text
+    assert settings.redis_url not in text
 
 
 def test_admins_see_the_leading_number_of_versions_only(api, app, cast):
@@ -48,16 +48,16 @@ def test_admins_see_the_leading_number_of_versions_only(api, app, cast):
         health.beat(redis_client(), health.RUNNER, "secret-host:2", clock.epoch())
     answer = api(cast.adam).get("/health/ready")
     assert answer.status_code == 200
-    told = answer.json
-    assert "." not in told["parts"]["database"]["version"] + told["parts"]["redis"]["version"]
-    assert set(told["queues"]) == {"exports", "imports", "pushes", "parts", "runs"}
+    result = answer.json
+    assert "." not in result["parts"]["database"]["version"] + result["parts"]["redis"]["version"]
+    assert set(result["queues"]) == {"exports", "imports", "pushes", "parts", "runs"}
     assert "secret-host" not in answer.text
 
 
 def test_a_hanging_component_is_slow_and_the_others_are_reported(app, api, cast, monkeypatch):
     monkeypatch.setattr(limits, "READY_SECONDS", 0.2)
     with app.app_context():
-        asked = health._questions()["storage"]
+        request = health._questions()["storage"]
     calls = []
 
     def hang():
@@ -65,7 +65,7 @@ def test_a_hanging_component_is_slow_and_the_others_are_reported(app, api, cast,
         time.sleep(1)
         return "ok", {}
 
-    monkeypatch.setattr(asked, "_ask", hang)
+    monkeypatch.setattr(request, "_ask", hang)
     first, second = (api(cast.adam).get("/health/ready").json["error"] for _ in range(2))
     assert (
         first["details"]["parts"]["storage"]["state"]
@@ -81,9 +81,9 @@ def test_a_schema_older_than_the_release_is_not_ready(app, api, cast):
     with app.app_context(), writing() as session:
         session.execute(sa.text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
         session.execute(sa.text("INSERT INTO alembic_version VALUES ('0001')"))
-    told = api(cast.adam).get("/health/ready").json["error"]
-    assert told["details"]["parts"]["database"]["state"] == "behind"
-    assert "database (its schema is older than this release)" in told["message"]
+    reported = api(cast.adam).get("/health/ready").json["error"]
+    assert reported["details"]["parts"]["database"]["state"] == "behind"
+    assert "database (its schema is older than this release)" in reported["message"]
 
 
 @pytest.fixture
@@ -116,9 +116,9 @@ def test_frequent_readiness_checks_with_a_key_are_not_rejected(app, api, cast, a
         workspaces.change_workspace(
             actors.system(cast.acme), {"plan": "enterprise", "own_limits": {"requests_per_minute": 2}}
         )
-    told = [api(cast.adam).get("/health/ready") for _ in range(4)]
-    assert [answer.status_code for answer in told] == [200] * 4
-    assert ["parts" in answer.json for answer in told] == [True, True, False, False]
+    result = [api(cast.adam).get("/health/ready") for _ in range(4)]
+    assert [answer.status_code for answer in result] == [200] * 4
+    assert ["parts" in answer.json for answer in result] == [True, True, False, False]
 
 
 # --- Metrics --------------------------------------------------------------------------------------------------
@@ -127,18 +127,18 @@ def test_frequent_readiness_checks_with_a_key_are_not_rejected(app, api, cast, a
 @pytest.fixture
 def counting(database_url, shared_redis, tmp_path):
     """Makes an application that counts, with the settings given."""
-    made = []
+    result = []
 
     def start(**settings):
         one = create_app(settings_for(database_url, shared_redis, tmp_path, metrics=True, **settings))
-        if not made:
+        if not result:
             with one.app_context():
                 redis_client().flushdb()
-        made.append(one)
+        result.append(one)
         return one
 
     yield start
-    for item in made:
+    for item in result:
         close_app(item)
 
 
@@ -173,9 +173,9 @@ def test_requests_are_counted_by_route_template_and_never_by_address(counting, c
     assert of[("method", "GET"), ("route", "none"), ("status", "404")] == 1
     buckets = [key for key in found if key[0] == "rowsmith_request_seconds_bucket"]
     assert {dict(labels)["le"] for _, labels in buckets} >= {"0.005", "60.0", "+Inf"}
-    told = app.test_client().get("/metrics").text
-    assert "tpl_" not in told
-    assert "Acme" not in told
+    text = app.test_client().get("/metrics").text
+    assert "tpl_" not in text
+    assert "Acme" not in text
 
 
 def test_two_processes_add_up_and_rows_are_counted_by_format(counting, api, cast):
@@ -297,8 +297,8 @@ def test_the_status_page_shows_admins_who_holds_what(app, browser, cast, held):
         doing = {"since": clock.epoch() - 300, "kind": "export", "id": held[0], "at": clock.epoch()}
         health.describe(redis_client(), health.WORKER, "host-one:77", doing)
     page = browser(cast.adam).get("/status").text
-    for told in ("stuck.csv", "host-one", "77", health.process_name(), "Release"):
-        assert told in page, told
+    for result in ("stuck.csv", "host-one", "77", health.process_name(), "Release"):
+        assert result in page, result
 
 
 @pytest.mark.parametrize("name", ["edith", "victor", "mallory"])
@@ -440,17 +440,17 @@ def test_an_export_without_its_file_says_how_to_reproduce_it(app, edith, path, w
 
 
 def test_every_metric_has_its_line_in_the_guide(counting):
-    told = (Path(__file__).parents[2] / "docs" / "guide" / "operation.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "guide" / "operation.md").read_text("utf-8")
     app = counting()
     app.test_client().get("/health/live")
     families = text_string_to_metric_families(app.test_client().get("/metrics").text)
     names = {family.name for family in families}
     assert {"rowsmith_requests", "rowsmith_lease_ahead_seconds", "rowsmith_build_info"} <= names
-    assert [name for name in names if f"`{name}`" not in told and f"`{name}_total`" not in told] == []
+    assert [name for name in names if f"`{name}`" not in text and f"`{name}_total`" not in text] == []
 
 
 def test_the_guide_lists_the_retention_of_every_plan():
-    told = (Path(__file__).parents[2] / "docs" / "guide" / "operation.md").read_text("utf-8")
-    for plan, kept in limits.RETENTION.items():
-        line = f"| {plan} | {kept.log_days} days | {kept.file_days} days | {kept.work_days} days |"
-        assert line in told
+    text = (Path(__file__).parents[2] / "docs" / "guide" / "operation.md").read_text("utf-8")
+    for plan, stored in limits.RETENTION.items():
+        line = f"| {plan} | {stored.log_days} days | {stored.file_days} days | {stored.work_days} days |"
+        assert line in text

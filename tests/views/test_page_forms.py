@@ -350,10 +350,12 @@ class Sender:
     def place(self) -> dict[str, str]:
         """The ids that addresses and values name."""
         program = self.app.test_client(use_cookies=False)
-        held = {"Authorization": f"Bearer {self.cast.olivia.key}"}
-        mine = program.get(f"/members?user_id={self.cast.edith.user_id}", headers=held).json["items"][0]["id"]
+        stored = {"Authorization": f"Bearer {self.cast.olivia.key}"}
+        mine = program.get(f"/members?user_id={self.cast.edith.user_id}", headers=stored).json["items"][0][
+            "id"
+        ]
         hook = {"url": "https://example.org/hook", "events": ["*"], "description": "Old"}
-        made = program.post("/webhooks", json=hook, headers=held).json["id"]
+        created = program.post("/webhooks", json=hook, headers=stored).json["id"]
         with self.app.app_context():
             _, token = people.invite(actors.system(self.cast.acme), "fresh@example.org", "viewer")
             db.session.remove()
@@ -362,7 +364,7 @@ class Sender:
             "blue": self.cast.blue,
             "edith": self.cast.edith.user_id,
             "member": mine,
-            "webhook": made,
+            "webhook": created,
             "token": token,
         }
 
@@ -419,8 +421,8 @@ def test_an_empty_form_shows_the_required_fields(sender, name):
     sent = {
         field: "" for field in [*form.empty, *(key for key, _, _ in form.wrong)] if field not in form.boxes
     }
-    kept = {key: value for key, value in form.others.items() if key == "recovery" or value.startswith("{")}
-    response = sender.send(name, {**sent, **kept})
+    stored = {key: value for key, value in form.others.items() if key == "recovery" or value.startswith("{")}
+    response = sender.send(name, {**sent, **stored})
     assert response.status_code == 422
     page = html.fromstring(response.text)
     for field_name, message in form.empty.items():

@@ -150,18 +150,18 @@ def test_a_list_is_sorted_by_name_either_way(browser, cast, api):
     for name in ("B", "A", "C"):
         api(cast.edith).post("/templates", json={"name": name, "fields": [{"name": "a", "type": "uuid"}]})
     edith = browser(cast.edith)
-    for sort, wanted in (("name", "ABC"), ("-name", "CBA")):
+    for sort, expected in (("name", "ABC"), ("-name", "CBA")):
         html = edith.get(f"/templates?sort={sort}").text
         found = re.findall(r'<td class="main"><a [^>]*>\s*(\w)\s*</a>', html)
-        assert "".join(found) == wanted
+        assert "".join(found) == expected
         assert f'aria-sort="{"descending" if sort[0] == "-" else "ascending"}"' in html
 
 
 def test_a_list_shows_when_a_template_last_generated_rows(browser, cast, api):
     program = api(cast.edith)
-    made = program.post("/templates", json={"name": "A", "fields": [{"name": "a", "type": "uuid"}]}).json
+    created = program.post("/templates", json={"name": "A", "fields": [{"name": "a", "type": "uuid"}]}).json
     assert ">Never<" in browser(cast.edith).get("/templates").text
-    program.post(f"/templates/{made['id']}/generate", json={"count": 42})
+    program.post(f"/templates/{created['id']}/generate", json={"count": 42})
     assert "42 rows" in browser(cast.edith).get("/templates").text
 
 
@@ -205,10 +205,10 @@ def test_the_project_switch_lists_what_one_reaches(browser, cast):
 
 
 def test_usage_shows_rows_by_day(browser, cast, api):
-    made = (
+    created = (
         api(cast.edith).post("/templates", json={"name": "A", "fields": [{"name": "a", "type": "uuid"}]}).json
     )
-    api(cast.edith).post(f"/templates/{made['id']}/generate", json={"count": 1234})
+    api(cast.edith).post(f"/templates/{created['id']}/generate", json={"count": 1234})
     page = browser(cast.edith).get("/usage").text
     assert "1,234 in all" in page
     assert page.count('<figure class="chart"') == 2
@@ -222,9 +222,9 @@ def test_a_person_who_asks_for_the_catalogue_gets_the_documents(browser, cast):
 def test_assets_are_cached_by_their_hash_and_others_are_revalidated(browser, cast):
     edith = browser(cast.edith)
     style = re.search(r'href="(/static/css/pages\.css\?v=\w+)"', edith.get("/templates").text)[1]
-    for path, wanted in ((style, limits.ASSET_SECONDS), ("/static/icons/chev.svg", None)):
+    for path, expected in ((style, limits.ASSET_SECONDS), ("/static/icons/chev.svg", None)):
         with edith.get(path) as answer:
-            assert answer.cache_control.max_age == wanted
+            assert answer.cache_control.max_age == expected
 
 
 @pytest.mark.parametrize(

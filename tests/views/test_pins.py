@@ -99,7 +99,7 @@ def test_an_export_shows_the_pins_that_its_file_and_generate_tell_in_headers(edi
     same = edith.post(f"/templates/{child}/generate", json={"seed": "s"})
     shown = export["pins"]
     (one,) = shown["references"]
-    told = {
+    result = {
         "X-Seed": shown["seed"],
         "X-Now": shown["now"],
         "X-Template-Version": str(shown["template_version"]),
@@ -107,8 +107,8 @@ def test_an_export_shows_the_pins_that_its_file_and_generate_tell_in_headers(edi
         "X-Engine": str(shown["engine"]),
         "X-References": f"{one['template_id']}@v{one['version']}; rows={one['rows']}",
     }
-    assert {name: file.headers[name] for name in told} == told
-    assert {name: same.headers[name] for name in told} == told
+    assert {name: file.headers[name] for name in result} == result
+    assert {name: same.headers[name] for name in result} == result
     assert (export["seed"], export["now"]) == (shown["seed"], shown["now"])
     assert (shown["dataset_version"], shown["tables"], shown["locale"]) == (None, [], None)
 
@@ -168,7 +168,7 @@ def test_an_exports_page_shows_its_pins_and_the_request_that_reproduces_it(
 ):
     export = edith.post(f"/templates/{child}/exports", json={"seed": "s", "rows": {parent: 30}}).json
     page = browser(cast.edith).get(f"/exports/{export['id']}").text
-    for told in (export["pins"]["vocabulary"], export["now"], f"{parent}</a>, version 1, 30 rows"):
-        assert told in page
+    for result in (export["pins"]["vocabulary"], export["now"], f"{parent}</a>, version 1, 30 rows"):
+        assert result in page
     for name in ("rows", "now", "seed"):
         assert f"&#34;{name}&#34;" in page

@@ -81,9 +81,9 @@ def test_readiness_is_good_once_a_worker_was_heard(api, app, cast):
         health.beat(redis_client(), health.WORKER, "host:1", clock.epoch())
         health.beat(redis_client(), health.RUNNER, "host:2", clock.epoch())
         health.tell(redis_client(), health.RUNNER, "host:2", "bubblewrap")
-    told = api(cast.adam).get("/health/ready").json
+    result = api(cast.adam).get("/health/ready").json
     more = ("version", "engine", "parts", "queues", "oldest_lease_seconds")  # tests/views/test_operation.py
-    assert {name: value for name, value in told.items() if name not in more} == {
+    assert {name: value for name, value in result.items() if name not in more} == {
         "status": "ok",
         "database": True,
         "redis": True,
@@ -99,9 +99,9 @@ class TestWithoutRedis:
 
     @pytest.fixture
     def app(self, settings):
-        made = create_app(dataclasses.replace(settings, redis_url="redis://127.0.0.1:1/0"))
-        yield made
-        close_app(made)
+        created = create_app(dataclasses.replace(settings, redis_url="redis://127.0.0.1:1/0"))
+        yield created
+        close_app(created)
 
     def test_the_process_lives(self, api):
         assert api().get("/health/live").status_code == 200

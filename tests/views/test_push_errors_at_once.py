@@ -30,8 +30,8 @@ def template(edith):
 
 @pytest.fixture
 def target():
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.mark.parametrize("end", ["push", "push/plan"])
@@ -175,22 +175,22 @@ def sends(kind, edith, template, to) -> dict[str, object]:
         "/datasets", json={"name": "D", "templates": [{"template_id": template, "count": 2, "name": "t"}]}
     ).json["id"]
     wrong = {"mapping": {"nope": "a"}}
-    made = {}
+    created = {}
     for dry in (True, False):
         one = {"connection_id": to, "target": kind, "dry_run": dry, **wrong}
-        made[f"push {dry}"] = edith.post(f"/templates/{template}/push", json=one)
+        created[f"push {dry}"] = edith.post(f"/templates/{template}/push", json=one)
         many = {
             "connection_id": to,
             "targets": {"t": kind},
             "mappings": {"t": wrong["mapping"]},
             "dry_run": dry,
         }
-        made[f"dataset {dry}"] = edith.post(f"/datasets/{dataset}/push", json=many)
-        given = {**one, "rows": [{"b": 1}]}
-        made[f"rows {dry}"] = edith.post("/export/rest", json=given)
-    given = {"connectionId": to, "rows": [{"b": 1}], "target": kind, **wrong}
-    made["compat"] = edith.post("/compat/export/rest", json=given)
-    return made
+        created[f"dataset {dry}"] = edith.post(f"/datasets/{dataset}/push", json=many)
+        value = {**one, "rows": [{"b": 1}]}
+        created[f"rows {dry}"] = edith.post("/export/rest", json=value)
+    value = {"connectionId": to, "rows": [{"b": 1}], "target": kind, **wrong}
+    created["compat"] = edith.post("/compat/export/rest", json=value)
+    return created
 
 
 @pytest.mark.parametrize("kind", ["database", "rest", "odata"])

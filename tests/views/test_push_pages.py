@@ -35,11 +35,11 @@ def form_of(text: str) -> dict[str, str]:
     text = text[text.index('id="push-form"') :]
     found: dict[str, str] = {}
     for tag in re.findall(r"<input\b[^>]*>", text):
-        kept = {
+        stored = {
             name: item or two for name, item, two in re.findall(r"""([a-z-]+)=(?:"([^"]*)"|'([^']*)')""", tag)
         }
-        if "name" in kept and (kept.get("type") != "checkbox" or " checked" in tag):
-            found[kept["name"]] = html.unescape(kept.get("value", ""))
+        if "name" in stored and (stored.get("type") != "checkbox" or " checked" in tag):
+            found[stored["name"]] = html.unescape(stored.get("value", ""))
     for head, inner in re.findall(r"<select\b([^>]*)>(.*?)</select>", text, re.DOTALL):
         name = re.search(r'name="([^"]+)"', head)[1]
         options = re.findall(r"<option\b([^>]*)>(.*?)</option>", inner, re.DOTALL)
@@ -221,8 +221,8 @@ def test_each_error_is_at_its_field_and_the_input_is_kept(page, customers, form,
     assert error_at(answer.text, "seed") == "Enter at most 200 characters. You entered 201."
     assert error_at(answer.text, "on_error") == "Select one of the listed options."
     assert error_at(answer.text, "connection_id") == ""
-    kept = form_of(answer.text)
-    assert {name: kept[name] for name in ("count", "seed", "locale")} == {
+    stored = form_of(answer.text)
+    assert {name: stored[name] for name in ("count", "seed", "locale")} == {
         "count": "many", "seed": "s" * 201, "locale": "xx_XX",
     }  # fmt: skip
     found = html_of(answer.text)
@@ -243,8 +243,8 @@ def test_each_error_is_at_its_field_and_the_input_is_kept(page, customers, form,
     ],
 )
 def test_a_single_error_is_shown_at_its_field(page, customers, form, shop, values, control):
-    given = {name: value for name, value in {**form, **values}.items() if value is not None}
-    answer = press(page, customers, given, "send")
+    inputs = {name: value for name, value in {**form, **values}.items() if value is not None}
+    answer = press(page, customers, inputs, "send")
     assert answer.status_code == 422
     assert error_at(answer.text, control)
     assert [item.get("id") for item in html_of(answer.text).xpath("//*[contains(@id, '-err')]")] == [
@@ -279,20 +279,20 @@ def test_another_table_drops_the_mapping_of_the_one_before(page, customers, form
 def test_a_missing_table_is_created(page, customers, form, shop, work):
     text = press(page, customers, {**form, "target": "people"}, "plan", headers=HX).text
     assert "Rowsmith creates the table people with these columns." in text
-    made = form_of(f'<form id="push-form">{text}')
-    sent(page, customers, {**form, **made}, work, count="5")
+    result = form_of(f'<form id="push-form">{text}')
+    sent(page, customers, {**form, **result}, work, count="5")
     assert shop.count("people") == 5
 
 
 def test_one_field_may_fill_two_columns():
-    given = {
+    value = {
         "connection_id": "c", "was": "c", "target": "t",
         "t": [{"name": "T", "was": "t", "all": '["a", "b"]', "c": [
             {"column": "x", "field": "a"}, {"column": "y", "field": "a"}, {"column": "z", "field": ""}]}],
     }  # fmt: skip
-    asked = pushes_form.of_template(given)
-    assert asked["mapping"] == {"a": "x", "b": None}
-    assert asked["computed"] == {"y": "a"}
+    request = pushes_form.of_template(value)
+    assert request["mapping"] == {"a": "x", "b": None}
+    assert request["computed"] == {"y": "a"}
 
 
 @pytest.mark.parametrize("bad", ["[", "{}", '"x"', "[1"])

@@ -19,8 +19,8 @@ QUICK = {"backoff_seconds": [0, 0, 0]}
 
 @pytest.fixture
 def target():
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture
@@ -98,8 +98,8 @@ def test_the_forms_settings_for_sending_only_affect_this_push(
     }
     where = sent(page, template, form, work, **more)
     assert [(call.path, list(call.json)) for call in target.calls()] == [("/api/others", ["rows"])]
-    asked = edith.get(where).json["request"]
-    assert (asked["push_mode"], asked["retry"]) == ("batch", {"retries": 0})
+    request = edith.get(where).json["request"]
+    assert (request["push_mode"], request["retry"]) == ("batch", {"retries": 0})
     assert edith.get(f"/connections/{rest}").json["settings"]["push_path"] == "/people"
 
 
@@ -129,8 +129,10 @@ def test_the_request_of_a_single_push_can_be_changed_in_the_form(
 
 def test_a_request_that_is_left_as_it_was_is_the_connections(page, app, cast, template, target, work, edith):
     shape = {"method": "PUT", "path": "/kept/{{id}}", "body": {"mail": "{{E-Mail}}"}}
-    held = connection(app, cast, "rest", {"base_url": target.url(), "request_template": shape}, name="Shaped")
-    drawn = form_of(page.get(f"{template}/push?connection_id={held}").text)
+    stored = connection(
+        app, cast, "rest", {"base_url": target.url(), "request_template": shape}, name="Shaped"
+    )
+    drawn = form_of(page.get(f"{template}/push?connection_id={stored}").text)
     assert (drawn["request_template.method"], drawn["target"]) == ("PUT", "/kept/{{id}}")
     assert '"{{E-Mail}}"' in html.unescape(drawn["request_template.body"])
     where = sent(page, template, drawn, work)
@@ -142,13 +144,13 @@ def test_a_request_that_is_left_as_it_was_is_the_connections(page, app, cast, te
 
 
 def test_an_endpoints_request_is_changed_for_one_push_and_keeps_its_path(page, template, edith, target, work):
-    given = {
+    value = {
         "name": "Put them",
         "method": "PUT",
         "url": target.url("/p/{{id}}"),
         "body": {"mail": "{{E-Mail}}"},
     }
-    endpoint = edith.post("/endpoints", json=given).json["id"]
+    endpoint = edith.post("/endpoints", json=value).json["id"]
     drawn = form_of(page.get(f"{template}/push?connection_id={endpoint}").text)
     sent(page, template, {**drawn, "request_template.method": "PATCH"}, work)
     assert {call.method for call in target.calls()} == {"PATCH"}
@@ -196,13 +198,13 @@ def test_another_connection_uses_its_own_terms(page, app, cast, template, form):
 
 
 def test_an_endpoint_is_chosen_and_sent_to(page, template, edith, target, work):
-    given = {
+    value = {
         "name": "Put them",
         "method": "PUT",
         "url": target.url("/p/{{id}}"),
         "body": {"mail": "{{E-Mail}}"},
     }
-    endpoint = edith.post("/endpoints", json=given).json["id"]
+    endpoint = edith.post("/endpoints", json=value).json["id"]
     text = html.unescape(page.get(f"{template}/push?connection_id={endpoint}").text)
     assert "Put them (endpoint)" in text
     assert "/p/{{id}}" in text
@@ -213,9 +215,9 @@ def test_an_endpoint_is_chosen_and_sent_to(page, template, edith, target, work):
 
 
 def test_entity_sets_are_picked_and_their_properties_mapped(page, app, cast, template, edith):
-    held = connection(app, cast, "odata", {"service_url": "http://127.0.0.1:9/erp"}, name="ERP")
-    edith.put(f"/connections/{held}/metadata-document", data=V2)
-    text = page.get(f"{template}/push?connection_id={held}&target=CustomerSet").text
+    stored = connection(app, cast, "odata", {"service_url": "http://127.0.0.1:9/erp"}, name="ERP")
+    edith.put(f"/connections/{stored}/metadata-document", data=V2)
+    text = page.get(f"{template}/push?connection_id={stored}&target=CustomerSet").text
     assert "Property of CustomerSet" in text
     drawn = form_of(text)
     assert drawn["target"] == "CustomerSet"
@@ -250,10 +252,10 @@ def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, ta
         "type": "oauth2-client-credentials", "token_url": target.url("/token"), "client_id": "c", "client_secret": "s3",
     }  # fmt: skip
     target.on("/token", Answer(400, {"error": "invalid_client"}))
-    held = connection(
+    stored = connection(
         app, cast, "rest", {"base_url": target.url("/api"), "auth": auth, "retry": {"retries": 0}}
     )
-    drawn = form_of(page.get(f"{template}/push?connection_id={held}").text)
+    drawn = form_of(page.get(f"{template}/push?connection_id={stored}").text)
     text = html.unescape(page.get(sent(page, template, drawn, work)).text)
     assert presentation.explained("no_token").next in text
 

@@ -69,9 +69,9 @@ def test_the_rows_that_arrive_are_those_that_generate_gives(edith, customers, se
     work(push["id"])
     push = edith.get(f"/pushes/{push['id']}").json
     assert (push["status"], push["counts"]["delivered"], push["attempt"]) == ("completed", 2_500, 1)
-    made = edith.post(f"{customers}/generate", json={"count": 2_500, "offset": 3, "seed": "s"}).json
-    wanted = sorted((item["E-Mail"], item["firstName"], item["age"]) for item in made)
-    assert sorted(shop.execute("SELECT email, first_name, age FROM customers")) == wanted
+    created = edith.post(f"{customers}/generate", json={"count": 2_500, "offset": 3, "seed": "s"}).json
+    expected = sorted((item["E-Mail"], item["firstName"], item["age"]) for item in created)
+    assert sorted(shop.execute("SELECT email, first_name, age FROM customers")) == expected
 
 
 def test_rows_rejected_by_the_target_are_reported_and_the_others_arrive(edith, orders, send, shop, work):
@@ -80,16 +80,16 @@ def test_rows_rejected_by_the_target_are_reported_and_the_others_arrive(edith, o
     push = send(orders, count=50).json
     work(push["id"])
     push = edith.get(f"/pushes/{push['id']}").json
-    made = edith.post(f"{orders}/generate", json={"count": 50, "seed": "s"}).json
-    bad = [place for place, item in enumerate(made, 1) if item["customer_id"] > 3]
+    created = edith.post(f"{orders}/generate", json={"count": 50, "seed": "s"}).json
+    bad = [place for place, item in enumerate(created, 1) if item["customer_id"] > 3]
     assert push["status"] == "completed"
     assert push["counts"]["failed"] == len(bad) > 0
     assert shop.count("orders") == 50 - len(bad)
-    told = edith.get(f"/pushes/{push['id']}/rows?state=failed&limit=100").json
-    assert [item["row"] for item in told["items"]] == bad
-    assert told["total"] == len(bad)
-    assert {item["code"] for item in told["items"]} == {"foreign_key"}
-    assert all(item["message"] for item in told["items"])
+    result = edith.get(f"/pushes/{push['id']}/rows?state=failed&limit=100").json
+    assert [item["row"] for item in result["items"]] == bad
+    assert result["total"] == len(bad)
+    assert {item["code"] for item in result["items"]} == {"foreign_key"}
+    assert all(item["message"] for item in result["items"])
 
 
 def test_rows_are_listed_page_by_page(edith, orders, send, work):
@@ -109,9 +109,9 @@ def test_a_rows_values_are_generated_again_on_demand_with_sensitive_ones_redacte
     body = {"connection_id": shop.connection_id, "count": 3, "seed": "s", "target": "orders"}
     push = edith.post(f"{path}/push", json=body).json
     work(push["id"])
-    made = edith.post(f"{path}/generate", json={"count": 3, "seed": "s"}).json
+    created = edith.post(f"{path}/generate", json={"count": 3, "seed": "s"}).json
     shown = edith.get(f"/pushes/{push['id']}/rows?values=true").json["items"]
-    assert [item["values"]["customer_id"] for item in shown] == [item["customer_id"] for item in made]
+    assert [item["values"]["customer_id"] for item in shown] == [item["customer_id"] for item in created]
     assert {item["values"]["amount"] for item in shown} == {"********"}
 
 

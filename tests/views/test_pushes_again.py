@@ -181,9 +181,9 @@ def test_rows_of_a_cancelled_push_are_resumed_counted_and_undone(edith, queued, 
     assert edith.get(f"{path}/rows?state=undone").json["total"] == 30
     assert edith.get(f"{path}/rows?state=delivered").json["total"] == 0
     assert edith.get(f"/pushes/{some.json['id']}").json["counts"]["undone"] == 3
-    told = edith.get(f"/pushes/{undo['id']}/logs").get_data(as_text=True)
-    assert "completed (30 deleted, 0 failed" in told
-    assert "delivered" not in told
+    text = edith.get(f"/pushes/{undo['id']}/logs").get_data(as_text=True)
+    assert "completed (30 deleted, 0 failed" in text
+    assert "delivered" not in text
     events = edith.get(f"{path}/events").get_data(as_text=True)
     assert orjson.loads(events.rpartition("data: ")[2])["counts"]["undone"] == 30
 
@@ -229,11 +229,11 @@ def test_the_log_is_text_and_a_follower_gets_each_line_under_its_number(edith, q
     assert text.mimetype == "text/plain"
     lines = text.get_data(as_text=True).splitlines()
     assert lines[-1].endswith("completed (30 delivered, 0 failed, 0 unknown, 0 pending)")
-    told = edith.get(f"/pushes/{queued['id']}/logs?follow=true").get_data(as_text=True).split("\n\n")[:-1]
-    assert [item.split("\n")[0] for item in told[:-1]] == [f"id: {n}" for n in range(1, len(lines) + 1)]
-    assert all("event: log" in item for item in told[:-1])
-    assert "event: end" in told[-1]
-    assert orjson.loads(told[-1].rpartition("data: ")[2])["status"] == "completed"
+    reported = edith.get(f"/pushes/{queued['id']}/logs?follow=true").get_data(as_text=True).split("\n\n")[:-1]
+    assert [item.split("\n")[0] for item in reported[:-1]] == [f"id: {n}" for n in range(1, len(lines) + 1)]
+    assert all("event: log" in item for item in reported[:-1])
+    assert "event: end" in reported[-1]
+    assert orjson.loads(reported[-1].rpartition("data: ")[2])["status"] == "completed"
     later = edith.get(
         f"/pushes/{queued['id']}/logs?follow=true", headers={"Last-Event-ID": str(len(lines) - 1)}
     )
@@ -242,9 +242,9 @@ def test_the_log_is_text_and_a_follower_gets_each_line_under_its_number(edith, q
 
 def test_a_follower_of_the_counts_gets_an_end(edith, queued, work):
     work(queued["id"])
-    told = edith.get(f"/pushes/{queued['id']}/events").get_data(as_text=True)
-    assert "event: end" in told
-    assert orjson.loads(told.rpartition("data: ")[2])["counts"]["delivered"] == 30
+    text = edith.get(f"/pushes/{queued['id']}/events").get_data(as_text=True)
+    assert "event: end" in text
+    assert orjson.loads(text.rpartition("data: ")[2])["counts"]["delivered"] == 30
 
 
 def test_pushes_are_found_by_what_they_belong_to(edith, queued, shop):
@@ -362,9 +362,9 @@ def waiting(edith, shop, work, monkeypatch):
 
 def test_a_waiting_push_says_when_the_next_try_is(browser, cast, edith, waiting):
     assert (waiting["status"], waiting["attempt"], waiting["error"]) == ("running", 1, None)
-    told = waiting["waiting"]
-    assert (told["reason"], told["message"], told["tries"]) == ("refused", "Nobody listens there.", 1)
-    assert 10 <= told["next_try_in_seconds"] <= 20
+    result = waiting["waiting"]
+    assert (result["reason"], result["message"], result["tries"]) == ("refused", "Nobody listens there.", 1)
+    assert 10 <= result["next_try_in_seconds"] <= 20
     page = browser(cast.edith).get(f"/pushes/{waiting['id']}").text
     assert "Waiting for the target" in page
     assert "next try in" in page

@@ -22,8 +22,8 @@ def no_wait(monkeypatch):
 
 @pytest.fixture
 def target():
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_value_beyond_latin_1_is_rejected_before_the_push_and_names_row_field_
 
 
 @pytest.mark.parametrize(
-    ("encoding", "wanted"),
+    ("encoding", "expected"),
     [
         ("percent", ["Z%C3%BCrich", "%C5%81%C3%B3d%C5%BA%2C%205%20%E2%82%AC", "%E5%A4%A7%E9%98%AA"]),
         (
@@ -83,14 +83,14 @@ def test_a_value_beyond_latin_1_is_rejected_before_the_push_and_names_row_field_
         ),
     ],
 )
-def test_values_arrive_encoded_as_the_template_says(edith, target, rest, work, encoding, wanted):
+def test_values_arrive_encoded_as_the_template_says(edith, target, rest, work, encoding, expected):
     template = {"headers": {"X-City": "city*={{city}}; v=1"}, "header_encoding": encoding}
     answer = sent(edith, rest, **template)
     assert answer.status_code == 201, answer.json
     work(answer.json["id"])
     assert edith.get(f"/pushes/{answer.json['id']}").json["counts"]["delivered"] == 3
-    assert headers(target, "x-city") == [f"city*={item}; v=1" for item in wanted]
-    assert [unquote(item.removeprefix("UTF-8''")) for item in wanted] == [row["city"] for row in ROWS]
+    assert headers(target, "x-city") == [f"city*={item}; v=1" for item in expected]
+    assert [unquote(item.removeprefix("UTF-8''")) for item in expected] == [row["city"] for row in ROWS]
 
 
 def test_characters_of_latin_1_are_sent_as_they_are(edith, target, rest, work):
@@ -147,12 +147,12 @@ def test_every_row_of_the_push_is_checked_and_no_other(edith, rest):
 
 def test_dry_run_and_plan_show_what_the_push_would_be_rejected_for(edith, rest):
     template = saved(edith, '"ÿ"')  # in capitals it is beyond Latin-1
-    told = {"request_template.headers.X-City": "invalid_header_value"}
-    assert faults(pushed(edith, rest, template, count=3)) == told
-    assert faults(pushed(edith, rest, template, count=3, dry_run=True)) == told
+    result = {"request_template.headers.X-City": "invalid_header_value"}
+    assert faults(pushed(edith, rest, template, count=3)) == result
+    assert faults(pushed(edith, rest, template, count=3, dry_run=True)) == result
     plan = pushed(edith, rest, template, "push/plan", count=3)
     assert plan.status_code == 200
-    assert [fault["path"] for fault in plan.json["tables"][0]["faults"]] == list(told)
+    assert [fault["path"] for fault in plan.json["tables"][0]["faults"]] == list(result)
 
 
 def test_the_value_of_a_sensitive_field_is_not_shown(edith, rest):
@@ -187,15 +187,15 @@ def test_a_retry_with_other_values_is_checked(edith, target, rest, work):
 
 
 def test_an_endpoint_has_an_encoding(edith, target, work):
-    given = {"name": "Cities", "url": target.url("/cities"), "headers": {"X-City": "{{city}}"}}
-    made = edith.post("/endpoints", json=given).json
-    assert made["header_encoding"] == "none"
-    ask = {"endpoint_id": made["id"], "rows": ROWS}
+    value = {"name": "Cities", "url": target.url("/cities"), "headers": {"X-City": "{{city}}"}}
+    created = edith.post("/endpoints", json=value).json
+    assert created["header_encoding"] == "none"
+    ask = {"endpoint_id": created["id"], "rows": ROWS}
     assert edith.post("/export/rest", json=ask).status_code == 422
-    wrong = edith.patch(f"/endpoints/{made['id']}", json={"header_encoding": "base64"})
+    wrong = edith.patch(f"/endpoints/{created['id']}", json={"header_encoding": "base64"})
     assert faults(wrong) == {"header_encoding": "not_allowed"}
-    changed = edith.patch(f"/endpoints/{made['id']}", json={"header_encoding": "percent"}).json
-    assert (changed["header_encoding"], changed["headers"]) == ("percent", given["headers"])
+    changed = edith.patch(f"/endpoints/{created['id']}", json={"header_encoding": "percent"}).json
+    assert (changed["header_encoding"], changed["headers"]) == ("percent", value["headers"])
     answer = edith.post("/export/rest", json=ask)
     assert answer.status_code == 201, answer.json
     work(answer.json["id"])
@@ -203,8 +203,8 @@ def test_an_endpoint_has_an_encoding(edith, target, work):
 
 
 def test_text_of_a_header_itself_is_of_latin_1(edith, target):
-    given = {"name": "Cities", "url": target.url("/cities"), "headers": {"X-City": "€ {{city}}"}}
-    answer = edith.post("/endpoints", json=given)
+    value = {"name": "Cities", "url": target.url("/cities"), "headers": {"X-City": "€ {{city}}"}}
+    answer = edith.post("/endpoints", json=value)
     assert answer.status_code == 422
     assert "€" in answer.json["error"]["message"]
     settings = {"base_url": target.url("/api"), "default_headers": {"X-Price": "5 €"}}

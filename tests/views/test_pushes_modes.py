@@ -101,12 +101,12 @@ def test_http_options_are_rejected_by_a_database(send):
 
 
 def test_answers_have_the_keys_that_openapi_says(edith, send, people, work):
-    asked = {"connection_id": people.connection_id, "count": 3}
+    requests = {"connection_id": people.connection_id, "count": 3}
     push = send(offset=10).json
     work(push["id"])
-    plan = edith.post(f"/templates/{push['template_id']}/push/plan", json=asked).json
+    plan = edith.post(f"/templates/{push['template_id']}/push/plan", json=requests).json
     rows = edith.get(f"/pushes/{push['id']}/rows?limit=1&values=true").json
-    given = edith.post(
+    value = edith.post(
         "/export/db",
         json={
             "connection_id": people.connection_id,
@@ -117,7 +117,7 @@ def test_answers_have_the_keys_that_openapi_says(edith, send, people, work):
     ).json
     for model, answer in (
         (pushes_responses.PushOut, push),
-        (pushes_responses.PushOut, given),
+        (pushes_responses.PushOut, value),
         (pushes_responses.DryRunOut, send(dry_run=True).json),
         (pushes_responses.PlanOut, plan),
         (pushes_responses.PlannedColumn, plan["tables"][0]["columns"][0]),

@@ -34,12 +34,12 @@ FIELDS = [
 
 @pytest.fixture
 def mongo(tmp_path):
-    made = MongodbKind(tmp_path)
-    made.start()
+    result = MongodbKind(tmp_path)
+    result.start()
     try:
-        yield made
+        yield result
     finally:
-        made.stop()
+        result.stop()
 
 
 @pytest.fixture
@@ -81,22 +81,22 @@ def send(edith, place, work):
 
 def test_objects_and_arrays_arrive_as_documents_of_the_types_that_mongodb_has(edith, send, mongo):
     push = send()
-    told = edith.get(f"/pushes/{push['id']}").json
-    assert (told["status"], told["counts"]["delivered"]) == ("completed", 5), told
-    made = edith.post(f"/templates/{send.template}/generate", json={"count": 5, "seed": "s"}).json
+    result = edith.get(f"/pushes/{push['id']}").json
+    assert (result["status"], result["counts"]["delivered"]) == ("completed", 5), result
+    created = edith.post(f"/templates/{send.template}/generate", json={"count": 5, "seed": "s"}).json
     found = mongo.documents("customers")
     assert {type(item["_id"]) for item in found} == {ObjectId}
-    for item, wanted in zip(found, made, strict=True):
-        assert item["name"] == wanted["name"]
+    for item, expected in zip(found, created, strict=True):
+        assert item["name"] == expected["name"]
         assert item["address"] == {
-            "city": wanted["address"]["city"],
+            "city": expected["address"]["city"],
             "since": dt.datetime.combine(
-                dt.date.fromisoformat(wanted["address"]["since"]), dt.time(), dt.UTC
+                dt.date.fromisoformat(expected["address"]["since"]), dt.time(), dt.UTC
             ),
-            "floor": wanted["address"]["floor"],
+            "floor": expected["address"]["floor"],
         }
         assert type(item["address"]["floor"]) is Int64
-        prices = [str(line["price"]) for line in wanted["lines"]]
+        prices = [str(line["price"]) for line in expected["lines"]]
         assert [float(str(line["price"])) for line in item["lines"]] == [float(price) for price in prices]
         assert {type(line["price"]) for line in item["lines"]} == {Decimal128}
 
@@ -110,15 +110,15 @@ def test_a_member_that_is_mapped_by_itself_goes_to_its_own_key(send, mongo):
 
 
 def test_a_dry_run_shows_nested_documents_and_what_will_not_fit(send, mongo):
-    told = send(dry_run=True)
-    assert told["misfits"] == []
-    assert 'db.createCollection("customers")' in told["statements"][0]
-    assert '"address": {"city": ' in told["statements"][1]
+    result = send(dry_run=True)
+    assert result["misfits"] == []
+    assert 'db.createCollection("customers")' in result["statements"][0]
+    assert '"address": {"city": ' in result["statements"][1]
     rule = {"address": {"bsonType": "string"}, "name": {"bsonType": "string", "maxLength": 1}}
     create = {"create": "strict", "validator": {"$jsonSchema": {"properties": rule}}, "$db": "shop"}
     mongo.server._answer(create, [WRITER[0]])
-    told = send(dry_run=True, target="strict")
-    assert {(item["column"], item["reason"]) for item in told["misfits"]} >= {("name", "too_long")}
+    result = send(dry_run=True, target="strict")
+    assert {(item["column"], item["reason"]) for item in result["misfits"]} >= {("name", "too_long")}
 
 
 def test_rejected_rows_are_shown_with_their_nested_values(edith, send, mongo):

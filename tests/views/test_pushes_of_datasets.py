@@ -73,19 +73,19 @@ def test_children_get_the_keys_that_the_target_made(app, cast, edith, templates,
         work(push["id"])
         push = edith.get(f"/pushes/{push['id']}").json
         assert (push["status"], push["error"], push["counts"]["failed"]) == ("completed", None, 0)
-        made = edith.post(
+        created = edith.post(
             f"/templates/{templates[1]}/generate", json={"seed": "s", "count": push["counts"]["total"] - 40}
         ).json
         parents = edith.post(f"/templates/{templates[0]}/generate", json={"seed": "s", "count": 40}).json
-        assert len(made) == target.count("orders") == push["counts"]["total"] - 40
+        assert len(created) == target.count("orders") == push["counts"]["total"] - 40
         emails = {parent["id"]: parent["email"] for parent in parents}
-        numbers = {item["id"]: item["number"] for item in made}
+        numbers = {item["id"]: item["number"] for item in created}
         there = target.execute(
             "SELECT o.number, c.email, b.number FROM orders o JOIN customers c ON c.id = o.customer_id "
             "LEFT JOIN orders b ON b.id = o.follows"
         )
         assert {(item[0], item[1], item[2]) for item in there} == {
-            (item["number"], emails[item["customer_id"]], numbers.get(item["follows"])) for item in made
+            (item["number"], emails[item["customer_id"]], numbers.get(item["follows"])) for item in created
         }
         work(edith.post(f"/pushes/{push['id']}/undo", json={}).json["id"])
         assert target.count("orders") == target.count("customers") == 0
@@ -99,11 +99,11 @@ def test_a_ring_is_closed_after_its_rows_are_there(app, cast, edith, postgres_ur
         {"name": "number", "type": "uuid"},
         {"name": "customer_id", "type": "reference", "options": {"template_id": customers, "field": "id"}},
     ]
-    made = make(edith, name="Orders", quantity=60, fields=orders)["id"]
-    best = {"name": "best_order", "type": "reference", "options": {"template_id": made, "field": "id"}}
+    created = make(edith, name="Orders", quantity=60, fields=orders)["id"]
+    best = {"name": "best_order", "type": "reference", "options": {"template_id": created, "field": "id"}}
     changed = edith.patch(f"/templates/{customers}", json={"fields": [*ids, best]})
     assert changed.status_code == 200, changed.json
-    path = dataset(edith, customers, made)
+    path = dataset(edith, customers, created)
     with postgres_target(app, cast, postgres_url, MADE_THERE) as target:
         answer = edith.post(f"{path}/push", json={"connection_id": target.connection_id})
         assert answer.status_code == 201, answer.json
@@ -176,14 +176,16 @@ def test_a_table_gets_as_many_rows_as_its_values_allow(app, cast, edith, postgre
         ],
     )["id"]
     tables = [{"template_id": statuses, "count": 1000}, {"template_id": orders, "count": 50}]
-    made = edith.post("/datasets", json={"name": "Few", "templates": tables, "seed": "s"}).json
+    created = edith.post("/datasets", json={"name": "Few", "templates": tables, "seed": "s"}).json
     with postgres_target(app, cast, postgres_url, FEW) as target:
         plan = edith.post(
-            f"/datasets/{made['id']}/push/plan", json={"connection_id": target.connection_id}
+            f"/datasets/{created['id']}/push/plan", json={"connection_id": target.connection_id}
         ).json
         note = '"name" must be unique: 1,000 values were requested and only 3 exist.'
         assert [(table["count"], table["note"]) for table in plan["tables"]] == [(3, note), (50, "")]
-        push = edith.post(f"/datasets/{made['id']}/push", json={"connection_id": target.connection_id}).json
+        push = edith.post(
+            f"/datasets/{created['id']}/push", json={"connection_id": target.connection_id}
+        ).json
         assert [(table["count"], table["note"]) for table in push["tables"]] == [(3, note), (50, "")]
         work(push["id"])
         assert edith.get(f"/pushes/{push['id']}").json["counts"]["delivered"] == 53

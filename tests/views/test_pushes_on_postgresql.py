@@ -199,10 +199,10 @@ def family(edith):
     size = {"name": "size", "type": "number", "options": {"min": 1, "max": 4}}
     parents = make(edith, name="parents", quantity=40, fields=[row, size])["id"]
     refer = {"name": "parent_id", "type": "reference", "options": {"template_id": parents, "field": "id"}}
-    made = [
+    created = [
         make(edith, name=name, quantity=200, fields=[row, refer])["id"] for name in ("children", "others")
     ]
-    templates = [{"template_id": item} for item in (parents, *made)]
+    templates = [{"template_id": item} for item in (parents, *created)]
     answer = edith.post("/datasets", json={"name": "Family", "templates": templates, "seed": "s"})
     return f"/datasets/{answer.json['id']}/push"
 

@@ -15,8 +15,8 @@ QUICK = {"backoff_seconds": [0, 0, 0]}
 
 @pytest.fixture
 def target():
-    with EchoTarget() as made:
-        yield made
+    with EchoTarget() as result:
+        yield result
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def send(app, cast, edith, target, customers, work):
     """A finished push; `settings` are those of the connection."""
 
     def do(settings=(), **body):
-        made = connection(
+        result = connection(
             app, cast, "rest", {"base_url": target.url("/api"), "retry": QUICK, **dict(settings)}
         )
-        how = {"connection_id": made, "count": 10, "seed": "s", "target": "customers", **body}
+        how = {"connection_id": result, "count": 10, "seed": "s", "target": "customers", **body}
         answer = edith.post(f"{customers}/push", json=how)
         assert answer.status_code == 201, answer.json
         work(answer.json["id"])
@@ -53,9 +53,9 @@ def rows_of(edith, push, **query):
 def test_each_row_is_one_post_with_the_row_as_its_body(edith, target, customers, send):
     push = send(count=120)
     assert (push["status"], push["counts"]["delivered"]) == ("completed", 120)
-    made = edith.post(f"{customers}/generate", json={"count": 120, "seed": "s"}).json
+    created = edith.post(f"{customers}/generate", json={"count": 120, "seed": "s"}).json
     calls = {int(call.headers["x-rowsmith-row"]): call for call in target.calls("/api/customers")}
-    assert [calls[number].json for number in sorted(calls)] == made
+    assert [calls[number].json for number in sorted(calls)] == created
     assert len(target.calls()) == 120
     assert {call.method for call in calls.values()} == {"POST"}
     assert {call.headers["content-type"] for call in calls.values()} == {"application/json"}
@@ -80,8 +80,8 @@ def test_the_log_has_the_status_of_each_row(edith, target, send):
     assert "rows 1 to 3: 201, 4: 422, 5 to 10: 201" in log
     assert "no such country" in log
     failed = rows_of(edith, push, state="failed")
-    told = [(item["row"], item["status_code"], item["code"], item["attempts"]) for item in failed]
-    assert told == [(4, 422, "rejected", 1)]
+    result = [(item["row"], item["status_code"], item["code"], item["attempts"]) for item in failed]
+    assert result == [(4, 422, "rejected", 1)]
     assert "no such country" in failed[0]["message"]
     assert {item["status_code"] for item in rows_of(edith, push, state="delivered")} == {201}
 
@@ -125,8 +125,8 @@ def test_unknown_rows_are_sent_again_under_the_key_they_had(edith, target, send,
 
 def test_batch_mode_sends_one_object_with_the_rows_under_the_wrapper_key(edith, target, customers, send):
     push = send({"push_mode": "batch", "wrapper_key": "items"}, count=7)
-    made = edith.post(f"{customers}/generate", json={"count": 7, "seed": "s"}).json
-    assert [call.json for call in target.calls()] == [{"items": made}]
+    created = edith.post(f"{customers}/generate", json={"count": 7, "seed": "s"}).json
+    assert [call.json for call in target.calls()] == [{"items": created}]
     assert push["counts"]["delivered"] == 7
 
 
@@ -153,9 +153,9 @@ def test_a_template_makes_method_path_headers_and_body_from_the_row(edith, targe
         },
     }
     send({"request_template": template}, count=2, target="people/{{E-Mail}}")
-    made = edith.post(f"{customers}/generate", json={"count": 2, "seed": "s"}).json
+    created = edith.post(f"{customers}/generate", json={"count": 2, "seed": "s"}).json
     calls = sorted(target.calls(), key=lambda item: int(item.headers["x-rowsmith-row"]))
-    for row, call in zip(made, calls, strict=True):
+    for row, call in zip(created, calls, strict=True):
         assert (call.method, call.path) == ("PUT", f"/api/people/{row['E-Mail'].replace('@', '%40')}")
         assert call.headers["x-name"] == row["firstName"].upper()
         assert call.query == {"age": [str(row["age"])]}
@@ -165,8 +165,8 @@ def test_a_template_makes_method_path_headers_and_body_from_the_row(edith, targe
 
 def test_a_dry_run_shows_the_exact_requests_and_sends_none(app, cast, edith, target, customers):
     auth = {"type": "bearer", "token": "very-secret-token"}
-    made = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
-    body = {"connection_id": made, "count": 10, "seed": "s", "target": "customers", "dry_run": True}
+    result = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
+    body = {"connection_id": result, "count": 10, "seed": "s", "target": "customers", "dry_run": True}
     answer = edith.post(f"{customers}/push", json=body)
     assert answer.status_code == 200, answer.json
     assert len(answer.json["requests"]) == 3
@@ -181,36 +181,36 @@ def test_a_dry_run_shows_the_exact_requests_and_sends_none(app, cast, edith, tar
 def test_credentials_are_sent_and_never_shown(app, cast, edith, target, customers, work):
     target.on("/api/customers", Answer(400, "your token very-secret-token is no good"))
     auth = {"type": "bearer", "token": "very-secret-token"}
-    made = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
-    assert edith.get(f"/connections/{made}").json["settings"]["auth"] == {
+    result = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
+    assert edith.get(f"/connections/{result}").json["settings"]["auth"] == {
         "type": "bearer",
         "token": "********",
     }
     push = edith.post(
-        f"{customers}/push", json={"connection_id": made, "count": 1, "target": "customers"}
+        f"{customers}/push", json={"connection_id": result, "count": 1, "target": "customers"}
     ).json
     work(push["id"])
     assert {call.headers["authorization"] for call in target.calls()} == {"Bearer very-secret-token"}
-    told = edith.get(f"/pushes/{push['id']}/rows").text + edith.get(f"/pushes/{push['id']}/logs").text
-    assert "very-secret-token" not in told
-    assert "your token ******** is no good" in told
+    text = edith.get(f"/pushes/{push['id']}/rows").text + edith.get(f"/pushes/{push['id']}/logs").text
+    assert "very-secret-token" not in text
+    assert "your token ******** is no good" in text
 
 
 def test_database_options_are_rejected(app, cast, edith, target, customers):
-    made = connection(app, cast, "rest", {"base_url": target.url("/api")})
-    body = {"connection_id": made, "count": 1, "target": "x", "create_table": True, "mode": "upsert"}
+    result = connection(app, cast, "rest", {"base_url": target.url("/api")})
+    body = {"connection_id": result, "count": 1, "target": "x", "create_table": True, "mode": "upsert"}
     assert faults(edith.post(f"{customers}/push", json=body)) == {
         "create_table": "not_for_this_type",
         "mode": "not_allowed",
     }
-    answer = edith.post(f"{customers}/push", json={"connection_id": made, "mode": "upsert", "target": "x"})
+    answer = edith.post(f"{customers}/push", json={"connection_id": result, "mode": "upsert", "target": "x"})
     assert faults(answer) == {"mode": "not_allowed"}
 
 
 def test_settings_of_a_push_that_do_not_fit_are_named(app, cast, edith, target, customers):
-    made = connection(app, cast, "rest", {"base_url": target.url("/api")})
+    result = connection(app, cast, "rest", {"base_url": target.url("/api")})
     body = {
-        "connection_id": made,
+        "connection_id": result,
         "count": 1,
         "target": "x",
         "retry": {"retries": 99, "nonsense": 1},

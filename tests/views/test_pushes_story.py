@@ -99,15 +99,15 @@ def test_a_dataset_of_templates_created_from_tables_is_pushed_without_rejected_r
         known = edith.get(f"/connections/{target.connection_id}/metadata").json["entities"]
         names = [item["name"] for item in known]
         assert len(names) == 8
-        made = edith.post(f"/connections/{target.connection_id}/templates", json={"entities": names})
-        assert made.status_code == 201, made.json
+        created = edith.post(f"/connections/{target.connection_id}/templates", json={"entities": names})
+        assert created.status_code == 201, created.json
         members = [
             {
                 "template_id": template["id"],
                 "name": template["name"],
                 "count": COUNTS.get(template["name"], 30),
             }
-            for template in made.json["templates"]
+            for template in created.json["templates"]
         ]
         body = {"name": "Company", "templates": members, "seed": "s"}
         dataset = edith.post("/datasets", json=body).json["id"]

@@ -104,16 +104,16 @@ def exported(edith, path, work, **body):
 @pytest.mark.parametrize("name", FILES)
 def test_rows_of_every_format_are_taken_and_masked(edith, people, name):
     path = people(name, **({"sheet": "People"} if name.endswith("xlsx") else {}))
-    made = generated(edith, path)
-    assert [int(row["id"]) for row in made] == list(range(1, 1_001))
-    assert all(list(row) == ["id", "mail", "phone", "city", "note"] for row in made)
-    assert {row["city"] for row in made} == {"Ulm"}
-    for row, real in zip(made, PEOPLE, strict=True):
+    result = generated(edith, path)
+    assert [int(row["id"]) for row in result] == list(range(1, 1_001))
+    assert all(list(row) == ["id", "mail", "phone", "city", "note"] for row in result)
+    assert {row["city"] for row in result} == {"Ulm"}
+    for row, real in zip(result, PEOPLE, strict=True):
         assert real["email"].split("@")[0] not in row["mail"]
         assert row["phone"].startswith("+49 ")
         assert len(row["phone"]) == len(real["phone"])
         assert row["phone"] != real["phone"]
-    assert len({row["mail"] for row in made}) == len({row["phone"] for row in made}) == 1_000
+    assert len({row["mail"] for row in result}) == len({row["phone"] for row in result}) == 1_000
     assert rows_used(edith) == 1_000
 
 
@@ -162,20 +162,20 @@ def test_an_export_has_the_bytes_of_generate_and_the_results_of_the_leak_check(e
     body = edith.get(f"/exports/{export['id']}/download").data
     assert body == edith.post(f"{path}/generate", json={"seed": "s"}).data
     [table] = export["leaks"]
-    told = {column["column"]: column for column in table["columns"]}
-    assert {name: (item["values"], item["survivors"]) for name, item in told.items()} == {
+    result = {column["column"]: column for column in table["columns"]}
+    assert {name: (item["values"], item["survivors"]) for name, item in result.items()} == {
         "mail": (1_000, 0),
         "phone": (1_000, 0),
     }
-    assert told["mail"]["source_column"] == "email"
-    assert told["mail"]["whole_column"]["kind"] == "none"
-    assert told["phone"]["whole_column"] == {
-        **told["phone"]["whole_column"],
+    assert result["mail"]["source_column"] == "email"
+    assert result["mail"]["whole_column"]["kind"] == "none"
+    assert result["phone"]["whole_column"] == {
+        **result["phone"]["whole_column"],
         "kind": "counted",
         "distinct": 1_000,
         "share": 1.0,
     }
-    assert told["phone"]["whole_column"]["expected"] is not None
+    assert result["phone"]["whole_column"]["expected"] is not None
 
 
 def test_its_page_shows_the_leak_report(edith, browser, cast, people, work):
@@ -206,11 +206,11 @@ def test_parts_are_the_whole_and_their_reports_one(edith, people, parts_of, do, 
 
 def test_a_file_that_changes_in_between_is_a_clear_error(edith, people, work):
     path = people()
-    made = edith.post(f"{path}/exports", json={"seed": "s"}).json
+    created = edith.post(f"{path}/exports", json={"seed": "s"}).json
     files.OPEN.clear()
     send(edith, "people.csv", as_csv(PEOPLE[:10]))
-    work(made["id"])
-    export = edith.get(f"/exports/{made['id']}").json
+    work(created["id"])
+    export = edith.get(f"/exports/{created['id']}").json
     assert export["status"] == "failed"
     assert export["error"]["code"] == "conflict"
     assert "people.csv" in export["error"]["message"]
@@ -298,8 +298,10 @@ def test_a_source_can_be_changed_and_taken_away(edith, people):
 def test_another_workspace_sees_no_file_of_ours(edith, people, api, cast):
     people()
     mallory = api(cast.mallory)
-    made = mallory.post("/templates", json={"name": "T", "fields": FIELDS, "source": {"file": "people.csv"}})
-    assert faults(mallory.post(f"/templates/{made.json['id']}/generate", json={})) == {
+    created = mallory.post(
+        "/templates", json={"name": "T", "fields": FIELDS, "source": {"file": "people.csv"}}
+    )
+    assert faults(mallory.post(f"/templates/{created.json['id']}/generate", json={})) == {
         "source.file": "unknown_file"
     }
 
@@ -309,8 +311,8 @@ def test_a_dataset_takes_each_table_from_its_file(edith, people, work):
     tables = [
         {"template_id": path.rpartition("/")[2], "name": name} for path, name in ((one, "a"), (other, "b"))
     ]
-    made = edith.post("/datasets", json={"name": "D", "templates": tables}).json
-    answer = edith.post(f"/datasets/{made['id']}/exports", json={"format": "csv"})
+    created = edith.post("/datasets", json={"name": "D", "templates": tables}).json
+    answer = edith.post(f"/datasets/{created['id']}/exports", json={"format": "csv"})
     work(answer.json["id"])
     export = edith.get(f"/exports/{answer.json['id']}").json
     assert (export["status"], export["count"]) == ("completed", 2_000)

@@ -51,21 +51,21 @@ def shop(request, app, cast, tmp_path):
     kind = KINDS[request.param]
     if (reason := kind.unavailable()) is not None:
         pytest.skip(reason)
-    made = kind(tmp_path)
-    made.start()
+    result = kind(tmp_path)
+    result.start()
     try:
-        made.make(PEOPLE)
+        result.make(PEOPLE)
         numbers = list(range(20, 0, -1))
         people = {
             "id": numbers,
             "email": [f"person.{n}@corp.test" for n in numbers],
             "age": [n + 20 for n in numbers],
         }
-        with made.connector().open() as session:
+        with result.connector().open() as session:
             deliver(session, "people", people)
-        yield connection(app, cast, request.param, settings(made)), request.param
+        yield connection(app, cast, request.param, settings(result)), request.param
     finally:
-        made.stop()
+        result.stop()
 
 
 def settings(kind):
@@ -97,19 +97,19 @@ def test_a_table_is_taken_in_the_order_of_its_key_and_masked(edith, shop):
 def test_a_condition_and_a_limit_choose_rows(edith, shop):
     here, kind = shop
     where = '{"id": {"$gt": 5}}' if kind == "mongodb" else "id > 5"
-    wanted = [20, 19, 18] if kind == "mongodb" else [6, 7, 8]
-    assert [row["id"] for row in rows_of(edith, here, table="people", where=where, limit=3)] == wanted
+    expected = [20, 19, 18] if kind == "mongodb" else [6, 7, 8]
+    assert [row["id"] for row in rows_of(edith, here, table="people", where=where, limit=3)] == expected
 
 
 def test_a_query_is_taken_where_the_kind_has_such(edith, shop):
     here, kind = shop
     if kind == "mongodb":
-        made = {
+        result = {
             "name": "People",
             "fields": FIELDS[:1],
             "source": {"connection_id": here, "query": "SELECT 1"},
         }
-        answer = edith.post("/generate", json={**made, "count": 1})
+        answer = edith.post("/generate", json={**result, "count": 1})
         assert (answer.status_code, answer.json["error"]["code"]) == (502, "target_failed"), answer.json
         assert "Specify a table" in answer.json["error"]["details"]["hint"]
         return
@@ -233,8 +233,8 @@ def test_a_table_of_db2_is_read_in_the_order_of_its_key_and_masked(app, cast, ed
     rows = rows_of(edith, here, fields, table="people", where="ID > 0")
     assert [row["ID"] for row in rows] == [1, 2]
     assert all("corp" not in row["EMAIL"] and "@" in row["EMAIL"] for row in rows)
-    (asked,) = {" ".join(item.split()) for item in link.told if 'FROM "SHOP"."PEOPLE"' in item}
-    assert asked == 'SELECT "ID", "EMAIL" FROM "SHOP"."PEOPLE" WHERE (ID > 0 ) ORDER BY "ID"'
+    (requests,) = {" ".join(item.split()) for item in link.told if 'FROM "SHOP"."PEOPLE"' in item}
+    assert requests == 'SELECT "ID", "EMAIL" FROM "SHOP"."PEOPLE" WHERE (ID > 0 ) ORDER BY "ID"'
 
 
 def test_errors_of_db2_for_a_query_are_reported(app, cast, edith, monkeypatch):

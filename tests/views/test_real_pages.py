@@ -67,11 +67,11 @@ def test_later_rows_show_what_the_leak_check_saw(edith, people):
 def test_json_carries_source_and_invalid_data_both_ways(edith, people):
     page = Editor(edith, f"/templates/{people}")
     page.press("set")
-    said = page.spec
-    assert said["source"] == {"file": "people.csv"}
-    said["source"] = {"file": "people.csv", "limit": 9}
-    said["invalid"] = {"rate": 0.5, "kinds": ["missing"]}
-    page.press("json", json=json.dumps(said))
+    text = page.spec
+    assert text["source"] == {"file": "people.csv"}
+    text["source"] = {"file": "people.csv", "limit": 9}
+    text["invalid"] = {"rate": 0.5, "kinds": ["missing"]}
+    page.press("json", json=json.dumps(text))
     form = page.open("settings")
     assert form["source.limit"] == "9"
     assert (form["invalid.rate"], form.getlist("invalid.kinds")) == ("0.5", ["missing"])
@@ -132,9 +132,9 @@ def test_a_dropped_file_becomes_a_template_that_masks(edith, api, cast):
     answer = send(edith, "/templates/masked", form, headers={}, do="make")
     assert answer.status_code == 303
     program, where = api(cast.edith), answer.headers["Location"].rpartition("/")[2]
-    made = program.get(f"/templates/{where}").json
-    assert made["source"] == {"file": "people.csv"}
-    assert [field["sensitive"] for field in made["fields"]] == [False, True, True, True]
+    result = program.get(f"/templates/{where}").json
+    assert result["source"] == {"file": "people.csv"}
+    assert [field["sensitive"] for field in result["fields"]] == [False, True, True, True]
     rows = program.post(f"/templates/{where}/generate", json={"seed": "s", "format": "csv"}).text
     assert len(rows.splitlines()) == 1_001
     assert not SECRET.search(rows)
@@ -188,8 +188,8 @@ def test_a_copy_of_a_connection_has_all_rows_by_default(app, edith, api, cast, m
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 37) "
         "INSERT INTO customers SELECT i, 'person.' || i || '@corp.test', NULL, NULL FROM n"
     )
-    asked = {"source.connection_id": target.connection_id, **more}
-    form = controls(edith.submit("/templates/masked/look", asked).text, "copy")
+    requests = {"source.connection_id": target.connection_id, **more}
+    form = controls(edith.submit("/templates/masked/look", requests).text, "copy")
     answer = send(edith, "/templates/masked", form, headers={}, do="make")
     where = answer.headers["Location"].rpartition("/")[2]
     assert api(cast.edith).get(f"/templates/{where}").json["quantity"] == rows

@@ -79,10 +79,10 @@ def over(edith, target, fields=FIELDS, **source):
 
 
 def test_rows_of_a_table_are_in_the_order_of_its_key_and_masked(edith, stock):
-    made = edith.post(f"{over(edith, stock)}/generate", json={"seed": "s"}).json
-    assert [row["id"] for row in made] == list(range(1, 41))
-    assert all("corp" not in row["email"] and not row["first_name"].startswith("Name") for row in made)
-    assert all(row["born"] != f"19{50 + row['id']}-01-02" for row in made)
+    created = edith.post(f"{over(edith, stock)}/generate", json={"seed": "s"}).json
+    assert [row["id"] for row in created] == list(range(1, 41))
+    assert all("corp" not in row["email"] and not row["first_name"].startswith("Name") for row in created)
+    assert all(row["born"] != f"19{50 + row['id']}-01-02" for row in created)
     few = over(edith, stock, table="people", where="id > 30", limit=5)
     assert [row["id"] for row in edith.post(f"{few}/generate", json={}).json] == [31, 32, 33, 34, 35]
     assert len(edith.post(f"{over(edith, stock)}/preview", json={}).json["rows"]) == 3
@@ -106,18 +106,18 @@ def test_a_worker_generates_the_rows_from_the_source_as_read_at_the_request(app,
 
     path = over(edith, stock)
     before = edith.post(f"{path}/generate", json={"seed": "s"}).data
-    made = edith.post(f"{path}/exports", json={"seed": "s"}).json
+    created = edith.post(f"{path}/exports", json={"seed": "s"}).json
     files.OPEN.clear()
     stock.execute("UPDATE people SET email = 'x' || email")
     with app.app_context():
-        exports.run(made["id"])
+        exports.run(created["id"])
         db.session.remove()
-    export = edith.get(f"/exports/{made['id']}").json
+    export = edith.get(f"/exports/{created['id']}").json
     assert export["status"] == "completed"
-    assert edith.get(f"/exports/{made['id']}/download").data == before
+    assert edith.get(f"/exports/{created['id']}/download").data == before
     with app.app_context(), writing() as session:
-        kept = session.query(Fetched).one()
-        assert kept.storage_key.startswith("sources/")
+        stored = session.query(Fetched).one()
+        assert stored.storage_key.startswith("sources/")
 
 
 def test_a_push_into_a_database_carries_masked_rows_and_its_report(edith, stock, shop_file, work):
@@ -159,10 +159,10 @@ def test_a_push_over_http_sends_no_real_value(app, cast, edith, work, kind):
                 "masking": {"strategy": "tokenize"},
             }
             fields = [{"name": "Id", "type": "source_column", "column": "id"}, name]
-        held = connection(app, cast, kind, settings)
+        stored = connection(app, cast, kind, settings)
         if kind == "odata":
-            assert edith.put(f"/connections/{held}/metadata-document", data=V2).status_code == 200
-        ask = {"connection_id": held, "target": where, "seed": "s"}
+            assert edith.put(f"/connections/{stored}/metadata-document", data=V2).status_code == 200
+        ask = {"connection_id": stored, "target": where, "seed": "s"}
         push = edith.post(f"{people_of(edith, ROWS, fields)}/push", json=ask)
         assert push.status_code == 201, push.json
         work(push.json["id"])
@@ -205,9 +205,9 @@ def rows_of(edith, made):
 
 
 def test_a_subset_follows_the_keys_both_ways_and_they_fit(edith, stock):
-    made = subset(edith, stock, where="id IN (20, 21)", depth=2)
-    found = rows_of(edith, made)
-    assert {item["table"]: item["rows"] for item in made["report"]} == {
+    result = subset(edith, stock, where="id IN (20, 21)", depth=2)
+    found = rows_of(edith, result)
+    assert {item["table"]: item["rows"] for item in result["report"]} == {
         name: len(rows) for name, rows in found.items()
     }
     people = {row["id"] for row in found["people"]}
@@ -217,9 +217,9 @@ def test_a_subset_follows_the_keys_both_ways_and_they_fit(edith, stock):
     assert {row["order_id"] for row in found["lines"]} <= {row["id"] for row in found["orders"]}
     assert {row["country"] for row in found["people"]} <= {row["code"] for row in found["countries"]}
     assert all(row["boss"] in people for row in found["people"] if row["boss"] is not None)
-    report = {item["table"]: item for item in made["report"]}
+    report = {item["table"]: item for item in result["report"]}
     assert {"email", "first_name"} <= set(report["people"]["sensitive"])
-    order = [template["name"] for template in made["templates"]]
+    order = [template["name"] for template in result["templates"]]
     assert order.index("countries") < order.index("people") < order.index("orders") < order.index("lines")
 
 
@@ -228,16 +228,16 @@ def test_children_are_only_included_on_request(edith, stock):
         "people",
         "countries",
     }
-    made = subset(edith, stock, limit=3, children=["orders"])
-    assert {item["table"] for item in made["report"]} == {"people", "countries", "orders"}
-    assert [row["id"] for row in rows_of(edith, made)["people"]] == [1, 2, 3]
+    result = subset(edith, stock, limit=3, children=["orders"])
+    assert {item["table"] for item in result["report"]} == {"people", "countries", "orders"}
+    assert [row["id"] for row in rows_of(edith, result)["people"]] == [1, 2, 3]
 
 
 def test_a_subset_is_exported_as_a_whole(edith, stock, app):
     from jobs import exports
 
-    made = subset(edith, stock, limit=5)
-    export = edith.post(f"/datasets/{made['dataset']['id']}/exports", json={"format": "json", "seed": "s"})
+    result = subset(edith, stock, limit=5)
+    export = edith.post(f"/datasets/{result['dataset']['id']}/exports", json={"format": "json", "seed": "s"})
     assert export.status_code == 201, export.json
     with app.app_context():
         exports.run(export.json["id"])
@@ -271,8 +271,8 @@ def test_keys_that_are_masked_still_fit(app, cast, edith):
     INSERT INTO logins VALUES (1, 'ann@corp.test'), (2, 'bob@corp.test'), (3, 'ann@corp.test');
     """
     target = sqlite_target(app, cast, script, name="Keys")
-    made = subset(edith, target, table="users")
-    found = rows_of(edith, made)
+    result = subset(edith, target, table="users")
+    found = rows_of(edith, result)
     keys = {row["email"] for row in found["users"]}
     assert len(keys) == 2
     assert {row["email"] for row in found["logins"]} == keys
@@ -285,9 +285,9 @@ def test_no_field_refers_to_rows_that_are_taken_and_not_made(edith, stock):
     )
     link = {"name": "who", "type": "reference", "options": {"template_id": real["id"], "field": "id"}}
     body = {"name": "Orders", "fields": [{"name": "id", "type": "row_number"}, link]}
-    wanted = {"fields[1].options.template_id": "has_source"}
-    assert faults(edith.post("/templates", json=body)) == wanted
-    assert faults(edith.post("/generate", json={**body, "count": 2})) == wanted
+    expected = {"fields[1].options.template_id": "has_source"}
+    assert faults(edith.post("/templates", json=body)) == expected
+    assert faults(edith.post("/generate", json={**body, "count": 2})) == expected
     boss = {"name": "boss", "type": "reference", "options": {"template_id": "self", "field": "id"}}
     own = {"name": "Own", "fields": [*FIELDS, boss], "source": real["source"]}
     assert faults(edith.post("/templates", json=own)) == {

@@ -133,8 +133,8 @@ def test_an_export_by_a_worker_has_the_bytes_of_generate(edith, shop, app):
     with app.app_context():
         exports.run(export["id"])
         db.session.remove()
-    made = edith.get(f"/exports/{export['id']}").json
-    assert made["status"] == "completed", made
+    result = edith.get(f"/exports/{export['id']}").json
+    assert result["status"] == "completed", result
     file = edith.get(f"/exports/{export['id']}/download").data
     assert file == edith.post(f"/templates/{shop['lines']}/generate", json=ask).data
     assert file.count(b"\n") == 701

@@ -132,8 +132,8 @@ def test_the_last_project_cannot_be_deleted(api, cast):
 
 def test_a_person_makes_and_deletes_with_plain_forms(browser, api, cast):
     adam = browser(cast.adam)
-    made = adam.submit("/projects", {"name": "By hand", "description": ""})
-    assert (made.status_code, made.headers["Location"]) == (303, "/projects")
+    result = adam.submit("/projects", {"name": "By hand", "description": ""})
+    assert (result.status_code, result.headers["Location"]) == (303, "/projects")
     found = api(cast.adam).get("/projects?q=By hand").json["items"][0]
     gone = adam.submit(f"/projects/{found['id']}", method="DELETE")
     assert gone.status_code == 303
@@ -197,14 +197,14 @@ def test_openapi_documents_every_api_route_and_its_scope(app, api):
 
     document = api().get("/openapi.json").json
     assert document["openapi"] == "3.1.0"
-    told = {(m.upper(), p) for p, item in document["paths"].items() for m in item}
+    result = {(m.upper(), p) for p, item in document["paths"].items() for m in item}
     routes = {
         (method, openapi.path_of(rule))
         for rule, declaration in openapi.declared(app)
         if not declaration.hidden
         for method in declaration.methods
     }
-    assert told == routes
+    assert result == routes
     scopes = document["paths"]["/teams"]
     assert (scopes["get"]["x-scope"], scopes["post"]["x-scope"]) == ("member", "admin")
     assert document["paths"]["/health/live"]["get"]["security"] == []

@@ -20,8 +20,8 @@ FIELDS = [{"name": "n", "type": "row_number"}]
 @pytest.fixture
 def template(api, cast: Cast) -> str:
     """A template whose plan, and Edith's key, this process remembers."""
-    made = api(cast.edith).post("/templates", json={"name": "t", "fields": FIELDS})
-    found = made.json["id"]
+    created = api(cast.edith).post("/templates", json={"name": "t", "fields": FIELDS})
+    found = created.json["id"]
     assert ask(api, cast, found).status_code == 200
     return found
 
@@ -44,7 +44,7 @@ def operations(monkeypatch) -> list[str]:
         monkeypatch.setattr(
             RateLimiter,
             name,
-            lambda self, *given, _own=own, _name=name: calls.append(_name) or _own(self, *given),
+            lambda self, *value, _own=own, _name=name: calls.append(_name) or _own(self, *value),
         )
     return calls
 

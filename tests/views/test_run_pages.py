@@ -71,7 +71,7 @@ def test_a_run_reports_its_state_usage_and_outputs(person, ran):
         params={"ROWS": "5"},
     )  # fmt: skip
     text = person.get(path).text
-    for told in (
+    for result in (
         "completed",
         "30.0 MB",
         "1.8 s",
@@ -82,7 +82,7 @@ def test_a_run_reports_its_state_usage_and_outputs(person, ran):
         "by Edith",
         "ROWS=5",
     ):
-        assert told in text, told
+        assert result in text, result
     assert text.count('<figure class="rate">') == 2
     assert (
         "hx-get" not in text.partition('id="log-card"')[0].partition('id="work"')[2]
@@ -143,13 +143,13 @@ def test_a_search_looks_through_all_lines_and_leads_to_them(person, ran):
 
 
 def test_colours_and_commands_to_a_terminal_are_taken_out(person, ran):
-    told = [
+    result = [
         "\x1b[31;1mred\x1b[0m and \x1b]0;title\x07plain",
         "\x1b[2Kbar 50%",
         "tab\there",
         "nul\x00bell\x07",
     ]
-    text = person.get(ran(told)).text
+    text = person.get(ran(result)).text
     for plain in (">red and plain<", ">bar 50%<", ">tab\there<", ">nulbell<"):
         assert plain in text
     assert "\x1b" not in text
@@ -208,12 +208,12 @@ def test_a_run_is_repeated_as_it_was_or_with_other_parameters(person, edith, ran
     text = person.get(path).text
     assert "(latest: 2)" in text
     same = person.submit(f"{path}/rerun", {"version": "same"}).headers["Location"]
-    told = edith.get(same).json
-    assert (told["scenario_version"], told["params"], told["trigger"]) == (1, {"N": "1"}, "rerun")
+    result = edith.get(same).json
+    assert (result["scenario_version"], result["params"], result["trigger"]) == (1, {"N": "1"}, "rerun")
     form = {"version": "newest", "params[0].name": "N", "params[0].value": "2"}
     other = person.submit(f"{path}/again", form).headers["Location"]
-    told = edith.get(other).json
-    assert (told["scenario_version"], told["params"], told["of_id"]) == (
+    result = edith.get(other).json
+    assert (result["scenario_version"], result["params"], result["of_id"]) == (
         2,
         {"N": "2"},
         path.rsplit("/", 1)[1],

@@ -98,11 +98,11 @@ def test_a_run_is_queued_immediately_and_returned_completely(edith, scenario_id,
     assert run["run_id"] == run["id"]
     assert (run["status"], run["trigger"], run["scenario_version"]) == ("queued", "api", 1)
     assert run["created_by"] == cast.edith.user_id
-    wanted = (
+    expected = (
         "id run_id scenario_id scenario_version status params trigger exit_code error created_at started_at "
         "finished_at duration_ms max_rss_bytes cpu_ms rows_generated outputs"
     )
-    assert set(wanted.split()) <= set(run)
+    assert set(expected.split()) <= set(run)
     assert edith.get(answer.headers["Location"]).json == run
 
 
@@ -234,10 +234,10 @@ def test_followers_that_come_at_any_time_get_every_line_once_and_in_order(edith,
     run_id = edith.post(f"/scenarios/{scenario_id}/run").json["id"]
     path = f"/scenarios/{scenario_id}/runs/{run_id}/logs?follow=true"
     begin(running, run_id, *(f"line {number}" for number in range(1, 101)))
-    told: dict[int, str] = {}
+    reported: dict[int, str] = {}
 
     def follow(after: int) -> None:
-        told[after] = edith.get(path, headers={"Last-Event-ID": str(after)}).text
+        reported[after] = edith.get(path, headers={"Last-Event-ID": str(after)}).text
 
     threads = []
     for number in range(8):
@@ -247,7 +247,7 @@ def test_followers_that_come_at_any_time_get_every_line_once_and_in_order(edith,
     end(running, run_id)
     for thread in threads:
         thread.join(30)
-    for after, text in told.items():
+    for after, text in reported.items():
         *lines, last = events_of(text)
         assert [int(line["id"]) for line in lines] == list(range(after + 1, 501))
         assert all(line["data"] == f"line {line['id']}" for line in lines)
@@ -298,10 +298,10 @@ def test_text_of_a_log_commands_no_terminal_and_events_are_as_printed(edith, run
     path = f"/scenarios/{scenario_id}/runs/{run_id}/logs"
     assert edith.get(path).text.split("\n")[:-1] == list(TERMINAL.values())
     end(running, run_id)
-    told = [
+    text = [
         item["data"] for item in events_of(edith.get(f"{path}?follow=true").text) if item["event"] == "log"
     ]
-    assert told[: len(TERMINAL)] == list(TERMINAL)
+    assert text[: len(TERMINAL)] == list(TERMINAL)
 
 
 def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
@@ -309,9 +309,11 @@ def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
 
     run_id = edith.post(f"/scenarios/{scenario_id}/run").json["id"]
     begin(running, run_id, "one")
-    told = []
+    result = []
     thread = threading.Thread(
-        target=lambda: told.append(edith.get(f"/scenarios/{scenario_id}/runs/{run_id}/logs?follow=true").text)
+        target=lambda: result.append(
+            edith.get(f"/scenarios/{scenario_id}/runs/{run_id}/logs?follow=true").text
+        )
     )
     thread.start()
     eventually(lambda: events.of_process(running.app).used == 1)
@@ -320,8 +322,8 @@ def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
     write(running, run_id, "two")
     end(running, run_id)
     thread.join(20)
-    assert [item["data"] for item in events_of(told[0])][:2] == ["one", "two"]
-    assert events_of(told[0])[-1]["event"] == "end"
+    assert [item["data"] for item in events_of(result[0])][:2] == ["one", "two"]
+    assert events_of(result[0])[-1]["event"] == "end"
 
 
 def test_a_follower_without_a_free_slot_gets_a_retry_after(app, edith, scenario_id):
@@ -355,22 +357,22 @@ def test_the_page_of_a_run_receives_its_counts_and_the_end(edith, running):
 @pytest.fixture
 def as_run(api, running, scenario_id, edith) -> Callable[..., object]:
     """A program with the key of a run that may set the secret TOKEN."""
-    made = running.scenario(HELLO, writable_secrets=["TOKEN"])
-    run_id = edith.post(f"/scenarios/{made}/run").json["id"]
+    result = running.scenario(HELLO, writable_secrets=["TOKEN"])
+    run_id = edith.post(f"/scenarios/{result}/run").json["id"]
     begin(running, run_id)
     with running.app.app_context(), writing() as session:
         run = session.get_one(Run, run_id)
         text = run_completion.issue(session, run, running.cast.edith.user_id, clock.now())
     program = api(text)
-    program.run_id, program.scenario_id = run_id, made
+    program.run_id, program.scenario_id = run_id, result
     return program
 
 
 def test_a_runs_key_has_its_makers_role_in_its_project_and_ends_with_the_run(as_run, running, cast):
     assert as_run.get("/templates").status_code == 200
     fields = [{"name": "id", "type": "row_number"}]
-    made = as_run.post("/templates", json={"name": "By a run", "fields": fields})
-    assert (made.status_code, made.json["project_id"]) == (201, cast.main)
+    created = as_run.post("/templates", json={"name": "By a run", "fields": fields})
+    assert (created.status_code, created.json["project_id"]) == (201, cast.main)
     assert as_run.get("/secrets").status_code == 403
     assert as_run.post("/api-keys", json={"name": "more"}).status_code == 403
     end(running, as_run.run_id)

@@ -50,18 +50,18 @@ def test_a_program_is_saved_as_it_was_typed(person, edith):
     answer = person.submit(
         "/scenarios/new", {"name": "Mine", "code": code.replace("\n", "\r\n"), "do": "save"}
     )
-    made = edith.get("/scenarios").json["items"][0]
-    assert (answer.status_code, answer.headers["Location"]) == (303, f"/scenarios/{made['id']}")
-    assert (made["name"], made["code"]) == ("Mine", code)
-    assert held(person.get(f"/scenarios/{made['id']}"))["code"].replace("\r\n", "\n") == code
+    result = edith.get("/scenarios").json["items"][0]
+    assert (answer.status_code, answer.headers["Location"]) == (303, f"/scenarios/{result['id']}")
+    assert (result["name"], result["code"]) == ("Mine", code)
+    assert held(person.get(f"/scenarios/{result['id']}"))["code"].replace("\r\n", "\n") == code
 
 
 def test_saving_creates_a_version_and_saving_the_same_does_not(person, edith, one):
     path = f"/scenarios/{one['id']}"
-    given = held(person.get(path))
-    person.submit(f"{path}/edit", {**given, "do": "save"})
+    value = held(person.get(path))
+    person.submit(f"{path}/edit", {**value, "do": "save"})
     assert edith.get(path).json["version"] == 1
-    answer = person.submit(f"{path}/edit", {**given, "code": "print(2)\r\n", "do": "save"})
+    answer = person.submit(f"{path}/edit", {**value, "code": "print(2)\r\n", "do": "save"})
     assert answer.headers["Location"] == path
     assert (edith.get(path).json["version"], edith.get(path).json["code"]) == (2, "print(2)\n")
     assert "Saved as version 2" in person.get(path).text
@@ -93,12 +93,12 @@ def test_an_error_is_shown_at_its_line_and_the_text_is_kept(person, edith, one):
 
 
 def test_syntax_errors_are_shown_at_their_line_before_saving(person):
-    told = person.submit(
+    text = person.submit(
         "/scenarios/said", {"code": "x = 1\r\ny = (\r\n"}, headers={"HX-Request": "true"}
     ).text
-    assert "<html" not in told
-    assert 'data-line="2"' in told
-    assert "Syntax error" in told
+    assert "<html" not in text
+    assert 'data-line="2"' in text
+    assert "Syntax error" in text
     assert (
         "data-line"
         not in person.submit("/scenarios/said", {"code": CODE}, headers={"HX-Request": "true"}).text
@@ -107,8 +107,8 @@ def test_syntax_errors_are_shown_at_their_line_before_saving(person):
 
 def test_a_script_that_saves_gets_only_the_part_next_to_the_text(person, one):
     path = f"/scenarios/{one['id']}"
-    given = held(person.get(path)) | {"code": "print(3)\n", "do": "save"}
-    answer = person.submit(f"{path}/edit", given, headers={"HX-Request": "true"})
+    value = held(person.get(path)) | {"code": "print(3)\n", "do": "save"}
+    answer = person.submit(f"{path}/edit", value, headers={"HX-Request": "true"})
     assert answer.headers["HX-Trigger"] == "saved"
     assert "<html" not in answer.text
     assert 'name="code"' not in answer.text
@@ -118,19 +118,19 @@ def test_a_script_that_saves_gets_only_the_part_next_to_the_text(person, one):
 
 def test_running_saves_first_and_takes_the_parameters_along(person, edith, one, app):
     path = f"/scenarios/{one['id']}"
-    given = held(person.get(path)) | {"code": "print(9)\n", "do": "run"}
-    given |= {"params[0].name": "ROWS", "params[0].value": "5", "params[1].name": "", "params[1].value": ""}
-    answer = person.submit(f"{path}/edit", given)
+    value = held(person.get(path)) | {"code": "print(9)\n", "do": "run"}
+    value |= {"params[0].name": "ROWS", "params[0].value": "5", "params[1].name": "", "params[1].value": ""}
+    answer = person.submit(f"{path}/edit", value)
     run = edith.get(f"{path}/runs").json["items"][0]
     assert (answer.status_code, answer.headers["Location"]) == (303, f"{path}/runs/{run['id']}")
     assert (run["scenario_version"], run["params"], run["trigger"]) == (2, {"ROWS": "5"}, "browser")
     assert held(person.get(path))["params[0].name"] == "ROWS"
-    again = person.submit(f"{path}/edit", given, headers={"HX-Request": "true"})
+    again = person.submit(f"{path}/edit", value, headers={"HX-Request": "true"})
     assert again.headers["HX-Redirect"].startswith(f"{path}/runs/")
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "expected"),
     [
         ([("", "5")], "has no name"),
         ([("A", "1"), ("A", "2")], "is set twice"),
@@ -138,26 +138,26 @@ def test_running_saves_first_and_takes_the_parameters_along(person, edith, one, 
         ([("1st", "x")], "cannot be the name"),
     ],
 )
-def test_an_invalid_parameter_starts_no_run_and_has_a_reason(person, edith, one, rows, told):
+def test_an_invalid_parameter_starts_no_run_and_has_a_reason(person, edith, one, rows, expected):
     path = f"/scenarios/{one['id']}"
-    given = held(person.get(path)) | {"do": "run"}
+    values = held(person.get(path)) | {"do": "run"}
     for place, (name, value) in enumerate(rows):
-        given |= {f"params[{place}].name": name, f"params[{place}].value": value}
-    answer = person.submit(f"{path}/edit", given)
+        values |= {f"params[{place}].name": name, f"params[{place}].value": value}
+    answer = person.submit(f"{path}/edit", values)
     assert answer.status_code == 422
-    assert told in answer.text
+    assert expected in answer.text
     assert edith.get(f"{path}/runs").json["total"] == 0
 
 
 def test_settings_are_saved_and_the_next_times_shown(person, edith, one, api, cast):
     api(cast.olivia).put("/secrets/sap_login", json={"value": "v"})
     path = f"/scenarios/{one['id']}"
-    given = {
+    value = {
         "description": "New words.", "timeout_seconds": "120", "network": "api", "env[0].name": "REGION",
         "env[0].value": "a\r\nb", "env[1].name": "", "env[1].value": "", "cron": "30 6 * * 1-5",
         "timezone": "Europe/Berlin", "enabled": "yes", "params[0].name": "N", "params[0].value": "3",
     }  # fmt: skip
-    answer = person.submit(f"{path}/settings", given)
+    answer = person.submit(f"{path}/settings", value)
     assert (answer.status_code, answer.headers["Location"]) == (303, f"{path}/settings")
     now = edith.get(path).json
     assert (now["timeout_seconds"], now["network"], now["env"]) == (120, "api", {"REGION": "a\nb"})
@@ -166,9 +166,9 @@ def test_settings_are_saved_and_the_next_times_shown(person, edith, one, api, ca
     page = person.get(f"{path}/settings")
     assert page.text.count(", 06:30</time>") == 3
     again = held(page, "settings")
-    assert {key: again[key] for key in given} == given  # what is kept comes back
+    assert {key: again[key] for key in value} == value  # what is kept comes back
     assert "sap_login" not in page.text  # an editor is not told the names of secrets
-    gone = {**given, "cron": ""}
+    gone = {**value, "cron": ""}
     person.submit(f"{path}/settings", gone)
     assert edith.get(path).json["schedule"] is None
 
@@ -177,14 +177,14 @@ def test_an_admin_gives_secrets_by_ticking_them(browser, api, cast, one):
     olivia = browser(cast.olivia)
     api(cast.olivia).put("/secrets/sap_login", json={"value": "v"})
     path = f"/scenarios/{one['id']}"
-    given = {
+    value = {
         "timeout_seconds": "900",
         "network": "full",
         "secrets": "sap_login",
         "writable_secrets": "sap_login",
     }
     assert 'name="secrets" value="sap_login"' in olivia.get(f"{path}/settings").text
-    assert olivia.submit(f"{path}/settings", given).status_code == 303
+    assert olivia.submit(f"{path}/settings", value).status_code == 303
     now = api(cast.olivia).get(path).json
     assert (now["secrets"], now["writable_secrets"]) == (["sap_login"], ["sap_login"])
 
@@ -201,24 +201,24 @@ def test_settings_name_the_private_networks_that_the_operator_opens(person, one,
 
 def test_errors_of_settings_are_shown_at_their_inputs(person, edith, one):
     path = f"/scenarios/{one['id']}/settings"
-    given = {"timeout_seconds": "5", "network": "full", "cron": "61 * * * *", "timezone": "Europe/Berln"}
-    answer = person.submit(path, given)
+    value = {"timeout_seconds": "5", "network": "full", "cron": "61 * * * *", "timezone": "Europe/Berln"}
+    answer = person.submit(path, value)
     assert answer.status_code == 422
     assert "timeout_seconds" in answer.text
-    given |= {"timeout_seconds": "60", "env[0].name": "LD_PRELOAD", "env[0].value": "x"}
-    answer = person.submit(path, given)
+    value |= {"timeout_seconds": "60", "env[0].name": "LD_PRELOAD", "env[0].value": "x"}
+    answer = person.submit(path, value)
     assert answer.status_code == 422
-    for told in ("schedule.cron", "Europe/Berlin", "LD_"):
-        assert told in answer.text
+    for result in ("schedule.cron", "Europe/Berlin", "LD_"):
+        assert result in answer.text
     assert held(answer, "settings")["cron"] == "61 * * * *"
     assert edith.get(f"/scenarios/{one['id']}").json == one
 
 
 def test_the_next_times_are_shown_while_typing(person):
-    told = person.submit(
+    text = person.submit(
         "/scenarios/times", {"cron": "0 2 * * *", "timezone": "Asia/Tokyo", "enabled": "yes"}
     ).text
-    assert told.count(", 02:00</time>") == 3
+    assert text.count(", 02:00</time>") == 3
     assert "five fields" in person.submit("/scenarios/times", {"cron": "@daily", "timezone": "UTC"}).text
 
 
@@ -296,10 +296,10 @@ def test_names_that_are_completed_are_those_of_the_sdk(person):
 def test_markup_in_input_stays_text(person, edith):
     evil = "<script>alert(1)</script>'\"</textarea>"
     code = f'# {evil}\nprint("""{evil}""")\n'
-    made = edith.post(
+    created = edith.post(
         "/scenarios", json={"name": evil, "description": evil, "code": code, "env": {"A": evil}}
     ).json
-    path = f"/scenarios/{made['id']}"
+    path = f"/scenarios/{created['id']}"
     edith.patch(path, json={"code": code + evil})
     for where in (path, "/scenarios", f"{path}/settings", f"{path}/history", f"{path}@v1", f"{path}@v1/diff"):
         assert evil not in person.get(where).text

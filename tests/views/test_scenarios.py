@@ -50,8 +50,8 @@ def test_a_scenario_needs_only_a_name_and_code(edith, cast):
     assert answer.headers["Location"] == at(data)
     assert answer.headers["ETag"]
     assert data["id"].startswith("scn_")
-    given = {key: data[key] for key in data if key not in ("id", "created_at", "updated_at")}
-    assert given == {
+    value = {key: data[key] for key in data if key not in ("id", "created_at", "updated_at")}
+    assert value == {
         "name": "Nightly",
         "description": "",
         "code": CODE,
@@ -75,7 +75,7 @@ def test_a_scenario_needs_only_a_name_and_code(edith, cast):
 
 
 def test_all_attributes_of_a_scenario_are_stored_as_sent(edith):
-    said = {
+    text = {
         "description": "Every night",
         "timeout_seconds": 60,
         "env": {"STAGE": "test", "_n": "5"},
@@ -87,8 +87,8 @@ def test_all_attributes_of_a_scenario_are_stored_as_sent(edith):
             "params": {"DAY": "today"},
         },
     }
-    data = made(edith, **said)
-    assert {key: data[key] for key in said} == said
+    data = made(edith, **text)
+    assert {key: data[key] for key in text} == text
     assert data["next_run_at"] is None
 
 
@@ -174,8 +174,8 @@ def test_put_replaces_the_code_and_makes_a_version(edith, adam, scenario):
     whole = edith.put(at(scenario), json={"code": "print(3)\n", "name": "Other", "timeout_seconds": 120}).json
     assert (whole["version"], whole["name"], whole["timeout_seconds"]) == (3, "Other", 120)
     assert faults(edith.put(at(scenario), json={"name": "N"})) == {"code": "missing"}
-    told = [(action, details["version"]) for action, details in actions(adam, scenario)]
-    assert told == [("scenario.create", 1), ("scenario.change", 2), ("scenario.change", 3)]
+    result = [(action, details["version"]) for action, details in actions(adam, scenario)]
+    assert result == [("scenario.create", 1), ("scenario.change", 2), ("scenario.change", 3)]
 
 
 def test_how_it_is_run_changes_without_a_version(edith, adam, scenario):
@@ -271,8 +271,8 @@ def test_a_deleted_scenario_is_gone_until_it_is_restored(edith, adam, scenario):
     assert edith.get("/scenarios").json["total"] == 0
     assert edith.post(f"{at(scenario)}/restore").json["deleted_at"] is None
     assert edith.get(at(scenario)).json["code"] == CODE
-    told = [action for action, _ in actions(adam, scenario)]
-    assert told == ["scenario.create", "scenario.delete", "scenario.restore"]
+    result = [action for action, _ in actions(adam, scenario)]
+    assert result == ["scenario.create", "scenario.delete", "scenario.restore"]
 
 
 # --- Secrets ------------------------------------------------------------------------------------------------
@@ -287,13 +287,13 @@ def test_a_secret_is_given_by_those_who_may_manage_secrets_and_taken_by_every_ed
     assert edith.get(at(scenario)).json[key] == []
     assert adam.patch(at(scenario), json={key: [token, token]}).json[key] == [token]
     # A user who keeps existing secrets and changes other attributes grants no access.
-    kept = edith.patch(at(scenario), json={key: [token], "code": "print(2)\n"})
-    assert (kept.status_code, kept.json["version"]) == (200, 2)
+    stored = edith.patch(at(scenario), json={key: [token], "code": "print(2)\n"})
+    assert (stored.status_code, stored.json["version"]) == (200, 2)
     assert edith.patch(at(scenario), json={key: []}).json[key] == []
     assert refused(edith.patch(at(scenario), json={key: [token]}), 403, "forbidden")["needs"] == "secrets"
-    told = [details for _, details in actions(adam, scenario)]
-    assert [item.get(f"{key}_given") for item in told] == [None, [token], None, None]
-    assert [item.get(f"{key}_taken") for item in told] == [None, None, None, [token]]
+    result = [details for _, details in actions(adam, scenario)]
+    assert [item.get(f"{key}_given") for item in result] == [None, [token], None, None]
+    assert [item.get(f"{key}_taken") for item in result] == [None, None, None, [token]]
 
 
 def test_secrets_must_be_there_and_be_names_of_variables(adam, scenario, token):

@@ -115,7 +115,7 @@ def test_others_can_write_while_a_request_waits_for_the_index(edith, index, scen
 
 
 def test_others_write_while_a_new_scenario_waits_for_the_index(edith, index, scenario, monkeypatch):
-    made, between = _meanwhile(
+    created, between = _meanwhile(
         monkeypatch,
         lambda: edith.post(
             "/scenarios",
@@ -124,4 +124,4 @@ def test_others_write_while_a_new_scenario_waits_for_the_index(edith, index, sce
         ),
         lambda: edith.patch(at(scenario), json={"name": "Renamed in between"}),
     )
-    assert (between.status_code, made.status_code) == (200, 201)
+    assert (between.status_code, created.status_code) == (200, 201)

@@ -45,33 +45,33 @@ def paths(response):
 
 def test_a_schedule_of_an_export_is_created_read_and_listed(edith, template):
     answer = create(edith, template_id=template, timezone="Europe/Berlin", new_seed=True)
-    made = answer.json
-    assert (answer.status_code, answer.headers["Location"]) == (201, f"/schedules/{made['id']}")
-    assert made["request"] == {"format": "csv", "count": 5}
-    assert (made["enabled"], made["new_seed"], made["timezone"]) == (True, True, "Europe/Berlin")
-    assert made["next_run_at"].endswith("Z")
-    assert (made["last_job_id"], made["problem"]) == (None, None)
-    assert edith.get(f"/schedules/{made['id']}").json == made
-    assert edith.get("/schedules").json["items"] == [made]
+    result = answer.json
+    assert (answer.status_code, answer.headers["Location"]) == (201, f"/schedules/{result['id']}")
+    assert result["request"] == {"format": "csv", "count": 5}
+    assert (result["enabled"], result["new_seed"], result["timezone"]) == (True, True, "Europe/Berlin")
+    assert result["next_run_at"].endswith("Z")
+    assert (result["last_job_id"], result["problem"]) == (None, None)
+    assert edith.get(f"/schedules/{result['id']}").json == result
+    assert edith.get("/schedules").json["items"] == [result]
     assert edith.get("/schedules?q=night").json["total"] == 1
     assert edith.get("/schedules?q=zebra").json["total"] == 0
 
 
 def test_a_schedule_of_a_dataset_is_started_and_repeats_its_request(edith, template):
     dataset = edith.post("/datasets", json={"name": "D", "templates": [{"template_id": template}]}).json["id"]
-    made = create(edith, dataset_id=dataset, request={"format": "sql", "seed": "s"}).json
-    answer = edith.post(f"/schedules/{made['id']}/start")
+    created = create(edith, dataset_id=dataset, request={"format": "sql", "seed": "s"}).json
+    answer = edith.post(f"/schedules/{created['id']}/start")
     assert (answer.status_code, answer.json["kind"]) == (201, "export")
     export = edith.get(f"/exports/{answer.json['job_id']}").json
     assert (export["dataset_id"], export["format"], export["seed"]) == (dataset, "sql", "s")
-    assert edith.get(f"/schedules/{made['id']}").json["last_job_id"] == export["id"]
+    assert edith.get(f"/schedules/{created['id']}").json["last_job_id"] == export["id"]
 
 
 def test_a_schedule_of_a_push_is_started(app, cast, edith, template):
     target = sqlite_target(app, cast, "CREATE TABLE rows (id INTEGER PRIMARY KEY);")
     ask = {"connection_id": target.connection_id, "target": "rows", "count": 3}
-    made = create(edith, template_id=template, kind="push", request=ask).json
-    started = edith.post(f"/schedules/{made['id']}/start").json
+    created = create(edith, template_id=template, kind="push", request=ask).json
+    started = edith.post(f"/schedules/{created['id']}/start").json
     assert started["kind"] == "push"
     assert edith.get(f"/pushes/{started['job_id']}").json["target"] == "rows"
 
@@ -80,9 +80,9 @@ def test_a_schedule_repeats_an_earlier_job(edith, template):
     export = edith.post(
         f"/templates/{template}/exports", json={"format": "json", "count": 4, "seed": "s"}
     ).json["id"]
-    made = edith.post("/schedules", json={"name": "Again", "cron": "0 2 * * *", "repeats": export}).json
-    assert (made["kind"], made["template_id"]) == ("export", template)
-    assert {"format": "json", "count": 4, "seed": "s"}.items() <= made["request"].items()
+    created = edith.post("/schedules", json={"name": "Again", "cron": "0 2 * * *", "repeats": export}).json
+    assert (created["kind"], created["template_id"]) == ("export", template)
+    assert {"format": "json", "count": 4, "seed": "s"}.items() <= created["request"].items()
     both = create(edith, template_id=template, repeats=export)
     assert paths(both) == ["kind", "request", "template_id"]
     assert (
@@ -223,5 +223,5 @@ def test_nothing_is_sent_while_the_previous_push_runs(edith, refreshed, sweep):
 def test_only_pushes_that_insert_rows_can_be_undone(edith, template, target):
     assert paths(create(edith, template_id=template, undo_previous=True)) == ["undo_previous"]
     ask = {"connection_id": target.connection_id, "target": "rows", "mode": "upsert"}
-    made = create(edith, template_id=template, kind="push", request=ask, undo_previous=True)
-    assert paths(made) == ["undo_previous"]
+    created = create(edith, template_id=template, kind="push", request=ask, undo_previous=True)
+    assert paths(created) == ["undo_previous"]

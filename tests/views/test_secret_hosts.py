@@ -55,8 +55,8 @@ def codes(answer) -> list[str]:
 
 
 def test_an_editor_uses_a_secret_at_its_hosts(edith, token, good):
-    made = edith.post("/connections", json=rest(good.url()))
-    assert made.json["verification"]["status"] == "verified"
+    created = edith.post("/connections", json=rest(good.url()))
+    assert created.json["verification"]["status"] == "verified"
     assert any(seen.headers.get("authorization") == f"Bearer {VALUE}" for seen in good.seen)
 
 
@@ -111,10 +111,10 @@ def test_oauth_sends_a_client_secret_to_no_other_host(edith, token, good, evil):
 
 def test_a_host_that_is_only_known_at_run_time_is_rejected_when_used(app, adam, edith, token, good, evil):
     """The list is changed after the connection was saved."""
-    made = edith.post("/connections", json=rest(good.url())).json["id"]
+    created = edith.post("/connections", json=rest(good.url())).json["id"]
     adam.put("/secrets/token", json={"allowed_hosts": ["api.example.com"]})
     good.clear()
-    answer = edith.post(f"/connections/{made}/verify").json
+    answer = edith.post(f"/connections/{created}/verify").json
     assert answer["status"] == "failed"
     assert answer["stages"][0]["code"] == "secret_host"
     assert 'The secret "token" must not be sent to 127.0.0.1.' in answer["stages"][0]["message"]
@@ -124,11 +124,11 @@ def test_a_host_that_is_only_known_at_run_time_is_rejected_when_used(app, adam, 
 def test_a_redirect_to_another_host_does_not_carry_the_secret(edith, token, good, evil):
     good.on("/*", Answer(302, "", {"Location": evil.url("/stolen?k=1")}))
     good.on("/", Answer(302, "", {"Location": evil.url("/stolen?k=1")}))
-    made = edith.post(
+    created = edith.post(
         "/connections",
         json=rest(good.url(), auth={"type": "api-key", "in": "query", "name": "k", "value": "${token}"}),
     )
-    assert made.status_code == 201
+    assert created.status_code == 201
     assert evil.seen, "a redirect is followed, without anything of the connection's"
 
 
@@ -145,15 +145,15 @@ def test_an_openapi_document_does_not_lead_a_secret_elsewhere(edith, token, good
 
     good.on("/doc", Answer(200, json.dumps(document), {"Content-Type": "application/json"}))
     settings = {"document_url": good.url("/doc"), "auth": {"type": "bearer", "token": "${token}"}}
-    made = edith.post("/connections", json={"name": "O", "type": "openapi", "settings": settings}).json
-    assert made["verification"]["status"] == "failed"
+    created = edith.post("/connections", json={"name": "O", "type": "openapi", "settings": settings}).json
+    assert created["verification"]["status"] == "failed"
     assert evil.seen == []
 
 
 def test_a_changed_connection_is_checked_again(edith, token, good, evil):
-    made = edith.post("/connections", json=rest(good.url())).json
-    changed = {**made["settings"], "base_url": evil.url()}
-    answer = edith.patch(f"/connections/{made['id']}", json={"settings": changed})
+    created = edith.post("/connections", json=rest(good.url())).json
+    changed = {**created["settings"], "base_url": evil.url()}
+    answer = edith.patch(f"/connections/{created['id']}", json={"settings": changed})
     assert "host_not_allowed" in codes(answer)
 
 
@@ -170,26 +170,26 @@ def test_endpoints_are_checked_too(edith, token, evil, where):
 
 def test_an_endpoint_does_not_follow_its_connection_elsewhere(edith, token, good, evil):
     plain = {"name": "C", "type": "rest", "settings": {"base_url": good.url()}}
-    made = edith.post("/connections", json=plain).json["id"]
+    created = edith.post("/connections", json=plain).json["id"]
     endpoint = {
         "name": "E",
-        "connection_id": made,
+        "connection_id": created,
         "method": "POST",
         "path": "/x",
         "headers": {"X": "${token}"},
     }
     assert edith.post("/endpoints", json=endpoint).status_code == 201
-    answer = edith.patch(f"/connections/{made}", json={"settings": {"base_url": evil.url()}})
+    answer = edith.patch(f"/connections/{created}", json={"settings": {"base_url": evil.url()}})
     assert "host_not_allowed" in codes(answer)
 
 
 def test_a_push_cannot_contain_its_own_secret(edith, token, evil):
     plain = {"name": "C", "type": "rest", "settings": {"base_url": evil.url()}}
-    made = edith.post("/connections", json=plain).json["id"]
+    created = edith.post("/connections", json=plain).json["id"]
     template = make(edith)["id"]
     evil.clear()
     body = {
-        "connection_id": made,
+        "connection_id": created,
         "target": "/rows",
         "count": 1,
         "request_template": {"path": "/", "headers": {"X": "${token}"}},
@@ -200,7 +200,7 @@ def test_a_push_cannot_contain_its_own_secret(edith, token, evil):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "inputs",
     [
         {"host": "127.0.0.2", "username": "u", "password": "${token}"},
         {"host": "127.0.0.2", "username": "${token}"},
@@ -209,8 +209,8 @@ def test_a_push_cannot_contain_its_own_secret(edith, token, evil):
         {"host": "${token}", "username": "u"},
     ],
 )
-def test_databases_are_checked_too(edith, token, given):
-    answer = edith.post("/connections", json={"name": "D", "type": "postgresql", "settings": given})
+def test_databases_are_checked_too(edith, token, inputs):
+    answer = edith.post("/connections", json={"name": "D", "type": "postgresql", "settings": inputs})
     assert "host_not_allowed" in codes(answer)
 
 
@@ -246,12 +246,12 @@ def test_the_connection_test_of_the_compatibility_layer_is_checked_too(edith, to
 
 
 def test_a_new_secret_can_be_sent_nowhere_until_an_admin_uses_it(app, adam, edith, good, evil):
-    made = adam.put("/secrets/token", json={"value": VALUE}).json
-    assert (made["allowed_hosts"], made["project_id"]) == ([], None)
+    outcome = adam.put("/secrets/token", json={"value": VALUE}).json
+    assert (outcome["allowed_hosts"], outcome["project_id"]) == ([], None)
     assert "host_not_allowed" in codes(edith.post("/connections", json=rest(good.url())))
     assert adam.post("/connections", json=rest(good.url())).json["verification"]["status"] == "verified"
-    (told,) = adam.get("/secrets").json["items"]
-    assert told["allowed_hosts"] == ["127.0.0.1"]
+    (result,) = adam.get("/secrets").json["items"]
+    assert result["allowed_hosts"] == ["127.0.0.1"]
     assert edith.post("/connections", json=rest(good.url())).status_code == 201
     assert "host_not_allowed" in codes(edith.post("/connections", json=rest(evil.url())))
     with app.app_context():
@@ -290,21 +290,24 @@ def test_team_members_cannot_use_secrets_of_the_workspace(adam, tessa, rita, tok
         assert answer.json == item.post("/connections", json=rest(good.url())).json
     missing = {**rest(good.url())}
     missing["settings"] = {**missing["settings"], "auth": {"type": "bearer", "token": "${nothing}"}}
-    told, there = tessa.post("/connections", json=missing), tessa.post("/connections", json=rest(good.url()))
-    assert told.text.replace("nothing", "token") == there.text, "whether it exists is not told"
+    result, there = (
+        tessa.post("/connections", json=missing),
+        tessa.post("/connections", json=rest(good.url())),
+    )
+    assert result.text.replace("nothing", "token") == there.text, "whether it exists is not told"
 
 
 def test_a_secret_of_a_project_is_used_there_and_nowhere_else(adam, cast, edith, tessa, rita, token, good):
     adam.put("/secrets/token", json={"project_id": cast.main})
-    made = tessa.post("/connections", json=rest(good.url()))
-    assert made.json["verification"]["status"] == "verified"
+    created = tessa.post("/connections", json=rest(good.url()))
+    assert created.json["verification"]["status"] == "verified"
     assert codes(rita.post("/connections", json=rest(good.url()))) == ["unknown_secret"]
     other = {"X-Project-Id": cast.side}
     assert codes(edith.post("/connections", json=rest(good.url()), headers=other)) == ["unknown_secret"]
-    moved = edith.post(f"/projects/{cast.side}/move", json={"objects": [made.json["id"]]})
+    moved = edith.post(f"/projects/{cast.side}/move", json={"objects": [created.json["id"]]})
     assert moved.status_code == 200
     good.clear()
-    edith.post(f"/connections/{made.json['id']}/verify")
+    edith.post(f"/connections/{created.json['id']}/verify")
     assert not any(VALUE in str(seen.headers) for seen in good.seen)
 
 
@@ -313,11 +316,11 @@ def test_team_members_cannot_redirect_a_connection_of_an_admin(app, adam, tessa,
         db.session.execute(sa.update(Secret).values(allowed_hosts=None))
         db.session.commit()
         db.session.remove()
-    made = adam.post("/connections", json=rest(good.url())).json
-    kept = {**made["settings"], "parallel": 2}
-    assert tessa.patch(f"/connections/{made['id']}", json={"settings": kept}).status_code == 200
-    moved = {**made["settings"], "base_url": evil.url()}
-    assert codes(tessa.patch(f"/connections/{made['id']}", json={"settings": moved})) == ["unknown_secret"]
+    created = adam.post("/connections", json=rest(good.url())).json
+    stored = {**created["settings"], "parallel": 2}
+    assert tessa.patch(f"/connections/{created['id']}", json={"settings": stored}).status_code == 200
+    moved = {**created["settings"], "base_url": evil.url()}
+    assert codes(tessa.patch(f"/connections/{created['id']}", json={"settings": moved})) == ["unknown_secret"]
 
 
 def test_a_team_pushes_through_an_endpoint_of_an_admin_and_cannot_lead_it_elsewhere(
@@ -366,9 +369,9 @@ def test_the_page_shows_and_sets_hosts(browser, cast, adam, token):
         "project_id": cast.main,
     }
     assert page.submit("/secrets", sent).status_code == 303
-    told = next(item for item in adam.get("/secrets").json["items"] if item["name"] == "token")
-    assert told["allowed_hosts"] == ["127.0.0.1", "a.example", "*.b.example"]
-    assert told["project_id"] == cast.main
+    result = next(item for item in adam.get("/secrets").json["items"] if item["name"] == "token")
+    assert result["allowed_hosts"] == ["127.0.0.1", "a.example", "*.b.example"]
+    assert result["project_id"] == cast.main
     wrong = page.submit("/secrets", {**sent, "allowed_hosts": "https://x/"})
     assert wrong.status_code == 422
     assert "Enter only the host" in wrong.text

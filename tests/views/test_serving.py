@@ -59,10 +59,10 @@ def send(port: int) -> Callable[..., Answer]:
         with socket.create_connection(("127.0.0.1", port), 30) as wire:
             wire.sendall(b"".join(pieces))
             wire.shutdown(socket.SHUT_WR)
-            told = b""
+            result = b""
             while more := wire.recv(65_536):
-                told += more
-        head, _, body = told.partition(b"\r\n\r\n")
+                result += more
+        head, _, body = result.partition(b"\r\n\r\n")
         line, _, rest = head.partition(b"\r\n")
         headers = BytesParser().parsebytes(rest, headersonly=True)
         assert len(headers.keys()) == len(set(headers.keys())), "a header came twice"
@@ -170,6 +170,6 @@ def test_plain_http_on_a_port_of_tls_is_https_required():
 
 
 def test_over_tls_a_refusal_carries_hsts():
-    told = serving.answer(serving.ApiError("uri_too_long"), "req_x", secure=True).decode()
-    assert f"\r\nStrict-Transport-Security: max-age={limits.HSTS_SECONDS}" in told
+    result = serving.answer(serving.ApiError("uri_too_long"), "req_x", secure=True).decode()
+    assert f"\r\nStrict-Transport-Security: max-age={limits.HSTS_SECONDS}" in result
     assert "Strict" not in serving.answer(serving.ApiError("uri_too_long"), "req_x", secure=False).decode()

@@ -36,9 +36,9 @@ def port(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> Iterato
 def ask(wire: socket.socket, sent: bytes = GET) -> bytes:
     """Send a request, if any, and take one answer, leaving those behind it where they are."""
     wire.sendall(sent)
-    while told := wire.recv(65_536, socket.MSG_PEEK):
-        found = re.search(rb"(?is)\r\ncontent-length: (\d+)\r\n.*?\r\n\r\n", told)
-        if found and len(told) >= found.end() + int(found[1]):
+    while result := wire.recv(65_536, socket.MSG_PEEK):
+        found = re.search(rb"(?is)\r\ncontent-length: (\d+)\r\n.*?\r\n\r\n", result)
+        if found and len(result) >= found.end() + int(found[1]):
             return wire.recv(found.end() + int(found[1]))
         time.sleep(0.001)
     raise ConnectionResetError
@@ -91,11 +91,11 @@ def test_pipelined_requests_are_answered_in_order(port):
 def test_a_stop_answers_pending_requests_and_is_soon_over(tmp_path, shared_redis):
     def is_last() -> bool:
         try:
-            told = ask(wire)
+            result = ask(wire)
         except ConnectionError:
             return True  # between two requests, after the time that a stop leaves an idle connection
-        assert told.startswith(b"HTTP/1.1 200")
-        return b"\r\nConnection: close\r\n" in told
+        assert result.startswith(b"HTTP/1.1 200")
+        return b"\r\nConnection: close\r\n" in result
 
     with serving(tmp_path, shared_redis) as (process, number):
         with socket.create_connection(("127.0.0.1", number), 20) as wire:

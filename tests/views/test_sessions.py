@@ -62,8 +62,8 @@ def test_the_browser_that_asks_stays(app, two):
 def test_a_key_with_scopes_cannot_list_or_end_sessions(app, api, cast, two, scopes):
     with app.app_context():
         here = actors.system(cast.acme, cast.main, cast.blue)
-        made = {"api_version": "2026-11-21", "scopes": scopes, "user_id": cast.edith.user_id}
-        narrow = api(api_keys.create(here, "narrow", **made)[1])
+        result = {"api_version": "2026-11-21", "scopes": scopes, "user_id": cast.edith.user_id}
+        narrow = api(api_keys.create(here, "narrow", **result)[1])
         some = db.session.scalar(sa.select(BrowserSession.id))
     assert code(narrow.get("/me/sessions")) == (403, "forbidden")
     assert code(narrow.delete("/me/sessions")) == (403, "forbidden")
@@ -113,13 +113,13 @@ def test_an_open_session_cannot_sign_others_out_without_the_password(two, left_o
     here, there = two
     address = "/me/sessions" if everything else left_open
     assert 'name="password"' in here.get("/me").text
-    for data, told in (
+    for data, result in (
         ({}, "This field is required."),
         ({"password": "not the one"}, "This is not your password."),
     ):
         answer = here.submit(address, data, method="DELETE")
         assert answer.status_code == 422
-        assert told in answer.text
+        assert result in answer.text
         assert 'id="sessions"' in answer.text
     assert there.get("/projects").status_code == 200
     assert here.submit(address, {"password": PASSWORD}, method="DELETE").status_code == 303

@@ -67,9 +67,9 @@ def test_an_empty_form_says_nothing():
 
 def test_another_kind_of_authentication_has_its_own_fields_and_no_old_secret():
     stored = {**URL, "auth": {"type": "bearer", "token": "********"}}
-    given = sent(SettingsForm(REST, stored))
-    given["settings.auth.type"] = "basic"
-    form = SettingsForm(REST, stored, formdata=given)
+    value = sent(SettingsForm(REST, stored))
+    value["settings.auth.type"] = "basic"
+    form = SettingsForm(REST, stored, formdata=value)
     names = {part.name for part in form.controls()}
     assert {"settings.auth.username", "settings.auth.password"} <= names
     assert "settings.auth.token" not in names
@@ -80,10 +80,10 @@ def test_another_kind_of_authentication_has_its_own_fields_and_no_old_secret():
 def test_an_invalid_list_of_names_and_values_is_passed_on_and_reported(text):
     form = SettingsForm(REST, formdata=MultiDict({"settings.default_headers": text}))
     assert form.values()["default_headers"] == text
-    told = form.placed(
+    reported = form.placed(
         [{"path": "settings.default_headers", "code": "wrong_type", "message": "Input should be …"}]
     )
-    assert told == {"settings.default_headers": "One on each line, as name: value."}
+    assert reported == {"settings.default_headers": "One on each line, as name: value."}
 
 
 @pytest.mark.parametrize(

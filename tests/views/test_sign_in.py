@@ -286,9 +286,9 @@ def test_an_invitation_for_an_existing_account_needs_its_password(api, browser, 
 
 
 def test_a_revoked_invitation_is_closed(api, browser, cast):
-    made = api(cast.adam).post("/invitations", json={"email": "new@example.org"}).json
-    assert api(cast.adam).delete(f"/invitations/{made['id']}").status_code == 200
-    assert browser().get(made["url"].removeprefix("http://localhost")).status_code == 404
+    created = api(cast.adam).post("/invitations", json={"email": "new@example.org"}).json
+    assert api(cast.adam).delete(f"/invitations/{created['id']}").status_code == 200
+    assert browser().get(created["url"].removeprefix("http://localhost")).status_code == 404
 
 
 def test_sign_ins_and_failures_are_in_the_trail(app, browser, cast):

@@ -33,14 +33,14 @@ def connected(edith, **settings):
     ],
 )
 def test_a_push_mode_is_stored_as_the_contract_spells_it(edith, word, stored):
-    made = connected(edith, push_mode=word)
-    assert (made.status_code, made.json["settings"]["push_mode"]) == (201, stored), made.text
-    url = f"/connections/{made.json['id']}"
+    created = connected(edith, push_mode=word)
+    assert (created.status_code, created.json["settings"]["push_mode"]) == (201, stored), created.text
+    url = f"/connections/{created.json['id']}"
     changed = edith.patch(url, json={"settings": {**URL, "push_mode": word.lower()}})
     assert changed.json["settings"]["push_mode"] == stored
     endpoint = {"name": "E", "method": "post", "url": "http://127.0.0.1:9/rows", "push_mode": word}
-    made = edith.post("/endpoints", json=endpoint)
-    assert (made.json["method"], made.json["push_mode"]) == ("POST", stored), made.text
+    created = edith.post("/endpoints", json=endpoint)
+    assert (created.json["method"], created.json["push_mode"]) == ("POST", stored), created.text
 
 
 @pytest.mark.parametrize("kind", AUTH)
@@ -48,9 +48,9 @@ def test_a_push_mode_is_stored_as_the_contract_spells_it(edith, word, stored):
     "spell", [str.upper, lambda word: word.replace("-", "_"), lambda word: word.replace("-", "")]
 )
 def test_a_kind_of_authentication_is_stored_as_the_contract_spells_it(edith, kind, spell):
-    made = connected(edith, auth={"type": spell(kind), **AUTH[kind]})
-    assert made.status_code == 201, made.text
-    auth = made.json["settings"]["auth"]
+    result = connected(edith, auth={"type": spell(kind), **AUTH[kind]})
+    assert result.status_code == 201, result.text
+    auth = result.json["settings"]["auth"]
     assert auth["type"] == kind
     assert auth.get("in", "query") == "query"
     assert auth.get("client_auth", "basic") == "basic"
@@ -70,13 +70,15 @@ def test_a_type_of_connection_is_found_in_every_spelling(edith, word, stored):
 
 
 def test_words_of_a_push_and_of_generate(edith):
-    made = make(edith)
-    answer = edith.post(f"/templates/{made['id']}/generate", json={"count": 1, "format": "CSV"})
+    created = make(edith)
+    answer = edith.post(f"/templates/{created['id']}/generate", json={"count": 1, "format": "CSV"})
     assert answer.mimetype == "text/csv"
     sent = {"connection_id": "con_none", "mode": "Up-sert", "on_error": "STOP", "push_mode": "Per-Row"}
-    assert edith.post(f"/templates/{made['id']}/push", json=sent).status_code == 404  # and no fault of a word
+    assert (
+        edith.post(f"/templates/{created['id']}/push", json=sent).status_code == 404
+    )  # and no fault of a word
     sent["mode"] = "replace"
-    assert "mode" in faults(edith.post(f"/templates/{made['id']}/push", json=sent))
+    assert "mode" in faults(edith.post(f"/templates/{created['id']}/push", json=sent))
 
 
 FIELD_WORDS = [
@@ -96,9 +98,9 @@ FIELD_WORDS = [
 def test_words_of_field_options_are_stored_as_the_type_spells_them(edith, field, option, stored, nested):
     sent = {"name": "a", "text_case": "UPPER", **field} if option == "sex" else {"name": "a", **field}
     fields = [{"name": "o", "type": "Nested", "options": {"fields": [sent]}}] if nested else [sent]
-    made = edith.post("/templates", json={"name": "t", "fields": fields})
-    assert made.status_code == 201, made.text
-    found = made.json["fields"][0]["options"]["fields"][0] if nested else made.json["fields"][0]
+    created = edith.post("/templates", json={"name": "t", "fields": fields})
+    assert created.status_code == 201, created.text
+    found = created.json["fields"][0]["options"]["fields"][0] if nested else created.json["fields"][0]
     assert found["options"][option] == stored
     assert found["text_case"] == ("upper" if option == "sex" else None)
 

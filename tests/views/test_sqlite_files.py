@@ -216,7 +216,7 @@ def test_files_together_grow_no_further_than_their_quota(app, tessa, few, settin
 
 def test_files_that_no_connection_names_any_more_are_removed(app, tessa, settings):
     mine = make(tessa).json["id"]
-    kept = make(tessa, "bbb.db").json["id"]
+    stored = make(tessa, "bbb.db").json["id"]
     with app.app_context():
         assert sqlite_files.sweep() == 0
         db.session.execute(sa.delete(Connection).where(Connection.id == mine))
@@ -224,5 +224,5 @@ def test_files_that_no_connection_names_any_more_are_removed(app, tessa, setting
         assert sqlite_files.sweep() == 1
         db.session.remove()
     (left,) = (Path(settings.data_dir) / "targets").rglob("*.db")
-    assert left.parent.name == kept
+    assert left.parent.name == stored
     assert purge.sqlite_files is sqlite_files

@@ -28,29 +28,29 @@ def refused(answer) -> dict:
 
 
 def test_versions_of_a_template_count(edith, little):
-    made = edith.post("/templates", json=template(30_000)).json["id"]
-    assert edith.patch(f"/templates/{made}", json=template(30_001)).status_code == 200
-    assert edith.patch(f"/templates/{made}", json=template(30_002)).status_code == 200
-    details = refused(edith.patch(f"/templates/{made}", json=template(30_003)))
+    created = edith.post("/templates", json=template(30_000)).json["id"]
+    assert edith.patch(f"/templates/{created}", json=template(30_001)).status_code == 200
+    assert edith.patch(f"/templates/{created}", json=template(30_002)).status_code == 200
+    details = refused(edith.patch(f"/templates/{created}", json=template(30_003)))
     assert details["limit_bytes"] == 100_000
     assert 90_000 < details["used_bytes"] < 100_000
-    assert edith.get(f"/templates/{made}").json["version"] == 3
+    assert edith.get(f"/templates/{created}").json["version"] == 3
     assert refused(edith.post("/scenarios", json={"name": "s", "code": "#" * 30_000}))
     assert edith.post("/templates", json=template(10)).status_code == 201
 
 
 def test_requests_of_exports_count(edith, little):
-    made = edith.post("/templates", json=template(10)).json["id"]
+    created = edith.post("/templates", json=template(10)).json["id"]
     body = {"count": 1, "overrides": {"a": "y" * 60_000}}
-    assert edith.post(f"/templates/{made}/exports", json=body).status_code == 201
-    refused(edith.post(f"/templates/{made}/exports", json=body))
+    assert edith.post(f"/templates/{created}/exports", json=body).status_code == 201
+    refused(edith.post(f"/templates/{created}/exports", json=body))
 
 
 def test_variables_of_scenarios_and_parameters_of_runs_count(edith, little):
     variables = {f"A{number}": "y" * 10_000 for number in range(4)}
-    made = edith.post("/scenarios", json={"name": "s", "code": "print(1)", "env": variables})
-    assert made.status_code == 201
-    at = f"/scenarios/{made.json['id']}"
+    created = edith.post("/scenarios", json={"name": "s", "code": "print(1)", "env": variables})
+    assert created.status_code == 201
+    at = f"/scenarios/{created.json['id']}"
     refused(
         edith.post(
             "/scenarios", json={"name": "t", "code": "print(1)", "env": {**variables, "B": "y" * 30_000}}
@@ -89,8 +89,8 @@ def test_another_workspace_has_its_own(edith, api, cast, little):
 
 
 def test_the_count_is_that_of_the_database(app, cast, edith, little):
-    made = edith.post("/templates", json=template(40_000)).json["id"]
-    edith.post(f"/templates/{made}/exports", json={"count": 1, "overrides": {"a": "y" * 10_000}})
+    created = edith.post("/templates", json=template(40_000)).json["id"]
+    edith.post(f"/templates/{created}/exports", json={"count": 1, "overrides": {"a": "y" * 10_000}})
     with app.app_context():
         name = f"rowsmith:stored-json:{{{cast.acme}}}"
         counted = int(redis_client().get(name))
@@ -179,5 +179,7 @@ KEEPS = [
 
 def test_the_openapi_document_names_the_error_on_every_route_that_stores(edith):
     paths = edith.get("/openapi.json").json["paths"]
-    told = {(method, path): paths[path][method]["responses"]["429"]["description"] for method, path in KEEPS}
-    assert [route for route, text in told.items() if "`quota_exceeded`" not in text] == []
+    result = {
+        (method, path): paths[path][method]["responses"]["429"]["description"] for method, path in KEEPS
+    }
+    assert [route for route, text in result.items() if "`quota_exceeded`" not in text] == []

@@ -28,24 +28,24 @@ class Quiet(WSGIRequestHandler):
 
 @pytest.fixture
 def server(app) -> Iterator[BaseWSGIServer]:
-    made = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    result = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
+    thread = threading.Thread(target=result.serve_forever, daemon=True)
     thread.start()
-    yield made
-    made.shutdown()
+    yield result
+    result.shutdown()
     thread.join()
-    made.server_close()
+    result.server_close()
 
 
 def ask(server: BaseWSGIServer, key: str, path: str, body: dict) -> socket.socket:
     raw = orjson.dumps(body)
-    made = socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
-    made.sendall(
+    created = socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
+    created.sendall(
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         f"Authorization: Bearer {key}\r\nContent-Length: {len(raw)}\r\n\r\n".encode()
         + raw
     )
-    return made
+    return created
 
 
 def test_a_client_that_leaves_stops_the_work_and_gets_its_rows_back(app, server, edith, cast):

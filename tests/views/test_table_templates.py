@@ -42,13 +42,13 @@ def connected(app, cast):
 @pytest.fixture
 def shop(connected, app):
     """A SQLite connection, and a way to carry statements out in it."""
-    made = connected("sqlite", file="shop.db")
+    result = connected("sqlite", file="shop.db")
 
     def does(*statements: str) -> str:
-        with app.app_context(), access.open_session(db.session.get_one(Connection, made)) as session:
+        with app.app_context(), access.open_session(db.session.get_one(Connection, result)) as session:
             for statement in statements:
                 session.execute(statement)
-        return made
+        return result
 
     return does
 
@@ -124,8 +124,8 @@ def pushed(
 
 
 def test_every_row_of_every_template_fits_its_table(edith, tricky, app):
-    made = made_from(edith, tricky, *SAFE_ORDER, quantity=400)
-    templates = {template["name"]: template for template in made["templates"]}
+    result = made_from(edith, tricky, *SAFE_ORDER, quantity=400)
+    templates = {template["name"]: template for template in result["templates"]}
     found = {
         table: refusals
         for table in SAFE_ORDER
@@ -135,11 +135,11 @@ def test_every_row_of_every_template_fits_its_table(edith, tricky, app):
             )
         )
     }
-    assert {template["quantity"] for template in made["templates"]} == {106, 400}, (
+    assert {template["quantity"] for template in result["templates"]} == {106, 400}, (
         "there are not 400 countries"
     )
     assert found == {}
-    assert [row for row in made["report"] if row["state"] == "red"] == []
+    assert [row for row in result["report"] if row["state"] == "red"] == []
 
 
 def test_a_second_time_the_sample_shapes_rows_that_fit_as_well(edith, tricky, app):
@@ -155,21 +155,21 @@ def test_a_second_time_the_sample_shapes_rows_that_fit_as_well(edith, tricky, ap
 
 
 def test_foreign_keys_become_references_and_rings_and_trees_are_closed(edith, tricky):
-    made = made_from(edith, tricky, *SAFE_ORDER)
-    ids = {template["name"]: template["id"] for template in made["templates"]}
-    assert fields_of(made, "orders")["customer_id"]["options"] == {
+    result = made_from(edith, tricky, *SAFE_ORDER)
+    ids = {template["name"]: template["id"] for template in result["templates"]}
+    assert fields_of(result, "orders")["customer_id"]["options"] == {
         "template_id": ids["customers"],
         "field": "id",
     }
-    lines = fields_of(made, "lines")
+    lines = fields_of(result, "lines")
     assert lines["region"]["group"] == lines["order_no"]["group"]
     assert {lines[name]["unique"] for name in ("region", "order_no", "line")} == {"key"}
-    assert fields_of(made, "customers")["manager_id"]["options"]["template_id"] == "self"
-    assert fields_of(made, "passports")["customer_id"]["unique"] is True
-    assert fields_of(made, "chickens")["egg_id"]["options"]["template_id"] == ids["eggs"]
-    assert fields_of(made, "eggs")["chicken_id"]["options"]["template_id"] == ids["chickens"]
-    assert told(made, "customers", "full_name") == (None, "green")
-    assert told(made, "customers", "id") == ("row_number", "green")
+    assert fields_of(result, "customers")["manager_id"]["options"]["template_id"] == "self"
+    assert fields_of(result, "passports")["customer_id"]["unique"] is True
+    assert fields_of(result, "chickens")["egg_id"]["options"]["template_id"] == ids["eggs"]
+    assert fields_of(result, "eggs")["chicken_id"]["options"]["template_id"] == ids["chickens"]
+    assert told(result, "customers", "full_name") == (None, "green")
+    assert told(result, "customers", "id") == ("row_number", "green")
 
 
 def test_a_table_that_was_not_chosen_is_read_from_or_its_template_of_before_is_used(edith, shop):
@@ -217,10 +217,10 @@ def test_tables_of_standards_and_of_people_make_what_they_are_called(edith, shop
         "CREATE TABLE countries (code VARCHAR(2) PRIMARY KEY, name VARCHAR(60) NOT NULL UNIQUE)",
         "CREATE TABLE depts (id INTEGER PRIMARY KEY, title VARCHAR(60) NOT NULL)",
     )
-    made = made_from(edith, connection, "countries", "depts")
-    countries = next(template for template in made["templates"] if template["name"] == "countries")
+    result = made_from(edith, connection, "countries", "depts")
+    countries = next(template for template in result["templates"] if template["name"] == "countries")
     assert [field["type"] for field in countries["fields"]] == ["country_code", "country"]
-    assert told(made, "depts", "title") == ("department", "green")
+    assert told(result, "depts", "title") == ("department", "green")
     rows = edith.post(f"/templates/{countries['id']}/generate", json={"count": 50}).json
     assert len({row["code"] for row in rows}) == len({row["name"] for row in rows}) == 50
 
@@ -230,8 +230,8 @@ def test_names_that_cannot_be_unique_in_a_group_are_unique_separately(edith, sho
         "CREATE TABLE depts (id INTEGER PRIMARY KEY, name VARCHAR(60) UNIQUE, job_title VARCHAR(60) UNIQUE)",
         "CREATE TABLE places (city VARCHAR(80) UNIQUE, country_code CHAR(2) UNIQUE, country VARCHAR(80) UNIQUE)",
     )
-    made = made_from(edith, connection, "depts", "places")
-    for template in made["templates"]:
+    result = made_from(edith, connection, "depts", "places")
+    for template in result["templates"]:
         rows = edith.post(f"/templates/{template['id']}/generate", json={"count": 15}).json
         assert all(len({row[name] for row in rows}) == 15 for name in rows[0]), template["fields"]
 
@@ -247,9 +247,9 @@ def test_values_of_people_are_never_copied_out_of_the_sample(edith, shop):
         ),
     )
     answer = edith.post(f"/connections/{connection}/templates", json={"entities": ["staff"]})
-    said = re.sub(rb"_[0-9A-Z]{26}", b"", answer.data)  # an id may hold any few letters
+    text = re.sub(rb"_[0-9A-Z]{26}", b"", answer.data)  # an id may hold any few letters
     for secret in (b"Smith", b"Carla", b"6789", b"XK", b"41237", b"41276"):
-        assert secret not in said
+        assert secret not in text
     fields = fields_of(answer.json, "staff")
     assert fields["status"]["options"]["values"] == ["closed", "open"]
     assert fields["badge"]["options"]["string"] == "[A-Z]{2}\\-[0-9]{4}"

@@ -13,11 +13,11 @@ from webapp import clock, ids, limits
 def test_a_template_is_created_with_defaults_and_returned_completely(edith, cast):
     answer = edith.post("/templates", json={"name": "Customers", "fields": FIELDS})
     assert answer.status_code == 201
-    made = answer.json
-    assert answer.headers["Location"] == f"/templates/{made['id']}"
-    assert ids.is_id(made["id"], "tpl")
+    result = answer.json
+    assert answer.headers["Location"] == f"/templates/{result['id']}"
+    assert ids.is_id(result["id"], "tpl")
     assert {
-        key: made[key] for key in ("name", "description", "quantity", "version", "locale", "deleted_at")
+        key: result[key] for key in ("name", "description", "quantity", "version", "locale", "deleted_at")
     } == {
         "name": "Customers",
         "description": "",
@@ -26,17 +26,17 @@ def test_a_template_is_created_with_defaults_and_returned_completely(edith, cast
         "locale": None,
         "deleted_at": None,
     }
-    assert (made["project_id"], made["team_id"], made["created_by"]) == (
+    assert (result["project_id"], result["team_id"], result["created_by"]) == (
         cast.main,
         cast.blue,
         cast.edith.user_id,
     )
-    assert made["anchor"].endswith("Z")
-    assert made["warnings"] == []
-    assert [field["name"] for field in made["fields"]] == ["id", "code", "amount", "text"]
-    assert all(ids.is_id(field["id"], "fld") for field in made["fields"])
-    assert made["fields"][1]["label"] == "Sequence"
-    assert edith.get(answer.headers["Location"]).json == made
+    assert result["anchor"].endswith("Z")
+    assert result["warnings"] == []
+    assert [field["name"] for field in result["fields"]] == ["id", "code", "amount", "text"]
+    assert all(ids.is_id(field["id"], "fld") for field in result["fields"])
+    assert result["fields"][1]["label"] == "Sequence"
+    assert edith.get(answer.headers["Location"]).json == result
 
 
 def test_types_and_keys_are_answered_in_their_canonical_form(edith):
@@ -76,41 +76,41 @@ def test_every_change_makes_a_version_and_keeps_the_rest(edith, method):
 
 
 def test_versions_are_listed_newest_first_and_whole(edith):
-    made = make(edith)
-    path = f"/templates/{made['id']}"
+    created = make(edith)
+    path = f"/templates/{created['id']}"
     for number in range(2, 5):
         edith.patch(path, json={"quantity": number})
     page = edith.get(f"{path}/versions?limit=3").json
     assert [item["version"] for item in page["items"]] == [4, 3, 2]
     assert page["total"] == 4
     rest = edith.get(f"{path}/versions", query_string={"limit": 3, "cursor": page["next_cursor"]}).json
-    assert rest["items"] == [made]
+    assert rest["items"] == [created]
     assert rest["next_cursor"] is None
 
 
 @pytest.mark.parametrize("number", ["0", "3", "99", "99999999999999999999999", "x", "-1", ""])
 def test_a_version_that_is_not_there_is_404(edith, number):
-    made = make(edith)
-    edith.patch(f"/templates/{made['id']}", json={"quantity": 2})
-    refused(edith.get(f"/templates/{made['id']}@v{number}"), 404, "not_found")
+    created = make(edith)
+    edith.patch(f"/templates/{created['id']}", json={"quantity": 2})
+    refused(edith.get(f"/templates/{created['id']}@v{number}"), 404, "not_found")
 
 
 def test_fields_sent_without_ids_keep_theirs_by_name(edith):
-    made = make(edith)
+    created = make(edith)
     bare = [
         {"name": field["name"], "type": field["type"], "options": field["options"]}
-        for field in made["fields"]
+        for field in created["fields"]
     ]
-    after = edith.patch(f"/templates/{made['id']}", json={"fields": bare[::-1]}).json
-    assert [field["id"] for field in after["fields"]] == [field["id"] for field in made["fields"]][::-1]
+    after = edith.patch(f"/templates/{created['id']}", json={"fields": bare[::-1]}).json
+    assert [field["id"] for field in after["fields"]] == [field["id"] for field in created["fields"]][::-1]
 
 
 def test_a_renamed_field_keeps_its_rows(edith):
-    made = make(edith)
-    path = f"/templates/{made['id']}"
+    created = make(edith)
+    path = f"/templates/{created['id']}"
     before = edith.post(f"{path}/preview", json={"seed": "s"}).json["rows"]
     renamed = [
-        {**field, "name": "sum"} if field["name"] == "amount" else field for field in made["fields"][:3]
+        {**field, "name": "sum"} if field["name"] == "amount" else field for field in created["fields"][:3]
     ]
     assert edith.patch(path, json={"fields": renamed}).status_code == 200
     after = edith.post(f"{path}/preview", json={"seed": "s"}).json["rows"]
@@ -118,54 +118,54 @@ def test_a_renamed_field_keeps_its_rows(edith):
 
 
 def test_a_response_can_be_sent_back_completely(edith):
-    made = make(edith)
-    after = edith.put(f"/templates/{made['id']}", json=made).json
-    assert after == {**made, "version": 2, "updated_at": after["updated_at"]}
+    created = make(edith)
+    after = edith.put(f"/templates/{created['id']}", json=created).json
+    assert after == {**created, "version": 2, "updated_at": after["updated_at"]}
 
 
 def test_read_only_keys_change_nothing(edith, cast):
-    made = make(edith)
+    created = make(edith)
     sent = {
         "id": ids.new("tpl"),
         "version": 9,
         "project_id": cast.red_project,
         "created_by": cast.adam.user_id,
     }
-    after = edith.patch(f"/templates/{made['id']}", json=sent).json
-    assert {key: after[key] for key in sent} == {key: made[key] for key in sent} | {"version": 2}
+    after = edith.patch(f"/templates/{created['id']}", json=sent).json
+    assert {key: after[key] for key in sent} == {key: created[key] for key in sent} | {"version": 2}
 
 
 def test_the_anchor_is_kept_by_later_versions_and_can_be_set(edith):
-    made = make(edith, anchor="2025-01-02T03:04:05+01:00")
-    assert made["anchor"] == "2025-01-02T02:04:05Z"
-    path = f"/templates/{made['id']}"
-    assert edith.patch(path, json={"name": "B"}).json["anchor"] == made["anchor"]
+    created = make(edith, anchor="2025-01-02T03:04:05+01:00")
+    assert created["anchor"] == "2025-01-02T02:04:05Z"
+    path = f"/templates/{created['id']}"
+    assert edith.patch(path, json={"name": "B"}).json["anchor"] == created["anchor"]
     assert edith.patch(path, json={"anchor": "2030-01-01T00:00:00Z"}).json["anchor"] == "2030-01-01T00:00:00Z"
 
 
 def test_a_restored_version_is_the_newest_and_says_the_same(edith):
-    made = make(edith)
-    path = f"/templates/{made['id']}"
+    created = make(edith)
+    path = f"/templates/{created['id']}"
     edith.patch(path, json={"name": "B", "fields": FIELDS[:1], "quantity": 99})
     answer = edith.post(f"{path}/versions/1/restore")
     assert answer.status_code == 200
-    assert answer.json == {**made, "version": 3, "updated_at": answer.json["updated_at"]}
+    assert answer.json == {**created, "version": 3, "updated_at": answer.json["updated_at"]}
     refused(edith.post(f"{path}/versions/4/restore"), 404, "not_found")
 
 
 def test_a_template_without_references_keeps_its_version_when_they_are_refreshed(edith):
-    made = make(edith)
-    answer = edith.post(f"/templates/{made['id']}/refresh-references")
-    assert (answer.status_code, answer.json) == (200, made)
+    created = make(edith)
+    answer = edith.post(f"/templates/{created['id']}/refresh-references")
+    assert (answer.status_code, answer.json) == (200, created)
 
 
 def test_a_diff_contains_fields_and_cells(edith):
-    made = make(edith, anchor="2025-01-01T00:00:00Z")
-    path = f"/templates/{made['id']}"
+    created = make(edith, anchor="2025-01-01T00:00:00Z")
+    path = f"/templates/{created['id']}"
     changed = [
-        {**made["fields"][0], "name": "number"},
-        {**made["fields"][1], "options": {"start": 100, "pad": 6}},
-        *made["fields"][2:3],
+        {**created["fields"][0], "name": "number"},
+        {**created["fields"][1], "options": {"start": 100, "pad": 6}},
+        *created["fields"][2:3],
         {"name": "new", "type": "constant", "options": {"value": 1}},
     ]
     edith.patch(path, json={"fields": changed, "quantity": 3})
@@ -206,20 +206,20 @@ def test_lists_are_paged_searched_and_of_the_project(edith, cast):
 
 
 def test_a_listed_template_is_the_template(edith):
-    made = make(edith)
-    edith.patch(f"/templates/{made['id']}", json={"quantity": 3})
-    assert edith.get("/templates").json["items"] == [edith.get(f"/templates/{made['id']}").json]
+    created = make(edith)
+    edith.patch(f"/templates/{created['id']}", json={"quantity": 3})
+    assert edith.get("/templates").json["items"] == [edith.get(f"/templates/{created['id']}").json]
 
 
 # --- Deleting -------------------------------------------------------------------------------------------------
 
 
 def test_a_deleted_template_is_answered_gone_and_can_come_back(edith):
-    made = make(edith)
-    path = f"/templates/{made['id']}"
+    created = make(edith)
+    path = f"/templates/{created['id']}"
     gone = edith.delete(path)
     assert gone.status_code == 200
-    assert gone.json == {**made, "deleted_at": gone.json["deleted_at"]}
+    assert gone.json == {**created, "deleted_at": gone.json["deleted_at"]}
     assert gone.json["deleted_at"].endswith("Z")
     for method, where in [
         ("GET", path),
@@ -234,8 +234,8 @@ def test_a_deleted_template_is_answered_gone_and_can_come_back(edith):
         refused(edith.open(method, where, json={}), 404, "not_found")
     assert edith.get("/templates").json["total"] == 0
     back = edith.post(f"{path}/restore")
-    assert (back.status_code, back.json) == (200, made)
-    assert edith.get(path).json == made
+    assert (back.status_code, back.json) == (200, created)
+    assert edith.get(path).json == created
 
 
 def test_a_deleted_template_is_purged_after_thirty_days(edith, monkeypatch):
@@ -250,8 +250,8 @@ def test_a_deleted_template_is_purged_after_thirty_days(edith, monkeypatch):
 
 
 def test_a_change_based_on_an_outdated_version_is_reported(edith):
-    made = make(edith)
-    path = f"/templates/{made['id']}"
+    created = make(edith)
+    path = f"/templates/{created['id']}"
     old = edith.get(path).headers["ETag"]
     new = edith.patch(path, json={"quantity": 5}, headers={"If-Match": old}).headers["ETag"]
     assert new != old
@@ -286,9 +286,9 @@ def test_the_same_idempotency_key_makes_one_template(edith):
 
 def test_saving_warns_of_too_few_values_and_generating_rejects_them(edith):
     few = [{"name": "n", "type": "number", "options": {"min": 1, "max": 3}, "unique": True}]
-    made = make(edith, fields=few, quantity=10)
-    assert [warning["path"] for warning in made["warnings"]] == ["fields[0].unique"]
-    path = f"/templates/{made['id']}"
+    created = make(edith, fields=few, quantity=10)
+    assert [warning["path"] for warning in created["warnings"]] == ["fields[0].unique"]
+    path = f"/templates/{created['id']}"
     assert edith.patch(path, json={"quantity": 3}).json["warnings"] == []
     answer = edith.post(f"{path}/generate", json={"count": 4})
     assert faults(answer) == {"fields[0].unique": "not_enough_values"}
@@ -296,23 +296,23 @@ def test_saving_warns_of_too_few_values_and_generating_rejects_them(edith):
 
 
 def test_a_rejected_change_leaves_the_template_unchanged(edith):
-    made = make(edith)
-    path = f"/templates/{made['id']}"
+    created = make(edith)
+    path = f"/templates/{created['id']}"
     bad: list[dict[str, Any]] = [{"name": "a", "type": "derived", "options": {"value": "{{b}}"}}]
     assert faults(edith.patch(path, json={"name": "B", "fields": bad})) == {
         "fields[0].options.value": "unknown_field"
     }
-    assert edith.get(path).json == made
+    assert edith.get(path).json == created
 
 
 def test_the_audit_log_shows_who_changed_which_version(edith, api, cast):
-    made = make(edith)
-    path = f"/templates/{made['id']}"
+    created = make(edith)
+    path = f"/templates/{created['id']}"
     edith.patch(path, json={"quantity": 5})
     edith.post(f"{path}/versions/1/restore")
     edith.delete(path)
     edith.post(f"{path}/restore")
-    trail = api(cast.adam).get(f"/audit?object_id={made['id']}").json["items"]
+    trail = api(cast.adam).get(f"/audit?object_id={created['id']}").json["items"]
     assert [(item["action"], item["details"].get("version")) for item in reversed(trail)] == [
         ("template.create", 1),
         ("template.change", 2),

@@ -85,13 +85,13 @@ class TestBehindAProxy:
         assert answer.json["error"]["code"] == "https_required"
 
     def test_the_session_cookie_is_tied_to_the_host(self, app):
-        made = app.test_client().get(
+        result = app.test_client().get(
             "/sign-in",
             headers={"Accept": "text/html", "X-Forwarded-Proto": "https"},
             environ_base={"REMOTE_ADDR": "10.0.0.1"},
             base_url="http://data.example.org",
         )
-        cookie = made.headers["Set-Cookie"]
+        cookie = result.headers["Set-Cookie"]
         assert cookie.startswith("__Host-rowsmith=")
         for part in ("Secure", "HttpOnly", "SameSite=Lax", "Path=/"):
             assert part in cookie

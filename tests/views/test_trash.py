@@ -234,10 +234,10 @@ def test_the_page_before_deleting_lists_dependents_and_blocking_ones(browser, ca
     free = adam.get(f"/used-by/{things['template']}").text
     assert "Shop" in free
     assert f'action="/templates/{things["template"]}?_method=DELETE"' in free
-    held = adam.get(f"/used-by/{things['connection']}", headers={"HX-Request": "true"}).text
-    assert "This is in use." in held
-    assert "_method=DELETE" not in held
-    assert "<html" not in held
+    stored = adam.get(f"/used-by/{things['connection']}", headers={"HX-Request": "true"}).text
+    assert "This is in use." in stored
+    assert "_method=DELETE" not in stored
+    assert "<html" not in stored
     assert "_method=DELETE" not in browser(cast.victor).get(f"/used-by/{things['template']}").text
 
 

@@ -39,11 +39,11 @@ def set_up(browser, password=PASSWORD):
     assert browser.submit("/me/two-factor").status_code == 303
     page = browser.get("/me/two-factor").text
     secret = re.search(r"<code>([A-Z2-7]{32})</code>", page)[1]
-    made = Authenticator(secret)
-    shown = browser.submit("/me/two-factor/confirm", {"password": password, "code": made.code(-1)})
+    result = Authenticator(secret)
+    shown = browser.submit("/me/two-factor/confirm", {"password": password, "code": result.code(-1)})
     assert shown.status_code == 200, shown.text
-    made.recovery = re.search(r"<code>([0-9a-z\s-]+)</code>", shown.text)[1].split()
-    return made
+    result.recovery = re.search(r"<code>([0-9a-z\s-]+)</code>", shown.text)[1].split()
+    return result
 
 
 def first_step(browser, cast, target="/"):
@@ -263,8 +263,8 @@ def test_wrong_codes_are_in_the_trail(app, browser, cast, phone):
     again.submit("/sign-in/code", {"code": phone.code()})
     with app.app_context():
         found = sa.select(AuditEntry.action, AuditEntry.details).where(AuditEntry.action.like("session.%"))
-        told = [tuple(row) for row in db.session.execute(found.order_by(AuditEntry.id))]
-    assert told[-2:] == [
+        result = [tuple(row) for row in db.session.execute(found.order_by(AuditEntry.id))]
+    assert result[-2:] == [
         ("session.refuse", {"step": "code"}),
         ("session.start", {"how": "password", "code": "totp"}),
     ]

@@ -30,8 +30,8 @@ def made(api, cast):
 
 
 def rows_by(api, cast, by, **query):
-    asked = "&".join(f"{name}={value}" for name, value in {"by": by, **query}.items())
-    found = api(cast.olivia).get(f"/usage?{asked}").json["history"]
+    request = "&".join(f"{name}={value}" for name, value in {"by": by, **query}.items())
+    found = api(cast.olivia).get(f"/usage?{request}").json["history"]
     return {share["id"]: share["rows"] for share in found["shares"] if share["rows"]}, found
 
 
@@ -46,22 +46,22 @@ def expected(cast, made):
 
 @pytest.mark.parametrize("by", ["person", "key", "project", "template"])
 def test_rows_agree_with_what_was_generated_before_and_after_they_are_sealed(api, app, cast, made, by):
-    wanted = expected(cast, made)[by]
+    required = expected(cast, made)[by]
     found, history = rows_by(api, cast, by)
-    assert (found, history["rows"]) == (wanted, 320)
+    assert (found, history["rows"]) == (required, 320)
     with app.app_context():
         seals.seal_all(clock.now())
     found, history = rows_by(api, cast, by)
-    assert (found, history["rows"]) == (wanted, 320)
+    assert (found, history["rows"]) == (required, 320)
     assert sum(step["rows"] for step in history["steps"]) == 320
-    assert rows_by(api, cast, by, step="day")[0] == wanted
+    assert rows_by(api, cast, by, step="day")[0] == required
 
 
 def test_rows_that_were_given_back_are_not_counted(api, app, cast, made):
     with app.app_context():
         who = actors.system(cast.acme, cast.main)
-        told = {"made": 100, "of": 300, "given_back": 200}
-        audit_log.record(who, "template.generate_cut", ("template", made[0]), **told)
+        result = {"made": 100, "of": 300, "given_back": 200}
+        audit_log.record(who, "template.generate_cut", ("template", made[0]), **result)
     assert rows_by(api, cast, "template")[0][made[0]] == 110
     with app.app_context():
         seals.seal_all(clock.now())
@@ -111,8 +111,8 @@ def test_requests_are_taken_over_once_whenever_the_sweeper_dies(api, app, cast, 
     with app.app_context():
         client, key = redis_client(), hourly.counts_key(cast.acme)
         hourly.fold_all()
-        kept = client.hgetall(key)
-        assert kept == {}
+        stored = client.hgetall(key)
+        assert stored == {}
         api(cast.edith).get("/me")
         # It dies after its commit and before it lets go of what it has taken over.
         monkeypatch.setattr(type(client), "delete", lambda *_: None)

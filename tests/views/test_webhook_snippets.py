@@ -49,10 +49,10 @@ def calls() -> dict[str, tuple[dict[str, str], bytes, bool]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_python_snippet_verifies_only_valid_calls(name):
-    headers, body, wanted = calls()[name]
+    headers, body, expected = calls()[name]
     names: dict[str, object] = {}
     exec(snippet("python"), names)
-    assert names["is_ours"](SECRET, headers, body) is wanted  # type: ignore[operator]
+    assert names["is_ours"](SECRET, headers, body) is expected  # type: ignore[operator]
 
 
 def test_the_snippet_in_node_does_the_same(tmp_path):
@@ -60,8 +60,8 @@ def test_the_snippet_in_node_does_the_same(tmp_path):
     if node is None:
         pytest.skip("no node on this machine")
     listed = ",\n".join(
-        f"[{str(headers)!s}, Buffer.from({body.decode()!r}), {str(wanted).lower()}]"
-        for headers, body, wanted in calls().values()
+        f"[{str(headers)!s}, Buffer.from({body.decode()!r}), {str(expected).lower()}]"
+        for headers, body, expected in calls().values()
     )
     checked = f"""
 const calls = [{listed}];

@@ -29,10 +29,10 @@ def test_a_template_keeps_it_as_a_whole_number(edith):
         "type": "nested",
         "options": {"array": True, "count": {"min": 2.0, "max": 2.0}, "fields": [words]},
     }
-    made = make(edith, quantity=7.0, fields=[words, lines])
-    assert made["quantity"] == 7
-    assert isinstance(made["quantity"], int)
-    options = [field["options"] for field in made["fields"]]
+    created = make(edith, quantity=7.0, fields=[words, lines])
+    assert created["quantity"] == 7
+    assert isinstance(created["quantity"], int)
+    options = [field["options"] for field in created["fields"]]
     assert repr(options[0]) == "{'count': 4}"
     assert repr(options[1]["count"]) == "{'min': 2, 'max': 2}"
 

@@ -24,22 +24,22 @@ def edith(api, cast):
 
 
 def test_uploaded_files_are_listed_and_read(edith):
-    made = send(edith, "inputs/customers.csv")
-    assert made.status_code == 201, made.text
-    told = made.json
-    assert told.pop("purged") == []
-    assert {key: told[key] for key in ("name", "size", "content_type", "run_id", "deleted_at")} == {
+    outcome = send(edith, "inputs/customers.csv")
+    assert outcome.status_code == 201, outcome.text
+    result = outcome.json
+    assert result.pop("purged") == []
+    assert {key: result[key] for key in ("name", "size", "content_type", "run_id", "deleted_at")} == {
         "name": "inputs/customers.csv", "size": 8, "content_type": "text/csv", "run_id": None, "deleted_at": None,
     }  # fmt: skip
-    assert told["sha256"] == hashlib.sha256(b"a,b\n1,2\n").hexdigest()
-    assert made.headers["ETag"] == f'"{told["sha256"]}"'
-    assert made.headers["Location"] == "/workspace/files/inputs/customers.csv"
-    assert edith.get(URL).json == {"items": [told], "next_cursor": None, "total": 1}
-    for path in (address("inputs/customers.csv"), f"{URL}/inputs%2Fcustomers.csv", f"{URL}/{told['id']}"):
+    assert result["sha256"] == hashlib.sha256(b"a,b\n1,2\n").hexdigest()
+    assert outcome.headers["ETag"] == f'"{result["sha256"]}"'
+    assert outcome.headers["Location"] == "/workspace/files/inputs/customers.csv"
+    assert edith.get(URL).json == {"items": [result], "next_cursor": None, "total": 1}
+    for path in (address("inputs/customers.csv"), f"{URL}/inputs%2Fcustomers.csv", f"{URL}/{result['id']}"):
         found = edith.get(path)
         assert (found.status_code, found.data) == (200, b"a,b\n1,2\n")
-        assert found.headers["ETag"] == made.headers["ETag"]
-    assert edith.get(told["download_url"]).data == b"a,b\n1,2\n"
+        assert found.headers["ETag"] == outcome.headers["ETag"]
+    assert edith.get(result["download_url"]).data == b"a,b\n1,2\n"
 
 
 def test_a_file_without_a_name_has_its_own(edith):
@@ -98,10 +98,10 @@ RANGES = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "status", "data"), RANGES)
-def test_any_range_is_read(edith, asked, status, data):
+@pytest.mark.parametrize(("requested", "status", "data"), RANGES)
+def test_any_range_is_read(edith, requested, status, data):
     send(edith, "digits", b"0123456789")
-    found = edith.get(address("digits"), headers={"Range": asked})
+    found = edith.get(address("digits"), headers={"Range": requested})
     assert (found.status_code, found.data) == (status, data or b"0123456789")
     assert found.headers["Accept-Ranges"] == "bytes"
     outside = edith.get(address("digits"), headers={"Range": "bytes=99-"})
@@ -194,7 +194,7 @@ def test_a_repeated_upload_is_done_once_with_any_boundary(edith, stored):
 
 
 @pytest.mark.parametrize(
-    ("body", "content_type", "wanted"),
+    ("body", "content_type", "expected"),
     [
         (b"{}", "application/json", (415, "unsupported_media_type")),
         (b"hello", "text/plain", (415, "unsupported_media_type")),
@@ -204,9 +204,9 @@ def test_a_repeated_upload_is_done_once_with_any_boundary(edith, stored):
         (b"hello", "multipart/form-data", (400, "invalid_request")),
     ],
 )
-def test_an_invalid_upload_is_rejected(edith, stored, body, content_type, wanted):
+def test_an_invalid_upload_is_rejected(edith, stored, body, content_type, expected):
     answer = edith.post(URL, data=body, content_type=content_type)
-    assert problem(answer) == wanted
+    assert problem(answer) == expected
     assert stored() == []
 
 
@@ -249,9 +249,9 @@ def test_every_change_leaves_an_entry(app, edith):
         found = db.session.scalars(
             sa.select(AuditEntry).where(AuditEntry.object_id == file["id"]).order_by(AuditEntry.id)
         ).all()
-        told = [(entry.action, entry.details.get("replaced"), entry.details["name"]) for entry in found]
+        result = [(entry.action, entry.details.get("replaced"), entry.details["name"]) for entry in found]
         db.session.remove()
-    assert told == [
+    assert result == [
         ("workspace_file.upload", False, "a"),
         ("workspace_file.upload", True, "a"),
         ("workspace_file.delete", None, "a"),
@@ -260,8 +260,8 @@ def test_every_change_leaves_an_entry(app, edith):
 
 
 def test_the_address_in_a_list_is_whole_and_encoded(edith):
-    told = send(edith, "ä b/100%.csv").json
-    assert told["download_url"] == "http://localhost/workspace/files/%C3%A4%20b/100%25.csv"
+    result = send(edith, "ä b/100%.csv").json
+    assert result["download_url"] == "http://localhost/workspace/files/%C3%A4%20b/100%25.csv"
 
 
 def test_the_documentation_lists_the_parts_of_an_upload(edith):

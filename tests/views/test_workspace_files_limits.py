@@ -27,9 +27,9 @@ def edith(api, cast):
 def test_fifty_megabytes_pass_and_one_byte_more_does_not(edith, app):
     most = limits.MAX_UPLOAD_BYTES
     content = os.urandom(1024) * (most // 1024)
-    made = send(edith, "big", content)
-    assert (made.status_code, made.json["size"]) == (201, most)
-    assert made.json["sha256"] == hashlib.sha256(content).hexdigest()
+    result = send(edith, "big", content)
+    assert (result.status_code, result.json["size"]) == (201, most)
+    assert result.json["sha256"] == hashlib.sha256(content).hexdigest()
     over = send(edith, "over", content + b"x")
     assert problem(over) == (413, "payload_too_large")
     assert "52,428,800 bytes" in over.json["error"]["message"]
@@ -78,8 +78,8 @@ def test_a_large_file_is_never_in_memory(edith, headers):
     streamed(edith, 10)
     tracemalloc.start()
     try:
-        made = streamed(edith, 40 * limits.MB, headers=headers)
-        assert made.status_code == 201, made.text
+        result = streamed(edith, 40 * limits.MB, headers=headers)
+        assert result.status_code == 201, result.text
         read = sum(len(piece) for piece in edith.get(address("a"), buffered=False).iter_encoded())
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -114,8 +114,8 @@ def test_the_quota_is_enforced_and_its_numbers_are_returned(edith, small, stored
     assert problem(send(edith, "a", b"y" * 61)) == (429, "quota_exceeded")
     assert edith.get(address("a")).data == b"y" * 60
     gone = edith.delete(address("a")).json["id"]
-    made = send(edith, "c", b"x" * 60)
-    assert made.json["purged"] == [{"id": gone, "name": "a", "size": 60}]
+    result = send(edith, "c", b"x" * 60)
+    assert result.json["purged"] == [{"id": gone, "name": "a", "size": 60}]
     assert problem(edith.post(f"{URL}/{gone}/restore")) == (404, "not_found")
     assert len(stored()) == 2
 
@@ -124,8 +124,8 @@ def test_deleting_and_uploading_again_does_not_fill_the_disk(app, edith, small, 
     """The trash counts towards the quota, and the oldest of it goes for good where space is needed."""
     gone = []
     for number in range(30):
-        made = send(edith, f"f{number}", bytes([number]) * 40)
-        assert made.status_code == 201
+        result = send(edith, f"f{number}", bytes([number]) * 40)
+        assert result.status_code == 201
         gone.append(edith.delete(address(f"f{number}")).json["id"])
         assert sum(item.size for item in storage.of(app).listing("files")) <= 100
     assert len(stored()) == 2

@@ -36,18 +36,20 @@ BAD_NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "told"), BAD_NAMES)
-def test_an_invalid_name_is_rejected_with_a_message(edith, stored, name, told):
+@pytest.mark.parametrize(("name", "expected"), BAD_NAMES)
+def test_an_invalid_name_is_rejected_with_a_message(edith, stored, name, expected):
     answer = send(edith, name)
     assert problem(answer) == (422, "validation_error")
-    assert any(told in field["message"] for field in answer.json["error"]["details"]["fields"]), answer.text
+    assert any(expected in field["message"] for field in answer.json["error"]["details"]["fields"]), (
+        answer.text
+    )
     assert {field["path"] for field in answer.json["error"]["details"]["fields"]} == {"name"}
     assert stored() == []
 
 
 def test_all_errors_are_reported_together(edith):
     answer = send(edith, "/a//../b ", more={"nome": "x"})
-    told = " ".join(field["message"] for field in answer.json["error"]["details"]["fields"])
+    reported = " ".join(field["message"] for field in answer.json["error"]["details"]["fields"])
     for part in (
         "begin with a slash",
         "empty folder names",
@@ -55,7 +57,7 @@ def test_all_errors_are_reported_together(edith):
         "ends with a space",
         "no part `nome`",
     ):
-        assert part in told
+        assert part in reported
     assert "Did you mean `name`?" in answer.text
 
 
@@ -71,11 +73,11 @@ def test_any_other_name_is_stored_read_and_deleted(edith, name):
     assert send(edith, name).json["name"] == name
     found = edith.get(address(name))
     assert found.data == b"a,b\n1,2\n"
-    told = found.headers["Content-Disposition"]
-    assert told.isascii()
-    assert told.startswith('attachment; filename="')
-    assert told.endswith(f"filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}")
-    assert told.count('"') == 2
+    result = found.headers["Content-Disposition"]
+    assert result.isascii()
+    assert result.startswith('attachment; filename="')
+    assert result.endswith(f"filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}")
+    assert result.count('"') == 2
     gone = edith.delete(address(name))
     assert (gone.status_code, gone.json["name"]) == (200, name)
     assert edith.get(address(name)).status_code == 404
@@ -124,9 +126,9 @@ def test_a_content_type_is_never_a_separate_header(edith):
         b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n'
         b"Content-Type: text/html; evil=<b>\r\n\r\nhi\r\n--x--\r\n"
     )
-    made = edith.post(URL, data=body, content_type="multipart/form-data; boundary=x")
-    assert made.json["content_type"] == "text/html"
+    created = edith.post(URL, data=body, content_type="multipart/form-data; boundary=x")
+    assert created.json["content_type"] == "text/html"
     odd = body.replace(b"text/html; evil=<b>", b"text/<b>").replace(b"a.bin", b"b.bin")
-    made = edith.post(URL, data=odd, content_type="multipart/form-data; boundary=x")
-    assert made.json["content_type"] == "application/octet-stream"
+    created = edith.post(URL, data=odd, content_type="multipart/form-data; boundary=x")
+    assert created.json["content_type"] == "application/octet-stream"
     assert edith.get(address("a.bin")).headers["Content-Type"] == "application/octet-stream"

@@ -49,11 +49,11 @@ def test_another_teams_files_are_not_reached_by_any_route(rita, theirs):
 @pytest.mark.parametrize("by", ["name", "id"])
 def test_another_teams_file_is_no_source_of_rows(rita, theirs, by):
     source = {"file": "secret.csv" if by == "name" else theirs["id"]}
-    made = rita.post("/templates", json={**SOURCE, "source": source})
-    assert made.status_code == 201, made.text
+    created = rita.post("/templates", json={**SOURCE, "source": source})
+    assert created.status_code == 201, created.text
     for path in ("preview", "generate", "exports"):
         answer = rita.post(
-            f"/templates/{made.json['id']}/{path}", json={"count": 1} if path != "preview" else {}
+            f"/templates/{created.json['id']}/{path}", json={"count": 1} if path != "preview" else {}
         )
         assert problem(answer) == (422, "validation_error"), path
         assert "hidden-value" not in answer.text
@@ -64,10 +64,10 @@ def test_another_teams_file_is_no_source_of_rows(rita, theirs, by):
 
 
 def test_a_template_reads_the_file_of_its_own_project(api, cast, tessa, theirs):
-    made = tessa.post("/templates", json=SOURCE).json["id"]
+    created = tessa.post("/templates", json=SOURCE).json["id"]
     edith = api(cast.edith, **{"X-Project-Id": cast.red_project})
     send(edith, "secret.csv", b"a\n7\n")
-    answer = edith.post(f"/templates/{made}/generate", json={"count": 1})
+    answer = edith.post(f"/templates/{created}/generate", json={"count": 1})
     assert answer.json == [{"a": "hidden-value"}]
 
 
@@ -247,8 +247,8 @@ def test_purged_files_of_another_team_are_not_named(api, cast, rita, tessa, thei
 
     tessa.delete(address("secret.csv"))
     monkeypatch.setattr(limits, "MAX_WORKSPACE_FILES_BYTES", 10)
-    made = send(rita, "big", b"x" * 10)
-    assert (made.status_code, made.json["purged"]) == (201, [])
+    result = send(rita, "big", b"x" * 10)
+    assert (result.status_code, result.json["purged"]) == (201, [])
     assert tessa.post(f"{URL}/{theirs['id']}/restore").status_code == 404
 
 

@@ -18,8 +18,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
-    given = [None if item is None else item.encode() for item in (source, target, kind)]
-    if libc.mount(*given, ctypes.c_ulong(flags), None if options is None else options.encode()) != 0:
+    value = [None if item is None else item.encode() for item in (source, target, kind)]
+    if libc.mount(*value, ctypes.c_ulong(flags), None if options is None else options.encode()) != 0:
         raise OSError(ctypes.get_errno(), f"mount {target}")
 
 
@@ -31,11 +31,11 @@ def open_way_to(folder: Path) -> None:
     if libc.unshare(NEW_MOUNTS) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
     mount("none", "/", None, PRIVATE)
-    kept = tempfile.mkdtemp()
-    mount(str(folder), kept, None, BIND)
+    stored = tempfile.mkdtemp()
+    mount(str(folder), stored, None, BIND)
     mount("none", str(closed[0]), "tmpfs", 0, "mode=755")
     folder.mkdir(parents=True)
-    mount(kept, str(folder), None, BIND)
+    mount(stored, str(folder), None, BIND)
 
 
 def main() -> None:

@@ -98,7 +98,7 @@ class Running:
 
 
 def main() -> None:
-    given = json.load(sys.stdin)
+    value = json.load(sys.stdin)
     os.environ["WORKER_SECRET"] = "canary-of-the-worker"
     # In /tmp, so that an ordinary user can access it; the worker's own folder is not accessible.
     top = Path(tempfile.mkdtemp(prefix="hostile-"))
@@ -107,8 +107,8 @@ def main() -> None:
     secret.write_text("canary-of-the-host")
     canary = Canary()
     api = socket.create_server(("127.0.0.1", 0))
-    way = mode(given["mode"])
-    common = {"network": given.get("network", "full"), "api": api.getsockname()}
+    way = mode(value["mode"])
+    common = {"network": value.get("network", "full"), "api": api.getsockname()}
     neighbour = Running(top / "neighbour", NEIGHBOUR, way, {}, caps=replace(CAPS, wall_seconds=300), **common)
     env = {
         "HOST_SECRET": str(secret),
@@ -117,12 +117,12 @@ def main() -> None:
         "CANARY": str(canary.port),
         "API": str(api.getsockname()[1]),
         "WORKER": str(os.getpid()),
-        "TOKEN": given["token"],
+        "TOKEN": value["token"],
     }
     begun = time.monotonic()
-    caps = LONGER.get(given["program"], CAPS)
-    hostile = Running(top / "hostile", PROGRAMS / f"{given['program']}.py", way, env, caps=caps, **common)
-    if given.get("terminate"):
+    caps = LONGER.get(value["program"], CAPS)
+    hostile = Running(top / "hostile", PROGRAMS / f"{value['program']}.py", way, env, caps=caps, **common)
+    if value.get("terminate"):
         while b"ready" not in hostile.output:
             time.sleep(0.01)
         hostile.handle.terminate()

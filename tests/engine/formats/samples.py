@@ -82,10 +82,10 @@ NESTED: dict[str, tuple[pa.DataType, list[Any]]] = {
 
 def columns(types: dict[str, tuple[pa.DataType, list[Any]]], rows: int) -> dict[str, pa.Array]:
     """``rows`` rows of each, its values over and over, each column from another of them on."""
-    made = {}
+    generated = {}
     for shift, (name, (kind, values)) in enumerate(types.items()):
-        made[name] = pa.array([values[(row + shift) % len(values)] for row in range(rows)], kind)
-    return made
+        generated[name] = pa.array([values[(row + shift) % len(values)] for row in range(rows)], kind)
+    return generated
 
 
 def pooled(column: pa.Array) -> pa.Array:

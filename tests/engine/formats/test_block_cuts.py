@@ -43,12 +43,12 @@ shape = {
 @st.composite
 def tables(draw: st.DrawFn) -> dict[str, pa.Array]:
     count = draw(st.integers(1, 130))
-    made = {}
+    generated = {}
     for index, kind in enumerate(draw(st.lists(st.sampled_from(list(shape)), min_size=1, max_size=4))):
         values = draw(st.lists(st.none() | shape[kind], min_size=1, max_size=8))
         column = pa.array([values[row % len(values)] for row in range(count)], kind)
-        made[f"c{index}"] = samples.pooled(column) if draw(st.booleans()) else column
-    return made
+        generated[f"c{index}"] = samples.pooled(column) if draw(st.booleans()) else column
+    return generated
 
 
 @pytest.mark.parametrize(("name", "options"), TEXT_FORMATS, ids=FORMAT_IDS)
@@ -99,11 +99,11 @@ def test_a_row_longer_than_a_part_is_written_whole(monkeypatch):
 
 
 def test_pools_that_change_from_block_to_block_are_followed():
-    made = [pa.array([f"value {block} of a pool {row}" for row in range(60)]) for block in range(12)]
+    generated = [pa.array([f"value {block} of a pool {row}" for row in range(60)]) for block in range(12)]
     fmt = samples.FORMATS["csv"]
     stream = fmt(pa.schema([("a", pa.string())]), fmt.Options(header=False), title="x")
-    text = b"".join(samples.write(stream, ([block.dictionary_encode()] for block in made)))
-    assert text.decode().split("\r\n")[:-1] == [value for block in made for value in block.to_pylist()]
+    text = b"".join(samples.write(stream, ([block.dictionary_encode()] for block in generated)))
+    assert text.decode().split("\r\n")[:-1] == [value for block in generated for value in block.to_pylist()]
 
 
 def test_a_block_without_rows_writes_nothing():

@@ -67,33 +67,35 @@ def composed_columns(made: BoundPlan, rows: int = ROWS) -> int:
     ids=[*FORMAT_IDS, "csv-formulas", "csv-pipe"],
 )
 def test_every_text_format_writes_the_same_bytes_from_parts(name, options):
-    made = bound(fields())
-    assert composed_columns(made) >= 7
-    whole, parts = both(made, name, options)
+    result = bound(fields())
+    assert composed_columns(result) >= 7
+    whole, parts = both(result, name, options)
     assert whole == parts
 
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_every_locale_gives_the_same_bytes_from_parts(locale):
-    made = bound(fields(locale))
-    assert composed_columns(made) >= 5
+    result = bound(fields(locale))
+    assert composed_columns(result) >= 5
     for name, options in (("csv", {}), ("json", {}), ("sql", {"dialect": "mysql"})):
-        whole, parts = both(made, name, options)
+        whole, parts = both(result, name, options)
         assert whole == parts, name
 
 
 def test_parts_are_really_copied_into_the_row(monkeypatch):
     # The parts of whole addresses are long, so that large blocks are put together to measure them.
-    made = bound([field for field in fields("en_US") if field["name"] != "address"])
+    result = bound([field for field in fields("en_US") if field["name"] != "address"])
     kind = FORMATS["json"]
-    writer = kind(made.schema, kind.Options(), title="t")
-    list(write(writer, made.blocks_for(writer, 0, 200_000)))  # its pools are known now
+    writer = kind(result.schema, kind.Options(), title="t")
+    list(write(writer, result.blocks_for(writer, 0, 200_000)))  # its pools are known now
     monkeypatch.setattr(Composed, "array", None)
-    assert b"".join(write(kind(made.schema, kind.Options(), title="t"), made.blocks_for(writer, 0, 20_000)))
+    assert b"".join(
+        write(kind(result.schema, kind.Options(), title="t"), result.blocks_for(writer, 0, 20_000))
+    )
 
 
 def test_changed_blank_and_unique_columns_are_put_together():
-    made = bound(
+    result = bound(
         [
             {"name": "a", "type": "name", "percent_blank": 30},
             {"name": "b", "type": "name", "text_case": "upper"},
@@ -101,21 +103,21 @@ def test_changed_blank_and_unique_columns_are_put_together():
             {"name": "d", "type": "name", "formula": "upper(this)"},
         ]
     )
-    assert composed_columns(made) == 0
+    assert composed_columns(result) == 0
     for name in ("csv", "json"):
-        whole, parts = both(made, name, {})
+        whole, parts = both(result, name, {})
         assert whole == parts
 
 
 def test_a_column_that_another_reads_has_the_same_texts():
-    made = bound(
+    result = bound(
         [
             {"name": "shown", "type": "formula", "options": {"expression": "upper(name)"}},
             {"name": "name", "type": "name"},
             {"name": "again", "type": "formula", "options": {"expression": "lower(name)"}},
         ]
     )
-    whole, parts = both(made, "csv", {})
+    whole, parts = both(result, "csv", {})
     assert whole == parts
 
 
@@ -126,8 +128,8 @@ def test_a_file_of_one_column_has_the_same_texts():
 
 def test_overrides_replace_parts():
     plan = compile_plan(groups.assign(parse(fields())), vocabulary.default())
-    made = BoundPlan(plan, ENV, {"name": "Anna, Lee"})
-    whole, parts = both(made, "csv", {})
+    result = BoundPlan(plan, ENV, {"name": "Anna, Lee"})
+    whole, parts = both(result, "csv", {})
     assert whole == parts
     assert b'"Anna, Lee"' in parts
 

@@ -99,9 +99,9 @@ def test_text_that_a_spreadsheet_would_run_is_escaped_on_request(quote, delimite
     text = file("csv", table, quote=quote, delimiter=delimiter, escape_formulas=True)
     header, *lines = read(text, delimiter)
     assert header == ["'=a", "b", "c"]
-    wanted = ["'" + formula for formula in FORMULAS] + [item or "" for item in HARMLESS]
-    assert [row[0] for row in lines] == wanted * 6
-    assert [row[2] for row in lines] == wanted * 6
+    expected = ["'" + formula for formula in FORMULAS] + [item or "" for item in HARMLESS]
+    assert [row[0] for row in lines] == expected * 6
+    assert [row[2] for row in lines] == expected * 6
     assert {row[1] for row in lines} == {"-5"}
 
 

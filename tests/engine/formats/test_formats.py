@@ -40,20 +40,20 @@ def test_unknown_options_are_rejected_by_the_driver_settings(name):
 
 @EVERY_FORMAT
 def test_the_first_bytes_are_sent_before_a_second_block_is_requested(name):
-    asked = []
+    requests = []
 
     def blocks():
         for number in range(3):
-            asked.append(number)
+            requests.append(number)
             yield [pa.array([number] * 300), pa.array([f"a text for row {i}" for i in range(300)])]
 
     cls = FORMATS[name]
     schema = pa.schema([("n", pa.int64()), ("t", pa.string())])
     stream = write(cls(schema, cls.Options(), title="x"), blocks())
     assert next(stream)
-    assert len(asked) <= 1
+    assert len(requests) <= 1
     assert all(stream)
-    assert asked == [0, 1, 2]
+    assert requests == [0, 1, 2]
 
 
 @EVERY_FORMAT
@@ -147,7 +147,7 @@ def test_the_files_of_a_small_table_are_these(name):
         "at": pa.array([None, when], samples.INSTANT),
         "tags": pa.array([["x", "y"], None]),
     }
-    wanted = {
+    expected = {
         "json": (
             b'[\n{"id":1,"name":"Ann \\"A\\", O\'Neil","price":1.50,"at":null,"tags":["x","y"]},\n'
             b'{"id":2,"name":null,"price":null,"at":"2024-01-31T01:02:03Z","tags":null}\n]\n'
@@ -168,6 +168,6 @@ def test_the_files_of_a_small_table_are_these(name):
     }
     data = samples.file(name, table)
     if name == "xlsx":
-        assert samples.sheet(data).endswith(wanted[name])
+        assert samples.sheet(data).endswith(expected[name])
     else:
-        assert data == wanted[name]
+        assert data == expected[name]

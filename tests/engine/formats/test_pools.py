@@ -80,11 +80,11 @@ def test_a_large_pool_is_written_once_enough_rows_have_used_it(calls, write):
 
 
 def test_a_pool_that_cannot_be_written_is_only_tried_once():
-    asked = []
+    requests = []
     cache, pool = PoolCache(), pa.array(["a"])
     for _ in range(3):
-        assert cache.get("k", pool, 10, lambda values: asked.append(1)) is None
-    assert asked == [1]
+        assert cache.get("k", pool, 10, lambda values: requests.append(1)) is None
+    assert requests == [1]
 
 
 def test_a_pool_with_nulls_is_not_changed(calls, write):

@@ -135,8 +135,8 @@ def test_oracle_reads_a_large_double_as_one():
 @ALL_DIALECTS
 def test_create_table_names_a_type_for_every_column(dialect):
     table = samples.columns({**samples.FLAT, **samples.NESTED}, 3)
-    made = file("sql", table, dialect=dialect, create_table=True).decode()
-    head = made[made.index("CREATE TABLE") : made.index("INSERT")]
+    created = file("sql", table, dialect=dialect, create_table=True).decode()
+    head = created[created.index("CREATE TABLE") : created.index("INSERT")]
     lines = head.splitlines()[1:-1]
     assert len(lines) == len(table)
     for line, name in zip(lines, table, strict=True):

@@ -136,8 +136,8 @@ H2_MODES = {
 
 @pytest.fixture
 def h2_jar():
-    given = os.environ.get("TEST_H2_JAR")
-    jars = [Path(given)] if given else sorted(Path.home().glob(".m2/repository/com/h2database/h2/*/h2-*.jar"))
+    value = os.environ.get("TEST_H2_JAR")
+    jars = [Path(value)] if value else sorted(Path.home().glob(".m2/repository/com/h2database/h2/*/h2-*.jar"))
     if not shutil.which("java") or not jars:
         pytest.skip("no Java, or no H2 (TEST_H2_JAR names its jar)")
     return jars[-1]

@@ -35,25 +35,25 @@ KEYS = Keys(
 def tables(shop, name, **given):
     options = FORMATS[name].Options(**given)
     return [
-        Table(title, samples.schema(made, **{k: v for k, v in LENGTHS.items() if k in made}), options)
-        for title, made in shop.items()
+        Table(title, samples.schema(result, **{k: v for k, v in LENGTHS.items() if k in result}), options)
+        for title, result in shop.items()
     ]
 
 
 def file(together, shop=SHOP):
     """The bytes, each table handed over in blocks of one row."""
     out = together.start()
-    for writer, made in zip(together.tables, shop.values(), strict=True):
+    for writer, result in zip(together.tables, shop.values(), strict=True):
         out += writer.start()
-        for row in range(len(next(iter(made.values())))):
-            out += b"".join(writer.block([column.slice(row, 1) for column in made.values()]))
+        for row in range(len(next(iter(result.values())))):
+            out += b"".join(writer.block([column.slice(row, 1) for column in result.values()]))
         out += b"".join(writer.finish())
     return out + together.finish()
 
 
 def script(dialect="ansi", shop=SHOP, keys=KEYS, **more):
-    given = {"dialect": dialect, "create_table": True, **more}
-    return file(SqlScript(tables(shop, "sql", **given), keys), shop).decode()
+    value = {"dialect": dialect, "create_table": True, **more}
+    return file(SqlScript(tables(shop, "sql", **value), keys), shop).decode()
 
 
 @pytest.mark.parametrize("name", ["json", "ndjson", "csv", "sql", "xlsx"])
@@ -62,9 +62,9 @@ def test_an_archive_contains_the_file_of_each_single_table(name):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == [f"{title}.{FORMATS[name].extension}" for title in SHOP]
-        for title, made in SHOP.items():
-            lengths = {key: value for key, value in LENGTHS.items() if key in made}
-            alone = samples.file(name, made, cuts=[1, 2], title=title, metadata=lengths)
+        for title, result in SHOP.items():
+            lengths = {key: value for key, value in LENGTHS.items() if key in result}
+            alone = samples.file(name, result, cuts=[1, 2], title=title, metadata=lengths)
             assert archive.read(f"{title}.{FORMATS[name].extension}") == alone
 
 

@@ -118,16 +118,16 @@ def keeps_its_word(made: Expression, given: dict[str, pa.Array], n: int, pick: r
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_formula_returns_its_announced_type_or_an_error(seed):
-    pick, kept = random.Random(seed), 0
+    pick, stored = random.Random(seed), 0
     for _ in range(400):
         n = pick.choice([0, 1, 2, 7, 40])
-        given, text = columns(pick, n), source(pick, pick.randint(1, 3))
+        value, text = columns(pick, n), source(pick, pick.randint(1, 3))
         try:
-            made = compiled(text, given)
+            result = compiled(text, value)
         except FormulaErrors as refused:
-            told = refused.errors
+            reported = refused.errors
         else:
-            kept += keeps_its_word(made, given, n, pick)
+            stored += keeps_its_word(result, value, n, pick)
             continue
-        assert all(error.message and 1 <= error.position <= len(text) for error in told), text
-    assert kept > 80
+        assert all(error.message and 1 <= error.position <= len(text) for error in reported), text
+    assert stored > 80

@@ -333,5 +333,5 @@ def test_every_type_of_the_catalogue_is_supported_or_rejected_by_name():
 
 def test_the_reference_is_drawn_from_the_declarations():
     # To renew it: python -c "from webapp.engine.formulas import reference; print(reference.page(), end='')" > ...
-    kept = Path(__file__).parents[3] / "docs" / "reference" / "formulas.md"
-    assert kept.read_text() == reference.page()
+    stored = Path(__file__).parents[3] / "docs" / "reference" / "formulas.md"
+    assert stored.read_text() == reference.page()

@@ -28,8 +28,8 @@ EMAIL = {"name": "email", "type": "email"}
 
 
 def bound(fields, invalid=None, seed="s", overrides=None):
-    said = None if invalid is None else Invalid.model_validate(invalid)
-    plan = compile_plan(parse(fields, invalid=said), vocabulary.default())
+    text = None if invalid is None else Invalid.model_validate(invalid)
+    plan = compile_plan(parse(fields, invalid=text), vocabulary.default())
     return BoundPlan(plan, GenerationContext(seed, shop.NOW), overrides)
 
 
@@ -77,14 +77,14 @@ def test_the_key_has_the_good_values_and_all_other_cells_are_those_of_the_templa
     for field in clean_world.fields["orders"]:
         del field["invalid"]
     clean = rows(clean_world.bound("orders"), shop.ORDERS)
-    told = {
+    result = {
         (answer["row"], answer["field"]): answer["good"]
         for answer in shop.answers(shop.world().bound("orders"), shop.ORDERS)
     }
     for number, (bad_row, clean_row) in enumerate(zip(good, clean, strict=True), 1):
         for name, value in clean_row.items():
-            if (number, name) in told:
-                assert told[number, name] == value
+            if (number, name) in result:
+                assert result[number, name] == value
                 assert bad_row[name] != value or isinstance(value, bool)
             else:
                 assert bad_row[name] == value
@@ -98,11 +98,11 @@ def test_the_share_of_bad_cells_is_exact_over_full_hundreds(rate):
 
 def test_kinds_come_as_often_and_a_template_spoils_one_cell_of_a_row():
     source = bound([ID, EMAIL, AGE], {"rate": 0.2})
-    told = shop.answers(source, 50_000)
-    assert len({item["row"] for item in told}) == len(told) == 10_000
-    counts = Counter(item["kind"] for item in told)
+    result = shop.answers(source, 50_000)
+    assert len({item["row"] for item in result}) == len(result) == 10_000
+    counts = Counter(item["kind"] for item in result)
     assert max(counts.values()) < 1.2 * min(counts.values())
-    assert {item["field"] for item in told} == {"id", "email", "age"}
+    assert {item["field"] for item in result} == {"id", "email", "age"}
 
 
 def test_a_field_with_its_own_share_ignores_the_templates_share():
@@ -132,10 +132,10 @@ def test_formulas_and_derived_fields_read_the_good_value():
         {"name": "text", "type": "derived", "options": {"value": "{{age}} years"}},
     ]
     source = bound(fields)
-    told = {answer["row"]: answer["good"] for answer in shop.answers(source, 1_000)}
-    assert len(told) == 500
+    result = {answer["row"]: answer["good"] for answer in shop.answers(source, 1_000)}
+    assert len(result) == 500
     for number, row in enumerate(rows(source, 1_000), 1):
-        age = told.get(number, row["age"])
+        age = result.get(number, row["age"])
         assert (row["next"], row["text"]) == (age + 1, f"{age} years")
 
 
@@ -155,10 +155,10 @@ def test_an_overridden_field_has_no_bad_values():
 def test_blank_cells_stay_blank_and_are_not_in_the_key():
     source = bound([with_bad({**EMAIL, "percent_blank": 30}, 0.5, ["bad_format"])])
     blank = [number for number, row in enumerate(rows(source, 1_000), 1) if row["email"] is None]
-    told = {answer["row"] for answer in shop.answers(source, 1_000)}
+    result = {answer["row"] for answer in shop.answers(source, 1_000)}
     assert len(blank) == 300
-    assert told.isdisjoint(blank)
-    assert 300 < len(told) < 400
+    assert result.isdisjoint(blank)
+    assert 300 < len(result) < 400
 
 
 def test_a_template_without_bad_values_has_an_empty_key():
@@ -172,28 +172,28 @@ def test_a_template_without_bad_values_has_an_empty_key():
 
 def test_the_first_row_is_no_duplicate_and_every_duplicate_is_like_a_good_row_before_it():
     source = bound([with_bad({**ID, "name": "n"}, 0.9, ["duplicate"])])
-    told = {answer["row"] for answer in shop.answers(source, 2_000)}
-    assert 1 not in told
+    result = {answer["row"] for answer in shop.answers(source, 2_000)}
+    assert 1 not in result
     seen: dict[int, int] = {}
     for number, row in enumerate(rows(source, 2_000), 1):
-        assert (number in told) == (row["n"] in seen)
-        if number in told:
-            assert seen[row["n"]] not in told
+        assert (number in result) == (row["n"] in seen)
+        if number in result:
+            assert seen[row["n"]] not in result
         seen.setdefault(row["n"], number)
 
 
 def test_texts_of_mixed_columns_need_no_escaping_anywhere():
     from webapp.engine.invalid_data import injector
 
-    said = [*injector.WRONG_TYPE, *injector.DATES, *injector.MOMENTS, *injector.TIMES]
-    assert [text for text in said if not mixed_columns.PLAIN.fullmatch(text)] == []
+    result = [*injector.WRONG_TYPE, *injector.DATES, *injector.MOMENTS, *injector.TIMES]
+    assert [text for text in result if not mixed_columns.PLAIN.fullmatch(text)] == []
 
 
 def test_unicode_edge_cases_are_recognizable_and_never_nul():
-    made = {injector.unicode_edge("plain", bits) for bits in range(100)}
-    assert len(made) == 10
-    assert all(set(text) & injector.EDGE_SIGNS for text in made)
-    assert "\0" not in "".join(made) + "".join(injector.INJECTIONS)
+    result = {injector.unicode_edge("plain", bits) for bits in range(100)}
+    assert len(result) == 10
+    assert all(set(text) & injector.EDGE_SIGNS for text in result)
+    assert "\0" not in "".join(result) + "".join(injector.INJECTIONS)
 
 
 @pytest.mark.parametrize("country", government.TAX_COUNTRIES)
@@ -271,11 +271,11 @@ def test_without_valid_rows_no_row_is_a_duplicate():
 
 
 @pytest.mark.parametrize(
-    "said", [{"rate": 0}, {"rate": 1.5}, {"rate": 0.1, "kinds": []}, {"rate": 0.1, "kinds": ["odd"]},
+    "text", [{"rate": 0}, {"rate": 1.5}, {"rate": 0.1, "kinds": []}, {"rate": 0.1, "kinds": ["odd"]},
              {"rate": 0.1, "kinds": ["missing", "missing"]}, {"rate": 0.1, "more": 1}, {}, 5]
 )  # fmt: skip
-def test_settings_are_validated(said):
-    assert refusals([{**AGE, "invalid": said}])[0][0].startswith("fields[0].invalid")
+def test_settings_are_validated(text):
+    assert refusals([{**AGE, "invalid": text}])[0][0].startswith("fields[0].invalid")
 
 
 def test_orphans_are_rejected_if_every_key_has_its_parent():

@@ -20,8 +20,8 @@ KEYS = Keys(2, {1: b"1" * 32, 2: b"2" * 32})
 
 def field(kind: str, masking: dict[str, Any] | None = None, **more: Any) -> FieldSpec:
     """Return a sensitive field. The template also has a field that identifies the row."""
-    said = {"name": "x", "type": kind, "sensitive": True, **({"masking": masking} if masking else {}), **more}
-    return parse([said, {"name": "who", "type": "uuid"}]).fields[0]
+    text = {"name": "x", "type": kind, "sensitive": True, **({"masking": masking} if masking else {}), **more}
+    return parse([text, {"name": "who", "type": "uuid"}]).fields[0]
 
 
 def masker(
@@ -77,10 +77,10 @@ APART = [
 
 
 def check_apart(kind: str, source: str, strategy: str, count: int) -> None:
-    real, made = _SOURCES[source](count), masker(kind, strategy)
-    assert made.collision_free
-    masked = made.mask(real)
+    real, result = _SOURCES[source](count), masker(kind, strategy)
+    assert result.collision_free
+    masked = result.mask(real)
     assert collisions(masked) == 0
     assert survivors(real, masked) == 0
-    if made.disjoint:
+    if result.disjoint:
         assert pc.sum(pc.is_in(masked.cast(pa.string()), value_set=real.cast(pa.string()))).as_py() == 0

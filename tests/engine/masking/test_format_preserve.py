@@ -28,9 +28,9 @@ SCRIPTS = "azAZ09éÉßñøÅžŁłΣσςяЯ李洪홍مא๑א ナ-._ '"
 )
 def test_it_is_a_permutation_that_leaves_no_number_where_it_is(n, b):
     numbers = np.arange(n, dtype=np.uint64)
-    made = Permutation(Aes(b"k" * 32), n, 7, b).moved(numbers)
-    assert sorted(made.tolist()) == list(range(n))
-    assert (made != numbers).all()
+    result = Permutation(Aes(b"k" * 32), n, 7, b).moved(numbers)
+    assert sorted(result.tolist()) == list(range(n))
+    assert (result != numbers).all()
 
 
 def test_each_tweak_and_each_context_has_its_own_permutation():
@@ -51,11 +51,11 @@ def test_every_short_text_of_a_shape_comes_out_once():
         for b in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
         for c in range(10)
     ]
-    made = masked("words", "format_preserve", texts)
-    assert sorted(made) == sorted(texts)
+    result = masked("words", "format_preserve", texts)
+    assert sorted(result) == sorted(texts)
     assert all(
         text[:2].lower() != other[:2].lower() and text[3] != other[3]
-        for text, other in zip(texts, made, strict=True)
+        for text, other in zip(texts, result, strict=True)
     )
 
 
@@ -66,9 +66,9 @@ def sort_of(character: str) -> str:
 @FEW
 @given(st.lists(st.text(st.sampled_from(SCRIPTS), max_size=60), min_size=1, max_size=30, unique=True))
 def test_texts_keep_their_shape_and_none_meets_another(texts):
-    made = masked("words", "format_preserve", texts)
-    assert len(set(made)) == len(texts)
-    for real, other, tells in zip(texts, made, has_content(pa.array(texts)), strict=True):
+    result = masked("words", "format_preserve", texts)
+    assert len(set(result)) == len(texts)
+    for real, other, tells in zip(texts, result, has_content(pa.array(texts)), strict=True):
         assert [sort_of(item) for item in real] == [sort_of(item) for item in other]
         assert [item.isupper() for item in real if item.isascii()] == [
             item.isupper() for item in other if item.isascii()
@@ -79,17 +79,17 @@ def test_texts_keep_their_shape_and_none_meets_another(texts):
 @FEW
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=12), min_size=1, max_size=20, unique=True))
 def test_any_text_at_all_can_be_masked(texts):
-    made = masked("words", "format_preserve", texts)
-    assert len(set(made)) == len(texts)
-    assert [len(item) for item in made] == [len(text) for text in texts]
+    result = masked("words", "format_preserve", texts)
+    assert len(set(result)) == len(texts)
+    assert [len(item) for item in result] == [len(text) for text in texts]
 
 
 @FEW
 @given(st.lists(st.emails(), min_size=1, max_size=20, unique=True))
 def test_an_address_keeps_its_domain(addresses):
-    made = masked("email", "format_preserve", addresses)
-    assert len(set(made)) == len(addresses)
-    for real, other in zip(addresses, made, strict=True):
+    result = masked("email", "format_preserve", addresses)
+    assert len(set(result)) == len(addresses)
+    for real, other in zip(addresses, result, strict=True):
         front, _, domain = real.rpartition("@")
         if has_content(pa.array([front]))[0]:
             assert other.rpartition("@")[2] == domain
@@ -107,9 +107,9 @@ def test_an_invalid_url_is_masked_completely():
 @FEW
 @given(st.lists(st.from_regex(r"[3-6][0-9]{12,18}", fullmatch=True), min_size=1, max_size=20, unique=True))
 def test_a_card_keeps_its_prefix_and_is_as_right_as_it_was(cards):
-    made = masked("credit_card_number", "format_preserve", cards)
-    assert len(set(made)) == len(cards)
-    for real, other in zip(cards, made, strict=True):
+    result = masked("credit_card_number", "format_preserve", cards)
+    assert len(set(result)) == len(cards)
+    for real, other in zip(cards, result, strict=True):
         assert other[:6] == real[:6]
         assert len(other) == len(real)
         assert other != real
@@ -117,9 +117,9 @@ def test_a_card_keeps_its_prefix_and_is_as_right_as_it_was(cards):
 
 
 def test_cards_keep_their_hyphens():
-    (made,) = masked("credit_card_number", "format_preserve", ["4111-1111-1111-1111"])
-    assert re.fullmatch(r"4111-11\d\d-\d{4}-\d{4}", made)
-    assert luhn.is_valid(made.replace("-", ""))
+    (result,) = masked("credit_card_number", "format_preserve", ["4111-1111-1111-1111"])
+    assert re.fullmatch(r"4111-11\d\d-\d{4}-\d{4}", result)
+    assert luhn.is_valid(result.replace("-", ""))
 
 
 PHONES = [
@@ -133,14 +133,14 @@ PHONES = [
 
 
 def test_a_telephone_number_keeps_its_country():
-    made = masked("phone_number", "format_preserve", PHONES)
-    kept = ["+49 ", "+1 ", "+353 ", "0049 ", "03", "4"]
-    assert all(item.startswith(front) for item, front in zip(made, kept, strict=True))
+    result = masked("phone_number", "format_preserve", PHONES)
+    stored = ["+49 ", "+1 ", "+353 ", "0049 ", "03", "4"]
+    assert all(item.startswith(front) for item, front in zip(result, stored, strict=True))
     assert all(
         re.sub(r"\d", "0", item) == re.sub(r"\d", "0", other)
-        for item, other in zip(made, PHONES, strict=True)
+        for item, other in zip(result, PHONES, strict=True)
     )
-    assert not set(made) & set(PHONES)
+    assert not set(result) & set(PHONES)
     (short,) = masked("phone_number", "format_preserve", ["112"])
     assert re.fullmatch(r"\d{3}", short)
     assert short != "112"
@@ -149,32 +149,32 @@ def test_a_telephone_number_keeps_its_country():
 @FEW
 @given(st.lists(st.from_regex(r"(\+|00)?[0-9]{1,12}", fullmatch=True), min_size=1, max_size=40, unique=True))
 def test_no_two_telephone_numbers_meet(numbers):
-    made = masked("mobile", "format_preserve", numbers)
-    assert len(set(made)) == len(numbers)
-    assert not any(item == other for item, other in zip(made, numbers, strict=True))
+    result = masked("mobile", "format_preserve", numbers)
+    assert len(set(result)) == len(numbers)
+    assert not any(item == other for item, other in zip(result, numbers, strict=True))
 
 
 def test_an_iban_stays_valid_and_a_wrong_one_stays_wrong():
     right = ["DE89370400440532013000", "GB29 NWBK 6016 1331 9268 19"]
     wrong = ["DE88370400440532013000", "DE90370400440532013000"]
-    made = masked("iban", "format_preserve", [*right, *wrong, "no iban"])
-    assert [iban.is_valid(item, check_country=False) for item in made[:4]] == [True, True, False, False]
-    assert [item[:2] for item in made[:4]] == ["DE", "GB", "DE", "DE"]
-    assert len(set(made)) == 5
+    result = masked("iban", "format_preserve", [*right, *wrong, "no iban"])
+    assert [iban.is_valid(item, check_country=False) for item in result[:4]] == [True, True, False, False]
+    assert [item[:2] for item in result[:4]] == ["DE", "GB", "DE", "DE"]
+    assert len(set(result)) == 5
 
 
 @pytest.mark.parametrize("values", [[], [""], ["no iban"]])
 def test_a_column_without_ibans_is_masked_too(values):
-    made = masked("iban", "format_preserve", pa.array(values, pa.string()))
-    assert [len(item) for item in made] == [len(value) for value in values]
+    generated = masked("iban", "format_preserve", pa.array(values, pa.string()))
+    assert [len(item) for item in generated] == [len(value) for value in values]
 
 
 @FEW
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=40, unique=True))
 def test_whole_numbers_keep_sign_and_digits(numbers):
-    made = masked("number", "format_preserve", pa.array(numbers, pa.int64()))
-    assert len(set(made)) == len(numbers)
-    for real, other in zip(numbers, made, strict=True):
+    result = masked("number", "format_preserve", pa.array(numbers, pa.int64()))
+    assert len(set(result)) == len(numbers)
+    for real, other in zip(numbers, result, strict=True):
         assert len(str(abs(real))) == len(str(abs(other)))
         assert (real < 0) == (other < 0)
         assert real != other
@@ -184,19 +184,19 @@ def test_numbers_of_few_bits_stay_within_them_and_decimals_keep_their_places():
     small = pa.array(range(256), pa.uint8())
     assert sorted(masked("number", "format_preserve", small)) == list(range(256))
     prices = [Decimal("12.50"), Decimal("-3.07"), None]
-    made = masked("money", "format_preserve", pa.array(prices, pa.decimal128(10, 2)))
-    assert made[2] is None
-    assert made[1] < 0 < made[0] < 100
-    assert made[0] != prices[0]
+    result = masked("money", "format_preserve", pa.array(prices, pa.decimal128(10, 2)))
+    assert result[2] is None
+    assert result[1] < 0 < result[0] < 100
+    assert result[0] != prices[0]
 
 
 def test_an_unknown_format_is_rejected_on_upload():
-    with pytest.raises(MaskingError) as told:
+    with pytest.raises(MaskingError) as result:
         masker("words", "format_preserve").mask(pa.array([datetime(2026, 1, 1, tzinfo=UTC)]))
-    assert told.value.code == "not_for_this_type"
-    with pytest.raises(MaskingError) as told:
+    assert result.value.code == "not_for_this_type"
+    with pytest.raises(MaskingError) as result:
         masker("number", "format_preserve").mask(pa.array([2**63], pa.uint64()))
-    assert told.value.code == "too_large"
+    assert result.value.code == "too_large"
 
 
 def test_a_space_between_digits_does_not_change_what_they_become():

@@ -26,17 +26,17 @@ CASES = [
 
 @pytest.mark.parametrize(("kind", "strategy"), CASES)
 def test_blanks_stay_and_blocks_dictionaries_and_chunks_change_nothing(kind, strategy):
-    column, made = pa.array(EMAILS), masker(kind, strategy)
-    whole = made.mask(column).to_pylist()
+    column, result = pa.array(EMAILS), masker(kind, strategy)
+    whole = result.mask(column).to_pylist()
     assert whole[1] is None
     assert whole[0] == whole[3]
-    assert [made.mask(column.slice(at, 1))[0].as_py() for at in range(len(column))] == whole
-    assert made.mask(column.dictionary_encode()).to_pylist() == whole
-    assert made.mask(pa.chunked_array([column.slice(0, 2), column.slice(2)])).to_pylist() == whole
-    assert made.mask(pa.array(EMAILS * 1000)).to_pylist() == whole * 1000
-    assert made.mask(column.cast(pa.large_string())).to_pylist() == whole
-    assert len(made.mask(column.slice(0, 0))) == 0
-    assert made.mask(pa.nulls(3)).to_pylist() == [None] * 3
+    assert [result.mask(column.slice(at, 1))[0].as_py() for at in range(len(column))] == whole
+    assert result.mask(column.dictionary_encode()).to_pylist() == whole
+    assert result.mask(pa.chunked_array([column.slice(0, 2), column.slice(2)])).to_pylist() == whole
+    assert result.mask(pa.array(EMAILS * 1000)).to_pylist() == whole * 1000
+    assert result.mask(column.cast(pa.large_string())).to_pylist() == whole
+    assert len(result.mask(column.slice(0, 0))) == 0
+    assert result.mask(pa.nulls(3)).to_pylist() == [None] * 3
 
 
 @pytest.mark.parametrize("strategy", [item for item in STRATEGIES if item not in ("shift", "redact", "null")])
@@ -77,14 +77,16 @@ def test_another_process_masks_in_the_same_way():
         "from tests.engine.masking.speak import masked\n"
         f"print([masked(kind, strategy, {EMAILS!r}) for kind, strategy in {CASES!r}])"
     )
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == str([masked(kind, strategy, EMAILS) for kind, strategy in CASES])
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+    assert output.strip() == str([masked(kind, strategy, EMAILS) for kind, strategy in CASES])
 
 
 def test_a_version_that_is_not_there_is_named():
-    with pytest.raises(SpecError) as told:
+    with pytest.raises(SpecError) as result:
         masker("email", "hash", key_version=9)
-    (fault,) = told.value.faults
+    (fault,) = result.value.faults
     assert (fault.path, fault.code) == ("fields[0].masking.key_version", "unknown_key_version")
 
 
@@ -102,22 +104,22 @@ def test_names_are_of_the_fields_locale_and_never_the_real_ones():
         *words.words("first_name_male", "de_DE").to_pylist(),
     }
     real = pa.array(sorted(german))
-    made = masker("first_name", "replace", locale="de_DE").mask(real)
-    assert set(made.to_pylist()) <= german
-    assert survivors(real, made) == 0
+    result = masker("first_name", "replace", locale="de_DE").mask(real)
+    assert set(result.to_pylist()) <= german
+    assert survivors(real, result) == 0
 
 
 def test_replaced_addresses_are_in_reserved_domains_and_unique():
-    made = masked("email", "replace", [f"p{at}@mail.org" for at in range(100)])
-    assert {item.rpartition("@")[2] for item in made} == {"example.com", "example.org", "example.net"}
-    assert len({item.rpartition("@")[0][-13:] for item in made}) == 100
+    result = masked("email", "replace", [f"p{at}@mail.org" for at in range(100)])
+    assert {item.rpartition("@")[2] for item in result} == {"example.com", "example.org", "example.net"}
+    assert len({item.rpartition("@")[0][-13:] for item in result}) == 100
 
 
 def test_a_type_of_one_value_cannot_hide_it():
-    with pytest.raises(MaskingError) as told:
+    with pytest.raises(MaskingError) as result:
         masked("enum", "replace", ["only"], options={"values": ["only"]})
-    assert told.value.code == "no_other_value"
-    assert "only" not in told.value.message.split()[0]
+    assert result.value.code == "no_other_value"
+    assert "only" not in result.value.message.split()[0]
 
 
 def test_values_of_the_fields_own_type_replace_texts_and_numbers():
@@ -155,9 +157,9 @@ def test_dates_of_one_person_keep_their_distances_and_those_of_two_do_not():
 
 def test_every_person_is_moved():
     real = [date(2020, 1, 1)] * 5000
-    made = shifted(real, [f"p{at}" for at in range(5000)])
-    assert real[0] not in made
-    assert len({item - real[0] for item in made}) > 700
+    result = shifted(real, [f"p{at}" for at in range(5000)])
+    assert real[0] not in result
+    assert len({item - real[0] for item in result}) > 700
 
 
 def test_moments_and_texts_move_as_days_do():
@@ -173,26 +175,26 @@ def test_moments_and_texts_move_as_days_do():
 
 def test_the_ends_of_the_calendar_hold():
     ends = [date(1, 1, 1), date(9999, 12, 31)] * 50
-    made = shifted(ends, [f"p{at}" for at in range(100)])
-    assert all(isinstance(item, date) for item in made)
-    assert not set(made) & set(ends)
+    result = shifted(ends, [f"p{at}" for at in range(100)])
+    assert all(isinstance(item, date) for item in result)
+    assert not set(result) & set(ends)
 
 
 def test_invalid_dates_are_counted_and_not_shown():
-    with pytest.raises(MaskingError) as told:
+    with pytest.raises(MaskingError) as result:
         shifted(["2020-01-01", "secret", "2020-02-31"], ["a", "b", "c"])
-    assert told.value.code == "no_date"
-    assert told.value.message.startswith("2 value(s)")
-    assert "secret" not in str(told.value)
+    assert result.value.code == "no_date"
+    assert result.value.message.startswith("2 value(s)")
+    assert "secret" not in str(result.value)
     with pytest.raises(MaskingError):
         shifted([1, 2], ["a", "b"])
     assert shifted(["", None], ["a", "b"]) == ["", None]
 
 
 def test_a_format_that_cannot_be_parsed_is_rejected():
-    with pytest.raises(SpecError) as told:
+    with pytest.raises(SpecError) as result:
         masker("date", "shift", person="who", options={"format": "YYYY"})
-    assert told.value.faults[0].code == "not_for_this_type"
+    assert result.value.faults[0].code == "not_for_this_type"
 
 
 # --- The rest -----------------------------------------------------------------------------------------------
@@ -222,16 +224,16 @@ def test_telling_values_have_letters_or_digits():
 
 
 @pytest.mark.parametrize(
-    ("said", "strategy"),
+    ("text", "strategy"),
     [
         ({"type": "email"}, "replace"), ({"type": "email", "unique": True}, "replace"),
         ({"type": "ssn", "unique": True}, "format_preserve"), ({"type": "boolean"}, "null"),
         ({"type": "row_number"}, "null"), ({"type": "first_name"}, "replace"),
     ],
 )  # fmt: skip
-def test_a_sensitive_field_that_says_nothing_is_replaced_or_shows_as_little_as_it_can(said, strategy):
-    kind = said.pop("type")
-    assert masker(kind, **said).strategy == strategy
+def test_a_sensitive_field_that_says_nothing_is_replaced_or_shows_as_little_as_it_can(text, strategy):
+    kind = text.pop("type")
+    assert masker(kind, **text).strategy == strategy
 
 
 def test_small_numbers_are_shown():
@@ -255,7 +257,7 @@ WHO = {"name": "who", "type": "uuid"}
 
 
 @pytest.mark.parametrize(
-    ("said", "path", "code"),
+    ("text", "path", "code"),
     [
         (
             {"type": "words", "masking": {"strategy": "shift", "person": "who"}},
@@ -288,34 +290,34 @@ WHO = {"name": "who", "type": "uuid"}
         ({"type": "email", "masking": {"strategy": "hash", "salt": "s"}}, "salt", "unknown_key"),
     ],
 )
-def test_unsupported_options_are_rejected_by_their_path(said, path, code):
-    assert faults({"name": "x", **said}, WHO) == {f"fields[0].masking.{path}": code}
+def test_unsupported_options_are_rejected_by_their_path(text, path, code):
+    assert faults({"name": "x", **text}, WHO) == {f"fields[0].masking.{path}": code}
 
 
 def test_masking_makes_a_field_sensitive_and_cannot_be_combined_with_the_opposite():
     assert field("email", {"strategy": "hash"}).common.sensitive
-    said = {"name": "x", "type": "email", "masking": {"strategy": "hash"}}
-    assert faults({**said, "sensitive": False}) == {"fields[0].masking": "contradiction"}
-    assert faults(said) == {}
+    text = {"name": "x", "type": "email", "masking": {"strategy": "hash"}}
+    assert faults({**text, "sensitive": False}) == {"fields[0].masking": "contradiction"}
+    assert faults(text) == {}
 
 
 def test_queried_values_are_returned_unchanged():
-    asked = {"strategy": "tokenize", "domain": "customers"}
-    assert field("email", asked).to_json()["masking"] == asked
+    requests = {"strategy": "tokenize", "domain": "customers"}
+    assert field("email", requests).to_json()["masking"] == requests
     assert field("email").to_json()["masking"] is None
 
 
 @pytest.mark.parametrize(
-    ("real", "made", "told"),
+    ("real", "result", "expected"),
     [
         ("Anna", "anna", True), ("Anna", "Bob", False), ("a-1-2", "12", True), ("12", "21", False), ("1", "11", False),
         ("12345", "x12345y", True), ("1234", "x12345", False), ("abc", "xabcx", False), ("abcde", "xabcdex", True),
         ("", "x", False), ("x", "", False), ("--", "**", False),
     ],
 )  # fmt: skip
-def test_masked_values_that_still_show_the_real_value(real, made, told):
-    column = pa.array(["other", real, "3 4"]), pa.array(["thing", made, "4 3"])
-    assert reveals(*column).tolist() == [False, told, False]
+def test_masked_values_that_still_show_the_real_value(real, result, expected):
+    column = pa.array(["other", real, "3 4"]), pa.array(["thing", result, "4 3"])
+    assert reveals(*column).tolist() == [False, expected, False]
 
 
 @pytest.mark.parametrize(("kind", "source", "strategy"), APART)

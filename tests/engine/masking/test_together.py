@@ -34,11 +34,11 @@ def words() -> Vocabulary:
 def real(words) -> pa.Table:
     """Real places, a fifth of them twice, one city blank now and then."""
     bare = [{**item, "sensitive": False, "masking": None} for item in PLACE]
-    made = BoundPlan(
+    result = BoundPlan(
         compile_plan(spec.parse(bare, locale="en_US"), words), GenerationContext("real", plans_now())
     )
     rows = np.arange(ROWS, dtype=np.uint64) % np.uint64(ROWS * 4 // 5)
-    block = made.at(rows)
+    block = result.at(rows)
     columns = {name: block.column(name).cast(pa.string()).to_pylist() for name in ("city", "zip", "state")}
     columns["city"] = [None if row % 50 == 7 else item for row, item in enumerate(columns["city"])]
     return pa.table(columns)

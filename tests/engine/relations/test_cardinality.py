@@ -75,10 +75,10 @@ def test_every_parent_has_a_number_of_children_between_min_and_max(plan, key):
 def test_batching_requests_does_not_change_the_responses(plan, mixed, data):
     bound = plan.bind(KEY, mixed)
     starts, counts = bound.spans(rows(plan.parents))
-    asked = data.draw(st.lists(st.integers(0, plan.parents - 1), min_size=1, max_size=40))
-    some_starts, some_counts = plan.bind(KEY, mixed).spans(np.array(asked, np.uint64))
-    assert some_starts.tolist() == starts[asked].tolist()
-    assert some_counts.tolist() == counts[asked].tolist()
+    request = data.draw(st.lists(st.integers(0, plan.parents - 1), min_size=1, max_size=40))
+    some_starts, some_counts = plan.bind(KEY, mixed).spans(np.array(request, np.uint64))
+    assert some_starts.tolist() == starts[request].tolist()
+    assert some_counts.tolist() == counts[request].tolist()
     if plan.total:
         owners, positions = bound.owners(rows(plan.total))
         children = data.draw(st.lists(st.integers(0, plan.total - 1), min_size=1, max_size=40))
@@ -111,10 +111,12 @@ def test_a_stated_number_of_children_is_met_exactly_at_any_size(parents, least, 
     assert counts.min() >= least
     assert counts.max() <= least + more
     if children:
-        asked = np.array(data.draw(st.lists(st.integers(0, children - 1), min_size=1, max_size=5)), np.uint64)
-        owners, positions = bound.owners(asked)
+        request = np.array(
+            data.draw(st.lists(st.integers(0, children - 1), min_size=1, max_size=5)), np.uint64
+        )
+        owners, positions = bound.owners(request)
         starts, counts = bound.spans(owners)
-        assert (starts + positions).tolist() == asked.tolist()
+        assert (starts + positions).tolist() == request.tolist()
         assert bool((positions < counts).all())
 
 
@@ -251,10 +253,10 @@ def test_mixed_children_of_one_parent_lie_apart():
 @pytest.mark.parametrize("mixed", [False, True])
 def test_children_are_those_that_name_the_parent_in_order(mixed):
     bound = Counts(3_000, Spread(0, 4)).bind(KEY, mixed)
-    asked = np.array([2_999, 5, 6, 7, 1_000], np.uint64)
-    children, counts = bound.children(asked)
+    request = np.array([2_999, 5, 6, 7, 1_000], np.uint64)
+    children, counts = bound.children(request)
     owners, positions = bound.owners(children)
-    assert owners.tolist() == np.repeat(asked, counts).tolist()
+    assert owners.tolist() == np.repeat(request, counts).tolist()
     assert positions.tolist() == [i for count in counts for i in range(count)]
 
 
@@ -262,20 +264,20 @@ def test_children_are_those_that_name_the_parent_in_order(mixed):
 def test_the_row_at_ten_to_the_twelfth_is_generated_immediately(children):
     bound = Counts(10**12, Spread(1, 5), children).bind(KEY)
     for first in (10**12, bound.total - 3):
-        asked = rows(first, first + 3)
-        owners, positions = bound.owners(asked)
+        request = rows(first, first + 3)
+        owners, positions = bound.owners(request)
         starts, counts = bound.spans(owners)
-        assert (starts + positions).tolist() == asked.tolist()
+        assert (starts + positions).tolist() == request.tolist()
         assert bool((positions < counts).all())
 
 
 def test_blocks_beyond_the_cache_answer_the_same(monkeypatch):
     plan = Counts(40_000, Spread(0, 9), 150_001)
-    asked = random.below(random.bits(KEY, rows(3_000)), plan.total)
-    expected = plan.bind(KEY).owners(asked)
+    request = random.below(random.bits(KEY, rows(3_000)), plan.total)
+    expected = plan.bind(KEY).owners(request)
     monkeypatch.setattr(limits, "CARDINALITY_CACHE_BYTES", 8_192)
     small = plan.bind(KEY)
-    for part in (asked, asked[:5]):
+    for part in (request, request[:5]):
         owners, positions = small.owners(part)
         assert np.array_equal(owners, expected[0][: part.size])
         assert np.array_equal(positions, expected[1][: part.size])
@@ -291,11 +293,11 @@ def test_blocks_with_many_children_do_not_wrap_round():
 
 def test_threads_share_one_without_getting_in_each_others_way():
     plan = Counts(200_000, Spread(0, 5))
-    asked = random.below(random.bits(KEY, rows(64_000)), plan.total).reshape(32, 2_000)
-    expected = [plan.bind(KEY).owners(part)[0].tolist() for part in asked]
+    request = random.below(random.bits(KEY, rows(64_000)), plan.total).reshape(32, 2_000)
+    expected = [plan.bind(KEY).owners(part)[0].tolist() for part in request]
     shared = plan.bind(KEY)
     with ThreadPoolExecutor(4) as pool:
-        assert [found[0].tolist() for found in pool.map(shared.owners, asked)] == expected
+        assert [found[0].tolist() for found in pool.map(shared.owners, request)] == expected
 
 
 def test_counts_are_what_they_have_always_been():

@@ -39,7 +39,7 @@ def expected(kind, families):
     found = []
     for family in families:
         seen = [value for value, valid in family if valid]
-        made = {
+        result = {
             "sum": sum(seen),
             "count": len(seen),
             "any": any(seen),
@@ -48,7 +48,7 @@ def expected(kind, families):
             "first": seen[0] if seen else 0,
             "avg": round(Fraction(sum(seen), len(seen))) if seen else 0,
         }
-        found.append((made[kind], bool(seen)))
+        found.append((result[kind], bool(seen)))
     return found
 
 
@@ -69,10 +69,10 @@ def test_a_reduction_is_that_of_each_parents_own_children(kind, families):
 def test_parents_can_be_requested_in_any_order_and_separately(kind, families, data):
     values, valid, sizes = columns(families)
     starts = np.cumsum(sizes) - sizes
-    asked = data.draw(st.lists(st.sampled_from(range(len(families))))) if families else []
-    chosen = np.array(asked, np.int64)
+    request = data.draw(st.lists(st.sampled_from(range(len(families))))) if families else []
+    chosen = np.array(request, np.int64)
     found = FOLDS[kind](values, valid, starts[chosen], sizes[chosen])
-    assert pairs(found) == expected(kind, [families[i] for i in asked])
+    assert pairs(found) == expected(kind, [families[i] for i in request])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -85,7 +85,7 @@ def test_a_name_that_is_nearly_right_is_proposed():
 
 
 @pytest.mark.parametrize(
-    ("given", "path"),
+    ("inputs", "path"),
     [
         ({"min": 3, "max": 2}, "cardinality"),
         ({"min": -1, "max": 2}, "cardinality.min"),
@@ -101,8 +101,8 @@ def test_a_name_that_is_nearly_right_is_proposed():
         (1.5, "cardinality"),
     ],
 )
-def test_an_invalid_cardinality_is_rejected(given, path):
-    found = World(p=(10, [ID]), c=(10, [to(cardinality=given)])).faults("c")
+def test_an_invalid_cardinality_is_rejected(inputs, path):
+    found = World(p=(10, [ID]), c=(10, [to(cardinality=inputs)])).faults("c")
     assert list(found) == [f"fields[0].options.{path}"]
 
 
@@ -169,14 +169,14 @@ def test_references_that_double_at_every_step_are_rejected_and_a_long_chain_is_n
     """Two groups of references at each of 15 steps would be 2**15 blocks; one at each is 15."""
 
     def steps(count, sides):
-        made = [ID]
+        result = [ID]
         for step in range(count):
             texts = "".join(f"{{{{{side}{step}}}}}" for side in sides)
-            made.append({"name": f"f{step}", "type": "derived", "options": {"value": texts}})
-            made += [
+            result.append({"name": f"f{step}", "type": "derived", "options": {"value": texts}})
+            result += [
                 reference(f"{side}{step}", "self", f"f{step + 1}", group=f"{side}{step}") for side in sides
             ]
-        return World(c=(1000, [*made, {"name": f"f{count}", "type": "number"}]))
+        return World(c=(1000, [*result, {"name": f"f{count}", "type": "number"}]))
 
     found = steps(15, "ab").faults("c")
     assert {fault.code for fault in found.values()} == {"too_many_cells"}
@@ -187,8 +187,8 @@ def test_references_that_double_at_every_step_are_rejected_and_a_long_chain_is_n
 
 def test_chains_of_dependent_fields_that_are_too_long_are_rejected():
     def chain(count):
-        made = [reference(f"f{at}", "self", f"f{at + 1}", group=f"g{at}") for at in range(count)]
-        return World(c=(1000, [*made, {"name": f"f{count}", "type": "number"}]))
+        result = [reference(f"f{at}", "self", f"f{at + 1}", group=f"g{at}") for at in range(count)]
+        return World(c=(1000, [*result, {"name": f"f{count}", "type": "number"}]))
 
     assert len(chain(limits.MAX_CHAIN - 1).rows("c", 300)) == 300
     assert "too_deep" in {fault.code for fault in chain(limits.MAX_CHAIN).faults("c").values()}

@@ -177,11 +177,11 @@ def test_a_parent_that_is_far_away_costs_what_a_near_one_does_and_no_memory():
     source.block(0, 3)
     tracemalloc.start()
     before = time.process_time()
-    made = [source.block(10**15 + at, 1000) for at in range(0, 10_000, 1000)]
+    generated = [source.block(10**15 + at, 1000) for at in range(0, 10_000, 1000)]
     spent = time.process_time() - before
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert max(block[1].to_numpy().max() for block in made) > 0.99 * 10**9
+    assert max(block[1].to_numpy().max() for block in generated) > 0.99 * 10**9
     assert peak < 20_000_000
     assert spent < 30  # nothing is walked through: a walk of a billion rows would take minutes
 

@@ -35,10 +35,10 @@ def asked(plan: Plan, start: int = 0, count: int = 4, seed: str = "s") -> dict[s
 
 def answered(plan: Plan, *values: str | None, **how: Any) -> Plan:
     """The plan with these answers to what its first rows ask; None: nothing that fits."""
-    said = dict(zip(asked(plan, **how), values, strict=True))
-    keys = sorted(said)
-    troubles = ["" if said[key] is not None else "it is empty" for key in keys]
-    table = pa.table({"value": pa.array([said[key] for key in keys], pa.string()), "trouble": troubles})
+    text = dict(zip(asked(plan, **how), values, strict=True))
+    keys = sorted(text)
+    troubles = ["" if text[key] is not None else "it is empty" for key in keys]
+    table = pa.table({"value": pa.array([text[key] for key in keys], pa.string()), "trouble": troubles})
     answer = Answer(table, "s", pa.array(keys), np.arange(len(keys) + 1))
     return plan.answered({plan.external_requests[0].question.key: answer})
 
@@ -84,7 +84,7 @@ def test_a_request_differs_only_by_what_its_response_depends_on():
 
 
 @pytest.mark.parametrize(
-    ("options", "value", "made"),
+    ("options", "value", "result"),
     [
         ({}, "shiny", "shiny"),
         ({"choices": ["gold", "tin"]}, "tin", "tin"),
@@ -94,9 +94,9 @@ def test_a_request_differs_only_by_what_its_response_depends_on():
         ({"kind": "date"}, "2026-02-28", date(2026, 2, 28)),
     ],
 )
-def test_answers_are_of_the_kind_that_the_field_says(options, value, made):
+def test_answers_are_of_the_kind_that_the_field_says(options, value, result):
     plan = answered(planned(CODES, ai(options=options)), *[value] * 4)
-    assert rows(plan, 0, 4)["v"] == [made] * 4
+    assert rows(plan, 0, 4)["v"] == [result] * 4
 
 
 def test_unrequested_rows_are_null_and_without_any_response_have_placeholders():
@@ -108,16 +108,16 @@ def test_unrequested_rows_are_null_and_without_any_response_have_placeholders():
 
 
 @pytest.mark.parametrize(
-    ("options", "made"),
+    ("options", "result"),
     [
         ({"on_error": "blank"}, None),
         ({"on_error": "default", "default": "none"}, "none"),
         ({"on_error": "default"}, None),
     ],
 )
-def test_without_a_matching_response_the_fields_default_is_used(options, made):
+def test_without_a_matching_response_the_fields_default_is_used(options, result):
     plan = answered(planned(CODES, ai(options=options)), "a", None, "c", "d")
-    assert rows(plan, 0, 4)["v"] == ["a", made, "c", "d"]
+    assert rows(plan, 0, 4)["v"] == ["a", result, "c", "d"]
 
 
 def test_an_invalid_response_is_an_error_for_a_field_without_a_default():

@@ -78,9 +78,9 @@ def test_each_path_that_occurs_is_asked_once():
 def test_fields_with_the_same_path_send_one_request():
     plan = planned(CODES, call("x", options={"extract": "$.x"}), call("y", options={"extract": "$.y"}))
     assert len(plan.external_requests) == 1
-    made = rows(calling(call("x", options={"extract": "$.x"}), call("y", options={"extract": "$.y"}),
+    generated = rows(calling(call("x", options={"extract": "$.x"}), call("y", options={"extract": "$.y"}),
                         a={"x": 1, "y": "one"}, b={"x": 2, "y": "two"}), count=3)  # fmt: skip
-    assert (made["x"], made["y"]) == ([1, 2, 1], ["one", "two", "one"])
+    assert (generated["x"], generated["y"]) == ([1, 2, 1], ["one", "two", "one"])
 
 
 def test_values_in_a_path_are_percent_encoded_and_filtered():
@@ -103,8 +103,12 @@ def test_a_row_with_a_blank_value_in_its_path_asks_nothing_and_is_blank():
 
 def test_without_a_response_every_row_has_the_placeholder():
     plan = planned(CODES, call(), call("n", options={"kind": "decimal", "decimals": 3}), call("c", "/all"))
-    made = rows(plan, count=3)
-    assert (made["v"], made["n"], made["c"]) == (["example"] * 3, [Decimal("1.000")] * 3, ["example"] * 3)
+    generated = rows(plan, count=3)
+    assert (generated["v"], generated["n"], generated["c"]) == (
+        ["example"] * 3,
+        [Decimal("1.000")] * 3,
+        ["example"] * 3,
+    )
 
 
 def test_a_path_without_fields_is_a_separate_request():
@@ -116,9 +120,9 @@ def test_a_path_without_fields_is_a_separate_request():
 
 
 def test_the_first_match_counts_and_a_null_is_a_blank():
-    made = rows(calling(call(options={"extract": "$.items[*].n"}), a={"items": [{"n": None}, {"n": 1}]},
+    generated = rows(calling(call(options={"extract": "$.items[*].n"}), a={"items": [{"n": None}, {"n": 1}]},
                         b={"items": [{"n": 5}, {"n": 6}]}), count=3)  # fmt: skip
-    assert made["v"] == [None, 5, None]
+    assert generated["v"] == [None, 5, None]
 
 
 def test_objects_and_arrays_become_nested_json():
@@ -136,8 +140,8 @@ def test_a_missing_value_is_an_error_null_or_the_default(what):
         if what == "error":
             assert told(call(options=options), a={"x": 1}, b=nothing) == {"fields[1]": "empty_answer"}
         else:
-            made = rows(calling(call(options=options), a={"x": 1}, b=nothing), count=3)["v"]
-            assert made == [1, 9 if what == "default" else None, 1]
+            generated = rows(calling(call(options=options), a={"x": 1}, b=nothing), count=3)["v"]
+            assert generated == [1, 9 if what == "default" else None, 1]
 
 
 @pytest.mark.parametrize("what", ["error", "blank", "default"])
@@ -148,8 +152,10 @@ def test_a_path_that_is_not_there_is_an_error_blank_or_the_default(what):
             "fields[1]": "bad_answer"
         }
     else:
-        made = rows(calling(call(options=options), a={"x": "y"}, b=Trouble("404 Not Found")), count=3)["v"]
-        assert made == ["y", "-" if what == "default" else None, "y"]
+        generated = rows(calling(call(options=options), a={"x": "y"}, b=Trouble("404 Not Found")), count=3)[
+            "v"
+        ]
+        assert generated == ["y", "-" if what == "default" else None, "y"]
 
 
 def test_blank_for_one_and_the_default_for_the_other():
@@ -204,11 +210,11 @@ def test_numbers_go_together_and_other_kinds_have_to_be_said():
 
 def test_sensitive_values_are_replaced_before_any_other_field_sees_them():
     reader = {"name": "r", "type": "derived", "options": {"value": "<{{v}}>"}}
-    made = rows(
+    generated = rows(
         calling(call(options={"extract": "$.x"}, sensitive=True), reader, a={"x": "Ann"}, b={"x": None})
     )
-    assert set(made["v"]) == {"[redacted]", None}
-    assert set(made["r"]) == {"<[redacted]>", "<>"}
+    assert set(generated["v"]) == {"[redacted]", None}
+    assert set(generated["r"]) == {"<[redacted]>", "<>"}
 
 
 @pytest.mark.parametrize("what", ["own", "other"])

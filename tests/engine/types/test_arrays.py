@@ -22,9 +22,9 @@ def array(of: dict, **options) -> dict:
 def test_elements_have_the_requested_number_and_type():
     source = bound([array({"type": "number", "options": {"min": 1, "max": 6}}, count={"min": 0, "max": 4})])
     assert pa.types.is_integer(source.schema.field("x").type.value_type)
-    made = table(source, 0, 2_000)["x"]
-    assert {len(item) for item in made} == {0, 1, 2, 3, 4}
-    assert {value for item in made for value in item} == set(range(1, 7))
+    generated = table(source, 0, 2_000)["x"]
+    assert {len(item) for item in generated} == {0, 1, 2, 3, 4}
+    assert {value for item in generated for value in item} == set(range(1, 7))
     assert {len(item) for item in table(bound([array({"type": "city"}, count=3)]), 0, 50)["x"]} == {3}
 
 
@@ -56,7 +56,7 @@ def test_elements_read_the_fields_around_them():
 
 
 @pytest.mark.parametrize(
-    ("options", "wanted"),
+    ("options", "expected"),
     [
         ({}, {"options.of": "required"}),
         ({"of": "number"}, {"options.of": "wrong_type"}),
@@ -70,8 +70,8 @@ def test_elements_read_the_fields_around_them():
         ({"of": {"type": "number"}, "count": 10_001}, {"options.count": "out_of_range"}),
     ],
 )
-def test_unsupported_array_elements_are_rejected_with_their_path(options, wanted):
-    assert faults("array", options) == wanted
+def test_unsupported_array_elements_are_rejected_with_their_path(options, expected):
+    assert faults("array", options) == expected
 
 
 def test_arrays_nest_to_a_depth():
@@ -101,8 +101,10 @@ def test_elements_are_stored_with_an_id_that_they_keep():
 
 
 def test_a_template_that_an_element_refers_to_is_found():
-    asked = array({"type": "reference", "options": {"template_id": "tpl_1"}})
-    assert list(related_templates.reached([asked])) == [("fields[0].options.of.options.template_id", "tpl_1")]
+    request = array({"type": "reference", "options": {"template_id": "tpl_1"}})
+    assert list(related_templates.reached([request])) == [
+        ("fields[0].options.of.options.template_id", "tpl_1")
+    ]
 
 
 FIELDS = [{"name": "n", "type": "number"}, {"name": "s", "type": "city", "percent_blank": 20}]
@@ -110,9 +112,9 @@ FIELDS = [{"name": "n", "type": "number"}, {"name": "s", "type": "city", "percen
 
 def test_documents_are_the_objects_that_nested_makes():
     for options in ({"fields": FIELDS}, {"fields": FIELDS, "array": True, "count": {"min": 0, "max": 3}}):
-        made = values("json", 200, options=options)
-        assert all(isinstance(item, str) for item in made)
-        assert [json.loads(item) for item in made] == values("nested", 200, options=options)
+        generated = values("json", 200, options=options)
+        assert all(isinstance(item, str) for item in generated)
+        assert [json.loads(item) for item in generated] == values("nested", 200, options=options)
 
 
 def test_documents_are_texts_to_columns_and_objects_to_json():

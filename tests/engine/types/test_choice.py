@@ -23,7 +23,7 @@ def schema_type(options: dict) -> pa.DataType:
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "made"),
+    ("given", "kind", "result"),
     [
         (["b", "a"], pa.string(), {"b", "a"}),
         ([3, 1], pa.int64(), {3, 1}),
@@ -35,9 +35,9 @@ def schema_type(options: dict) -> pa.DataType:
         ([1, None], pa.int64(), {1, None}),
     ],
 )
-def test_values_keep_their_kind(given, kind, made):
+def test_values_keep_their_kind(given, kind, result):
     assert schema_type({"values": given}) == kind
-    assert set(values("custom", 300, options={"values": given})) == made
+    assert set(values("custom", 300, options={"values": given})) == result
 
 
 def test_objects_and_arrays_are_json():
@@ -107,8 +107,8 @@ def test_a_list_in_turn_goes_round():
 
 def mapped(source: dict, **options) -> list[tuple]:
     it = {"name": "it", "type": "mapped", "options": {"field": "from", **options}}
-    made = table(bound([{"name": "from", **source}, it]), 0, 400)
-    return list(zip(made["from"], made["it"], strict=True))
+    generated = table(bound([{"name": "from", **source}, it]), 0, 400)
+    return list(zip(generated["from"], generated["it"], strict=True))
 
 
 def test_a_map_replaces_each_value():
@@ -139,7 +139,7 @@ def test_a_blank_value_takes_the_default():
     source = {"type": "enum", "options": {"values": ["a"]}, "percent_blank": 50}
     assert set(mapped(source, map={"a": 1}, default=0)) == {("a", 1), (None, 0)}
     plain = {"type": "words", "options": {"count": 1}, "percent_blank": 50}
-    assert all(made == "-" for value, made in mapped(plain, map={"?": "!"}, default="-"))
+    assert all(result == "-" for value, result in mapped(plain, map={"?": "!"}, default="-"))
 
 
 def test_a_map_rejects_a_missing_field_and_one_without_single_values():

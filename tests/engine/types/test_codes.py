@@ -21,10 +21,10 @@ def every(code: Code) -> list[str]:
 
 def test_numbers_map_one_to_one_to_texts():
     code = Code("A", Run("01"), Pick(("xy", "zw", "uv")), Gap("-"), Run("abc", 3))
-    made = every(code)
-    assert len(made) == len(set(made)) == code.space == 2 * 3 * 27
-    assert made[0] == "A0xy-aaa"
-    assert made[-1] == "A1uv-ccc"
+    result = every(code)
+    assert len(result) == len(set(result)) == code.space == 2 * 3 * 27
+    assert result[0] == "A0xy-aaa"
+    assert result[-1] == "A1uv-ccc"
 
 
 @pytest.mark.parametrize("width", range(1, 14))
@@ -39,9 +39,11 @@ def test_a_remainder_without_check_digit_never_comes_and_every_other_number_does
     scheme = (Run(DIGITS, 4), types_codes.weighted((3, 2, 7, 6), 11, types_codes.complement(11)))
     code = Code(*scheme)
     assert code.space == 9000
-    made = every(code)
-    assert len(set(made)) == 9000
-    assert all(sum(w * int(d) for w, d in zip((3, 2, 7, 6, 1), text, strict=True)) % 11 == 0 for text in made)
+    result = every(code)
+    assert len(set(result)) == 9000
+    assert all(
+        sum(w * int(d) for w, d in zip((3, 2, 7, 6, 1), text, strict=True)) % 11 == 0 for text in result
+    )
 
 
 def test_checks_wait_for_the_checks_they_count():
@@ -98,5 +100,5 @@ def test_mixed_codes_keep_their_rows():
      "mac_address"],
 )  # fmt: skip
 def test_the_catalogue_counts_as_the_column_does(kind):
-    made = bound([{"name": "x", "type": kind}]).plan.layer.columns["x"].type
-    assert made.capacity() == made.space()
+    generated = bound([{"name": "x", "type": kind}]).plan.layer.columns["x"].type
+    assert generated.capacity() == generated.space()

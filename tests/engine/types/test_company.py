@@ -13,9 +13,9 @@ def test_a_company_is_named_after_people_in_the_words_of_its_country(locale):
     lists = vocabulary.default()
     family = tuple(lists.words("last_name_male", locale).to_pylist())
     forms = tuple(lists.words("company_form", locale).to_pylist())
-    made = values("company_name", 2_000, of_template=locale)
-    assert all(name.startswith(family) and name.endswith((*forms, *family)) for name in made)
-    assert len(set(made)) > (300 if locale == "ja_JP" else 1_500)
+    generated = values("company_name", 2_000, of_template=locale)
+    assert all(name.startswith(family) and name.endswith((*forms, *family)) for name in generated)
+    assert len(set(generated)) > (300 if locale == "ja_JP" else 1_500)
 
 
 @pytest.mark.parametrize("locale", ["ja_JP", "ko_KR"])
@@ -26,5 +26,5 @@ def test_unique_companies_are_used_up(locale):
 
 
 def test_unique_companies_never_repeat():
-    made = values("company_name", 50_000, unique=True)
-    assert len({name.casefold() for name in made}) == 50_000
+    generated = values("company_name", 50_000, unique=True)
+    assert len({name.casefold() for name in generated}) == 50_000

@@ -13,15 +13,15 @@ RESERVED = {"example.com", "example.net", "example.org"}
 
 
 def test_mail_goes_to_domains_that_are_reserved_for_examples():
-    made = values("email", 5_000)
-    assert {address.partition("@")[2] for address in made} == RESERVED
-    assert all(len(address.partition("@")[0]) <= 64 for address in made)  # RFC 5321, section 4.5.3.1.1
+    generated = values("email", 5_000)
+    assert {address.partition("@")[2] for address in generated} == RESERVED
+    assert all(len(address.partition("@")[0]) <= 64 for address in generated)  # RFC 5321, section 4.5.3.1.1
 
 
 def test_a_requested_domain_is_the_only_one():
-    made = values("email", 500, options={"domain": "mail.acme.test"})
-    assert {address.partition("@")[2] for address in made} == {"mail.acme.test"}
-    assert [address.partition("@")[0] for address in made] == [
+    generated = values("email", 500, options={"domain": "mail.acme.test"})
+    assert {address.partition("@")[2] for address in generated} == {"mail.acme.test"}
+    assert [address.partition("@")[0] for address in generated] == [
         a.partition("@")[0] for a in values("email", 500)
     ]
 
@@ -45,8 +45,8 @@ def test_every_number_is_valid_in_every_way_of_writing(locale):
         for way in ("e164", "international", "national")
     ]
     group.append({"name": "country", "type": "country_code", "group": "g"})
-    made = table(bound(group, locale=locale), 0, 1_500)
-    for e164, international, national, country in zip(*made.values(), strict=True):
+    generated = table(bound(group, locale=locale), 0, 1_500)
+    for e164, international, national, country in zip(*generated.values(), strict=True):
         parsed = phonenumbers.parse(e164)
         assert phonenumbers.is_valid_number_for_region(parsed, country), e164
         assert (
@@ -56,17 +56,19 @@ def test_every_number_is_valid_in_every_way_of_writing(locale):
 
 
 def test_a_pattern_is_filled_with_digits():
-    made = values("phone_number", 2_000, options={"format": "(###) ##-#####x"})
-    assert all(len(text) == 15 and text[0] == "(" and text[4:6] == ") " and text[-1] == "x" for text in made)
-    seen = {text[at] for text in made for at in (1, 2, 3, 6, 7, 9, 10, 11, 12, 13)}
+    generated = values("phone_number", 2_000, options={"format": "(###) ##-#####x"})
+    assert all(
+        len(text) == 15 and text[0] == "(" and text[4:6] == ") " and text[-1] == "x" for text in generated
+    )
+    seen = {text[at] for text in generated for at in (1, 2, 3, 6, 7, 9, 10, 11, 12, 13)}
     assert seen == set("0123456789")
-    assert values("phone_number", 5, start=100, options={"format": "(###) ##-#####x"}) == made[100:105]
+    assert values("phone_number", 5, start=100, options={"format": "(###) ##-#####x"}) == generated[100:105]
 
 
 def test_a_unique_pattern_is_used_up():
     source = bound([{"name": "x", "type": "phone_number", "options": {"format": "+1 ##-##"}, "unique": True}])
-    made = table(source, 0, 10_000)["x"]
-    assert sorted(made) == sorted(f"+1 {n // 100:02d}-{n % 100:02d}" for n in range(10_000))
+    generated = table(source, 0, 10_000)["x"]
+    assert sorted(generated) == sorted(f"+1 {n // 100:02d}-{n % 100:02d}" for n in range(10_000))
     with pytest.raises(SpecError):
         source.check(0, 10_001)
 
@@ -78,9 +80,9 @@ def test_a_pattern_longer_than_can_be_dealt_out_is_not_unique():
 
 def test_a_country_of_the_number_is_that_of_its_place():
     phone = {"name": "p", "type": "phone_number", "options": {"country": "Brazil"}}
-    made = table(bound([phone, {"name": "c", "type": "country"}]), 0, 200)
-    assert set(made["c"]) == {"Brazil"}
-    assert all(number.startswith("+55 ") for number in made["p"])
+    generated = table(bound([phone, {"name": "c", "type": "country"}]), 0, 200)
+    assert set(generated["c"]) == {"Brazil"}
+    assert all(number.startswith("+55 ") for number in generated["p"])
 
 
 def test_unknown_and_contradicting_countries_are_rejected():
@@ -101,11 +103,11 @@ def test_unique_numbers_never_repeat_and_stay_valid(locale):
     group = [{"name": "x", "type": "phone_number", "unique": True}, {"name": "c", "type": "country_code"}]
     source = bound(group, locale=locale)
     assert source.plan.layer.columns["x"].type.space() >= 1_000_000
-    made = table(source, 0, 20_000)
-    assert len(set(made["x"])) == 20_000
-    for number, country in list(zip(made["x"], made["c"], strict=True))[::40]:
+    generated = table(source, 0, 20_000)
+    assert len(set(generated["x"])) == 20_000
+    for number, country in list(zip(generated["x"], generated["c"], strict=True))[::40]:
         assert phonenumbers.is_valid_number_for_region(phonenumbers.parse(number), country)
-    assert table(source, 19_990, 10)["x"] == made["x"][-10:]
+    assert table(source, 19_990, 10)["x"] == generated["x"][-10:]
 
 
 def test_national_numbers_of_all_the_world_are_not_unique():

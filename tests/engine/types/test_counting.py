@@ -54,9 +54,9 @@ LISTS = [["red", "blue"], [1, 2, 3], ["s", "l"]]
 
 
 def test_every_combination_comes_once_in_order_and_then_again():
-    made = values("cartesian", 15, options={"lists": LISTS, "separator": "-"})
+    generated = values("cartesian", 15, options={"lists": LISTS, "separator": "-"})
     every = ["-".join(map(str, chosen)) for chosen in product(*LISTS)]
-    assert made == every + every[:3]
+    assert generated == every + every[:3]
 
 
 def test_parts_of_the_same_lists_lie_side_by_side():
@@ -70,8 +70,8 @@ def test_parts_of_the_same_lists_lie_side_by_side():
 
 def test_unique_combinations_leave_out_what_databases_take_for_the_same():
     lists = [["a", "A", "b"], ["x", "é", "e"]]
-    made = values("cartesian", 4, options={"lists": lists}, unique=True)
-    assert made == ["a x", "a é", "b x", "b é"]
+    generated = values("cartesian", 4, options={"lists": lists}, unique=True)
+    assert generated == ["a x", "a é", "b x", "b é"]
 
 
 @pytest.mark.parametrize(
@@ -102,47 +102,47 @@ def test_lists_that_cannot_be_combined_are_rejected(options, expected):
 
 
 def test_a_percentage_may_have_its_sign():
-    made = values("percentage", 1000)
-    assert (min(made), max(made)) == (0, 100)
+    generated = values("percentage", 1000)
+    assert (min(generated), max(generated)) == (0, 100)
     signed = values("percentage", 50, options={"decimals": 1, "symbol": True})
     assert all(re.fullmatch(r"\d{1,3}\.\d%", item) for item in signed)
     assert_laws("percentage", {"min": -5, "decimals": 1, "symbol": True})
 
 
 def test_money_has_its_symbol_behind_the_minus():
-    made = values("money", 500, options={"min": -20, "max": 20, "symbol": "€"})
-    assert all(re.fullmatch(r"-?€\d+\.\d\d", item) for item in made)
-    assert any(item.startswith("-€") for item in made)
+    generated = values("money", 500, options={"min": -20, "max": 20, "symbol": "€"})
+    assert all(re.fullmatch(r"-?€\d+\.\d\d", item) for item in generated)
+    assert any(item.startswith("-€") for item in generated)
     plain = values("money", 500, options={"min": -20, "max": 20, "symbol": ""})
-    assert [Decimal(item.replace("€", "")) for item in made] == plain
+    assert [Decimal(item.replace("€", "")) for item in generated] == plain
     assert_laws("money", {"min": -1, "max": 1})
 
 
 def test_digits_are_placed_as_in_the_mask():
-    made = values("digit_sequence", 100, options={"format": r"(###) \#@-##"})
-    assert all(re.fullmatch(r"\(\d{3}\) #@-\d\d", item) for item in made)
+    generated = values("digit_sequence", 100, options={"format": r"(###) \#@-##"})
+    assert all(re.fullmatch(r"\(\d{3}\) #@-\d\d", item) for item in generated)
     assert len(set(values("digit_sequence", 1000, options={"format": "###"}, unique=True))) == 1000
 
 
 def test_business_days_are_even_from_monday_to_friday():
-    made = values("business_day", 10_000, options={"min": "2024-01-01", "max": "2024-12-31"})
-    assert {day.weekday() for day in made} == {0, 1, 2, 3, 4}
-    assert (min(made), max(made)) == (date(2024, 1, 1), date(2024, 12, 31))
-    assert len(set(made)) == 262
-    assert max(Counter(made).values()) < 75
+    generated = values("business_day", 10_000, options={"min": "2024-01-01", "max": "2024-12-31"})
+    assert {day.weekday() for day in generated} == {0, 1, 2, 3, 4}
+    assert (min(generated), max(generated)) == (date(2024, 1, 1), date(2024, 12, 31))
+    assert len(set(generated)) == 262
+    assert max(Counter(generated).values()) < 75
 
 
 def test_every_business_day_of_a_span_can_be_unique():
     options = {"min": "1965-12-18", "max": "1970-01-11", "format": "YYYY-MM-DD"}
     space = bound([{"name": "x", "type": "business_day", "options": options}]).states["x"].size
-    made = values("business_day", space, options=options, unique=True)
+    generated = values("business_day", space, options=options, unique=True)
     expected = {
         date.fromordinal(day).isoformat()
         for day in range(date(1965, 12, 18).toordinal(), date(1970, 1, 11).toordinal() + 1)
         if date.fromordinal(day).weekday() < 5
     }
-    assert set(made) == expected
-    assert len(made) == len(expected)
+    assert set(generated) == expected
+    assert len(generated) == len(expected)
 
 
 def test_a_weekend_has_no_business_day():
@@ -150,8 +150,8 @@ def test_a_weekend_has_no_business_day():
 
 
 def test_years_end_with_that_of_now():
-    made = values("year", 2000)
-    assert (min(made), max(made)) == (1976, 2026)
+    generated = values("year", 2000)
+    assert (min(generated), max(generated)) == (1976, 2026)
     assert sorted(values("year", 4, options={"min": 2001, "max": 2004}, unique=True)) == [
         2001,
         2002,
@@ -172,8 +172,8 @@ HISTOGRAM = {"distribution": "histogram"}
 
 def test_a_histogram_has_its_shares_and_its_ends():
     bins = [{"from": 0, "to": 10, "weight": 3}, {"from": 20, "to": 30, "weight": 1}]
-    made = values("number", 40_000, options={**HISTOGRAM, "bins": bins})
-    counts = Counter(made)
+    generated = values("number", 40_000, options={**HISTOGRAM, "bins": bins})
+    counts = Counter(generated)
     assert set(counts) == {*range(10), *range(20, 31)}
     expected = {n: 3000 if n < 10 else 10_000 / 11 for n in counts}
     assert sum((counts[n] - expected[n]) ** 2 / expected[n] for n in counts) < 55
@@ -183,9 +183,9 @@ def test_a_histogram_has_its_shares_and_its_ends():
 
 def test_a_histogram_of_wide_bins_reaches_every_decimal():
     bins = [{"from": -1_000_000, "to": 1_000_000}]
-    made = values("number", 1000, options={**HISTOGRAM, "bins": bins, "decimals": 9})
-    assert len({value % Decimal("0.001") for value in made}) > 990
-    assert min(made) < -990_000 < 990_000 < max(made)
+    generated = values("number", 1000, options={**HISTOGRAM, "bins": bins, "decimals": 9})
+    assert len({value % Decimal("0.001") for value in generated}) > 990
+    assert min(generated) < -990_000 < 990_000 < max(generated)
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,10 @@ def test_slugs_of_a_field_match_its_text():
         {"name": "number", "type": "row_number"},
         {"name": "plain", "type": "slug", "options": {"field": "number"}},
     ]
-    made = table(bound(fields), 0, 6)
-    assert made["slug"] == ["creme-brulee-co", "strasse-12b", "its-here", "angstrom", "", "fine-tel"]
-    assert made["under"][0] == "creme_brulee_co"
-    assert made["plain"][:2] == ["1", "2"]
+    generated = table(bound(fields), 0, 6)
+    assert generated["slug"] == ["creme-brulee-co", "strasse-12b", "its-here", "angstrom", "", "fine-tel"]
+    assert generated["under"][0] == "creme_brulee_co"
+    assert generated["plain"][:2] == ["1", "2"]
 
 
 def test_slugs_have_one_way_to_be_requested():
@@ -50,9 +50,9 @@ NATO += "Sierra Tango Uniform Victor Whiskey X-ray Yankee Zulu"
 
 @pytest.mark.parametrize("count", [1, 2, 3, 12])
 def test_letters_use_the_spelling_alphabet(count):
-    made = values("nato_phonetic", 2_000, options={"count": count})
-    assert {word for item in made for word in item.split(" ")} == set(NATO.split())
-    assert {len(item.split(" ")) for item in made} == {count}
+    generated = values("nato_phonetic", 2_000, options={"count": count})
+    assert {word for item in generated for word in item.split(" ")} == set(NATO.split())
+    assert {len(item.split(" ")) for item in generated} == {count}
     assert_laws("nato_phonetic", {"count": count})
 
 
@@ -73,9 +73,9 @@ def test_template_strings_are_text_with_or_without_fields():
         {"name": "x", "type": "template_string", "options": {"value": "No. {{n}} of {{n * 2}}"}},
         {"name": "y", "type": "template_string", "options": {"template": "n + 1"}},
     ]
-    made = table(bound(fields), 0, 2)
-    assert made["x"] == ["No. 1 of 2", "No. 2 of 4"]
-    assert made["y"] == ["n + 1", "n + 1"]
+    generated = table(bound(fields), 0, 2)
+    assert generated["x"] == ["No. 1 of 2", "No. 2 of 4"]
+    assert generated["y"] == ["n + 1", "n + 1"]
     assert faults("template_string", {"value": "{{nobody}}"}) == {"options.value": "unknown_field"}
 
 
@@ -103,9 +103,9 @@ def mean(numbers: list) -> float:
 
 
 def test_heights_are_those_of_women_and_men():
-    made = people()
-    women = [cm for cm, sex in zip(made["cm"], made["sex"], strict=True) if sex == "female"]
-    men = [cm for cm, sex in zip(made["cm"], made["sex"], strict=True) if sex == "male"]
+    result = people()
+    women = [cm for cm, sex in zip(result["cm"], result["sex"], strict=True) if sex == "female"]
+    men = [cm for cm, sex in zip(result["cm"], result["sex"], strict=True) if sex == "male"]
     assert abs(mean(women) - 163) < 0.5
     assert abs(mean(men) - 176.5) < 0.5
     assert min(women) >= 139
@@ -115,9 +115,9 @@ def test_heights_are_those_of_women_and_men():
 
 
 def test_one_person_has_one_height_and_weight_in_every_unit():
-    made = people(5_000)
+    result = people(5_000)
     for cm, metres, inch, feet, kg, lb in zip(
-        *(made[n] for n in ("cm", "m", "inch", "feet", "kg", "lb")), strict=True
+        *(result[n] for n in ("cm", "m", "inch", "feet", "kg", "lb")), strict=True
     ):
         assert metres == Decimal(cm) / 100
         assert abs(inch - cm / 2.54) < 0.8
@@ -127,21 +127,21 @@ def test_one_person_has_one_height_and_weight_in_every_unit():
 
 
 def test_weight_and_shirt_agree_with_the_height():
-    made = people()
-    masses = [float(kg) / (cm / 100) ** 2 for kg, cm in zip(made["kg"], made["cm"], strict=True)]
+    result = people()
+    masses = [float(kg) / (cm / 100) ** 2 for kg, cm in zip(result["kg"], result["cm"], strict=True)]
     assert min(masses) > 16
     assert max(masses) < 40
     assert abs(mean(masses) - 25.2) < 0.3
     order = ["XS", "S", "M", "L", "XL", "2XL", "3XL"]
-    assert set(made["shirt"]) == set(order)
-    heavy = sorted(zip(made["kg"], (order.index(item) for item in made["shirt"]), strict=True))
+    assert set(result["shirt"]) == set(order)
+    heavy = sorted(zip(result["kg"], (order.index(item) for item in result["shirt"]), strict=True))
     assert [size for _, size in heavy] == sorted(size for _, size in heavy)
 
 
 def test_children_are_as_tall_as_children():
-    made = people(5_000, min=0, max=30)
+    result = people(5_000, min=0, max=30)
     for low, high, least, most in ((0, 0, 45, 80), (5, 5, 88, 130), (10, 10, 112, 160), (18, 30, 139, 202)):
-        heights = [cm for cm, age in zip(made["cm"], made["age"], strict=True) if low <= age <= high]
+        heights = [cm for cm, age in zip(result["cm"], result["age"], strict=True) if low <= age <= high]
         assert heights
         assert least <= min(heights)
         assert max(heights) <= most
@@ -169,8 +169,8 @@ def test_handles_are_the_persons_user_name(service, form):
         {"name": "user", "type": "username"},
         {"name": "x", "type": "messaging_handle", "options": {"service": service}},
     ]
-    made = table(bound(fields), 0, 500)
-    assert made["x"] == [form.format(user) for user in made["user"]]
+    generated = table(bound(fields), 0, 500)
+    assert generated["x"] == [form.format(user) for user in generated["user"]]
     assert_laws("messaging_handle", {"service": service})
 
 
@@ -202,9 +202,11 @@ def test_geohashes_agree_with_latitude_and_longitude(precision):
         {"name": "lat", "type": "latitude"}, {"name": "lon", "type": "longitude"}, {"name": "city", "type": "city"},
         {"name": "x", "type": "geohash", "options": {"precision": precision}},
     ]  # fmt: skip
-    made = table(bound(fields), 0, 2_000)
-    wanted = [geohash(lat, lon, precision) for lat, lon in zip(made["lat"], made["lon"], strict=True)]
-    assert made["x"] == wanted
+    generated = table(bound(fields), 0, 2_000)
+    expected = [
+        geohash(lat, lon, precision) for lat, lon in zip(generated["lat"], generated["lon"], strict=True)
+    ]
+    assert generated["x"] == expected
 
 
 @pytest.mark.parametrize("locale", [None, "de_DE", "fr_FR", "en_US", "ja_JP"])
@@ -213,8 +215,8 @@ def test_house_numbers_are_those_of_the_street_address(locale):
         {"name": "line", "type": "street_address"}, {"name": "street", "type": "street_name"},
         {"name": "x", "type": "street_number"},
     ]  # fmt: skip
-    made = table(bound(fields, locale=locale), 0, 1_000)
-    for line, street, number in zip(made["line"], made["street"], made["x"], strict=True):
+    generated = table(bound(fields, locale=locale), 0, 1_000)
+    for line, street, number in zip(generated["line"], generated["street"], generated["x"], strict=True):
         assert line in (f"{number} {street}", f"{street} {number}", f"{street}{number}")
 
 
@@ -236,9 +238,9 @@ def test_second_lines_are_in_the_words_of_the_locale():
 
 
 def test_prices_have_the_requested_ending_and_reach_both_bounds():
-    made = values("price", 20_000)
-    assert {int(item * 100) % 100 for item in made} == {99, 95, 49, 0}
-    assert (min(made), max(made)) == (Decimal("1.00"), Decimal("500.00"))
+    generated = values("price", 20_000)
+    assert {int(item * 100) % 100 for item in generated} == {99, 95, 49, 0}
+    assert (min(generated), max(generated)) == (Decimal("1.00"), Decimal("500.00"))
     few = {"min": 1.49, "max": 3.99, "endings": [99, 49]}
     every = sorted(values("price", 6, options=few, unique=True))
     assert every == [Decimal(item) for item in ("1.49", "1.99", "2.49", "2.99", "3.49", "3.99")]
@@ -248,7 +250,7 @@ def test_prices_have_the_requested_ending_and_reach_both_bounds():
 
 
 @pytest.mark.parametrize(
-    ("options", "wanted"),
+    ("options", "expected"),
     [
         ({"min": 9, "max": 1}, {"options.min": "min_above_max"}),
         ({"min": 5, "max": 5, "endings": [99]}, {"options.endings": "too_narrow"}),
@@ -257,8 +259,8 @@ def test_prices_have_the_requested_ending_and_reach_both_bounds():
         ({"endings": []}, {"options.endings": "too_short"}),
     ],
 )
-def test_impossible_prices_are_rejected(options, wanted):
-    assert faults("price", options) == wanted
+def test_impossible_prices_are_rejected(options, expected):
+    assert faults("price", options) == expected
 
 
 def test_capacities_are_counted():
@@ -270,8 +272,8 @@ def test_capacities_are_counted():
 
 
 def test_invoices_count_up_without_a_gap():
-    made = values("invoice_number", 3, start=8)
-    assert made == ["INV-2026-000009", "INV-2026-000010", "INV-2026-000011"]
+    generated = values("invoice_number", 3, start=8)
+    assert generated == ["INV-2026-000009", "INV-2026-000010", "INV-2026-000011"]
     options = {"format": "RE-YY/MM-###", "start": 998}
     assert values("invoice_number", 4, options=options) == [
         "RE-26/01-998", "RE-26/01-999", "RE-26/01-1000", "RE-26/01-1001",
@@ -311,10 +313,10 @@ def test_hosts_are_in_a_reserved_domain_or_the_requested_one():
     [("any", 1, 65_535), ("system", 1, 1023), ("user", 1024, 49_151), ("dynamic", 49_152, 65_535)],
 )
 def test_ports_are_of_their_range(name, low, high):
-    made = values("port", 5_000, options={"range": name})
-    assert low <= min(made)
-    assert max(made) <= high
-    assert max(made) - min(made) > (high - low) * 0.95
+    generated = values("port", 5_000, options={"range": name})
+    assert low <= min(generated)
+    assert max(generated) <= high
+    assert max(generated) - min(generated) > (high - low) * 0.95
     assert_laws("port", {"range": name})
 
 
@@ -322,8 +324,8 @@ def test_paths_and_pictures():
     assert all(re.fullmatch(r"(/[\w]+)+/[\w]+-\d{4}\.\w+", value) for value in values("file_path", 500))
     windows = values("file_path", 500, options={"system": "windows", "extension": "csv"})
     assert all(re.fullmatch(r"([A-Z]:|\\\\\w+)(\\\w+)+\\\w+-\d{4}\.csv", window) for window in windows)
-    made = values("image_url", 500, options={"width": 32, "height": 16, "format": "png"})
-    assert all(re.fullmatch(r"https://images\.example/32x16/\d{6}\.png", item) for item in made)
+    generated = values("image_url", 500, options={"width": 32, "height": 16, "format": "png"})
+    assert all(re.fullmatch(r"https://images\.example/32x16/\d{6}\.png", item) for item in generated)
 
 
 def test_versions_and_bundles():

@@ -43,11 +43,11 @@ def test_rows_depend_only_on_their_number(method):
 
 
 def test_a_pool_has_the_values_of_faker_and_reports_the_number_of_distinct_ones():
-    asked = faker.PoolKey("de_DE", "city", "{}")
-    drawn = faker.pool_for(asked)
+    request = faker.PoolKey("de_DE", "city", "{}")
+    drawn = faker.pool_for(request)
     assert drawn.pool.place.size == limits.FAKER_POOL >= 10_000
     generator = Faker("de_DE")
-    generator.seed_instance(faker.seed_of(asked))
+    generator.seed_instance(faker.seed_of(request))
     assert drawn.pool.values.take(pa.array(drawn.pool.place)).to_pylist() == [
         generator.city() for _ in range(limits.FAKER_POOL)
     ]
@@ -187,12 +187,12 @@ def test_a_template_pinned_to_another_version_of_faker_is_rejected_by_name(monke
 
 
 def test_pools_are_remembered_and_forgotten(monkeypatch):
-    kept = faker._RecentPools()
+    stored = faker._RecentPools()
     calls = []
     drawn = faker.pool_for(faker.PoolKey("en_US", "word", "{}"))
-    monkeypatch.setattr(faker, "_draw", lambda asked: calls.append(asked) or drawn)
-    asked = [faker.PoolKey("en_US", f"m{number}", "{}") for number in range(limits.FAKER_POOLS + 1)]
-    for key in (asked[0], asked[0], *asked[1:], asked[0]):
-        kept.get(key)
-    assert calls == [*asked, asked[0]]
-    assert len(kept._pools) == limits.FAKER_POOLS
+    monkeypatch.setattr(faker, "_draw", lambda requests: calls.append(requests) or drawn)
+    requests = [faker.PoolKey("en_US", f"m{number}", "{}") for number in range(limits.FAKER_POOLS + 1)]
+    for key in (requests[0], requests[0], *requests[1:], requests[0]):
+        stored.get(key)
+    assert calls == [*requests, requests[0]]
+    assert len(stored._pools) == limits.FAKER_POOLS

@@ -40,15 +40,15 @@ def test_every_country_of_the_registry_is_offered():
 
 @pytest.mark.parametrize("country", COUNTRIES)
 def test_ibans_of_every_country_pass_python_stdnum(country):
-    made = texts(banks.iban(vocabulary.default(), country, False), 250)
-    assert [number for number in made if not iban.is_valid(number)] == []
-    assert len(set(made)) == 250
+    result = texts(banks.iban(vocabulary.default(), country, False), 250)
+    assert [number for number in result if not iban.is_valid(number)] == []
+    assert len(set(result)) == 250
 
 
 @pytest.mark.parametrize("country", ["ES"])
 def test_ten_thousand_ibans_of_one_country_pass_python_stdnum(country):
-    made = values("iban", 10_000, options={"countryCode": country})
-    assert all(map(iban.is_valid, made))
+    generated = values("iban", 10_000, options={"countryCode": country})
+    assert all(map(iban.is_valid, generated))
 
 
 # Published examples of the registry begin so; the check digits are constant where the account number has its own.
@@ -58,14 +58,14 @@ def test_ten_thousand_ibans_of_one_country_pass_python_stdnum(country):
      ("SI", "56"), ("TN", "59"), ("XK", "05"), ("DJ", "21"), ("BI", "42"), ("ST", "23"), ("TL", "38")],
 )  # fmt: skip
 def test_account_keys_of_modulus_97_leave_the_ibans_check_digits_constant(country, start):
-    made = texts(banks.iban(vocabulary.default(), country, False), 200)
-    assert {number[2:4] for number in made} == {start}
+    result = texts(banks.iban(vocabulary.default(), country, False), 200)
+    assert {number[2:4] for number in result} == {start}
 
 
 def test_formatted_ibans_have_groups_of_four():
-    made = values("iban", 200, options={"countryCode": "PT", "formatted": True})
-    assert all(number == iban.format(number) for number in made)
-    assert all(map(iban.is_valid, made))
+    generated = values("iban", 200, options={"countryCode": "PT", "formatted": True})
+    assert all(number == iban.format(number) for number in generated)
+    assert all(map(iban.is_valid, generated))
 
 
 def test_iban_follows_the_locale_unless_a_country_is_named():
@@ -92,16 +92,16 @@ def test_unknown_countries_are_named_with_their_place():
 
 
 def test_bics_and_routing_numbers_pass_python_stdnum():
-    made = values("bic", 10_000) + values("bic", 100, options={"branch": True, "country": "DE"})
-    assert all(map(bic.is_valid, made))
-    assert all(number[7] == "0" for number in made)
+    generated = values("bic", 10_000) + values("bic", 100, options={"branch": True, "country": "DE"})
+    assert all(map(bic.is_valid, generated))
+    assert all(number[7] == "0" for number in generated)
     assert all(map(rtn.is_valid, values("aba_routing", 10_000)))
 
 
 @pytest.mark.parametrize("length", [1, 4, 10, 26])
 def test_account_numbers_have_the_requested_length(length):
-    made = values("account_number", 500, options={"length": length})
-    assert all(len(number) == length and number.isdigit() and number[0] != "0" for number in made)
+    generated = values("account_number", 500, options={"length": length})
+    assert all(len(number) == length and number.isdigit() and number[0] != "0" for number in generated)
 
 
 def test_account_length_has_bounds():
@@ -131,9 +131,9 @@ def test_ten_thousand_cards_never_contradict_themselves():
 
 @pytest.mark.parametrize("issuer", list(finance.ISSUERS))
 def test_ten_thousand_numbers_of_each_issuer_pass_luhn(issuer):
-    made = values("credit_card_number", 10_000, options={"issuer": issuer})
-    assert all(map(luhn.is_valid, made))
-    assert {finance.recognise(number) for number in made} == {finance.find(issuer)}
+    generated = values("credit_card_number", 10_000, options={"issuer": issuer})
+    assert all(map(luhn.is_valid, generated))
+    assert {finance.recognise(number) for number in generated} == {finance.find(issuer)}
 
 
 def test_issuers_are_found_by_the_names_people_use():
@@ -183,17 +183,17 @@ def test_cards_run_out_after_now():
 
 
 def test_amounts_have_two_decimals_and_stay_inside():
-    made = values("currency", 5000, options={"min": 10.5, "max": 20})
-    assert min(made) >= Decimal("10.50")
-    assert max(made) <= Decimal("20.00")
-    assert all(amount.as_tuple().exponent == -2 for amount in made)
+    generated = values("currency", 5000, options={"min": 10.5, "max": 20})
+    assert min(generated) >= Decimal("10.50")
+    assert max(generated) <= Decimal("20.00")
+    assert all(amount.as_tuple().exponent == -2 for amount in generated)
     assert all(1 <= amount <= 1000 for amount in values("price", 5000))
 
 
 def test_amounts_by_mean_and_deviation_are_normal_and_not_negative():
-    made = [float(amount) for amount in values("currency", 8192, options={"mean": 500, "stddev": 50})]
-    assert abs(np.mean(made) - 500) < 5
-    assert abs(np.std(made) - 50) < 3
+    generated = [float(amount) for amount in values("currency", 8192, options={"mean": 500, "stddev": 50})]
+    assert abs(np.mean(generated) - 500) < 5
+    assert abs(np.std(generated) - 50) < 3
     assert min(values("currency", 5000, options={"mean": 10, "stddev": 20})) >= 0
 
 

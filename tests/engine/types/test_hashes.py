@@ -21,11 +21,11 @@ def url64(text: str) -> bytes:
 
 @pytest.mark.parametrize(("kind", "digits"), [("md5", 32), ("sha1", 40), ("sha256", 64)])
 def test_digests_are_hexadecimal_and_unique(kind, digits):
-    made = values(kind, 20_000)
-    assert all(re.fullmatch(f"[0-9a-f]{{{digits}}}", item) for item in made)
-    assert len(set(made)) == 20_000
-    assert {sign for item in made[:500] for sign in item} == set("0123456789abcdef")
-    assert values(kind, 5, options={"case": "upper"}) == [item.upper() for item in made[:5]]
+    generated = values(kind, 20_000)
+    assert all(re.fullmatch(f"[0-9a-f]{{{digits}}}", item) for item in generated)
+    assert len(set(generated)) == 20_000
+    assert {sign for item in generated[:500] for sign in item} == set("0123456789abcdef")
+    assert values(kind, 5, options={"case": "upper"}) == [item.upper() for item in generated[:5]]
     assert_laws(kind)
 
 
@@ -86,8 +86,8 @@ def test_tokens_use_their_alphabet_and_differ_ignoring_case():
         re.fullmatch("[A-Za-z0-9_-]{32}", value)
         for value in values("token", 500, options={"alphabet": "urlsafe"})
     )
-    made = values("token", 36**2, options={"length": 2}, unique=True)
-    assert len({item.lower() for item in made}) == 36**2
+    generated = values("token", 36**2, options={"length": 2}, unique=True)
+    assert len({item.lower() for item in generated}) == 36**2
     keys = values("api_key", 500, options={"lead": "sk_sandbox_", "length": 20})
     assert all(re.fullmatch("sk_sandbox_[A-Za-z0-9]{20}", key) for key in keys)
     assert all(value.startswith("key_test_") for value in values("api_key", 5, unique=True))
@@ -97,17 +97,17 @@ def test_signed_tokens_are_signed_and_in_time():
     secret = "another-secret-for-tests-of-256-bits"
     options = {"secret": secret, "issuer": "https://auth.example/ü", "expires_in": 600}
     for unique in (False, True):
-        made = values("jwt", 500, options=options, unique=unique)
-        assert len(set(made)) == 500
-        for item in made:
+        generated = values("jwt", 500, options=options, unique=unique)
+        assert len(set(generated)) == 500
+        for item in generated:
             head, claims, signature = item.split(".")
             assert json.loads(url64(head)) == {"alg": "HS256", "typ": "JWT"}
-            said = json.loads(url64(claims))
-            assert set(said) == {"iat", "exp", "iss", "sub"}
-            assert (said["iat"], said["exp"], said["iss"]) == (
+            text = json.loads(url64(claims))
+            assert set(text) == {"iat", "exp", "iss", "sub"}
+            assert (text["iat"], text["exp"], text["iss"]) == (
                 int(NOW.timestamp()), int(NOW.timestamp()) + 600, "https://auth.example/ü",
             )  # fmt: skip
-            assert re.fullmatch(r"\d{15}", said["sub"])
+            assert re.fullmatch(r"\d{15}", text["sub"])
             assert url64(signature) == hmac.digest(
                 secret.encode(), f"{head}.{claims}".encode(), hashlib.sha256
             )
@@ -116,9 +116,9 @@ def test_signed_tokens_are_signed_and_in_time():
 @pytest.mark.parametrize("issuer", [None, "a", "ab", "abc"])
 def test_claims_are_read_with_any_length(issuer):
     for value in values("jwt", 20, options={} if issuer is None else {"issuer": issuer}):
-        said = json.loads(url64(value.split(".")[1]))
-        assert said.get("iss") == issuer
-        assert said["exp"] - said["iat"] == 3600
+        text = json.loads(url64(value.split(".")[1]))
+        assert text.get("iss") == issuer
+        assert text["exp"] - text["iat"] == 3600
 
 
 def test_a_short_secret_is_rejected():
@@ -170,7 +170,7 @@ def test_the_checks_here_know_published_addresses():
 
 
 @pytest.mark.parametrize(
-    ("options", "wanted"),
+    ("options", "expected"),
     [
         ({}, ("bc", 0, 20, 1)),
         ({"network": "testnet"}, ("tb", 0, 20, 1)),
@@ -178,12 +178,12 @@ def test_the_checks_here_know_published_addresses():
         ({"format": "p2tr", "network": "testnet"}, ("tb", 1, 32, 0x2BC830A3)),
     ],
 )
-def test_bech32_addresses_have_a_right_checksum(options, wanted):
-    made = values("bitcoin_address", 2_000, options=options)
-    assert {segwit(item) for item in made} == {wanted}
-    assert len(set(made)) == 2_000
+def test_bech32_addresses_have_a_right_checksum(options, expected):
+    generated = values("bitcoin_address", 2_000, options=options)
+    assert {segwit(item) for item in generated} == {expected}
+    assert len(set(generated)) == 2_000
     if options == {}:
-        assert all(bitcoin.is_valid(item) for item in made)
+        assert all(bitcoin.is_valid(item) for item in generated)
     assert_laws("bitcoin_address", options)
 
 
@@ -197,14 +197,14 @@ def test_bech32_addresses_have_a_right_checksum(options, wanted):
     ],
 )
 def test_base58_addresses_have_a_right_checksum(options, first, signs):
-    made = values("bitcoin_address", 5_000, options=options)
-    assert {base58check(item)[0] for item in made} == {first}
-    assert {item[0] for item in made} == set(signs)
+    generated = values("bitcoin_address", 5_000, options=options)
+    assert {base58check(item)[0] for item in generated} == {first}
+    assert {item[0] for item in generated} == set(signs)
     if "network" not in options:
-        assert all(bitcoin.is_valid(item) for item in made)
+        assert all(bitcoin.is_valid(item) for item in generated)
     if first == 0:
         assert any(
-            item.startswith("11") for item in made
+            item.startswith("11") for item in generated
         )  # a second byte that is zero is encoded as a separate letter
     assert faults("bitcoin_address", options, unique=True) == {"unique": "not_unique"}
 

@@ -23,22 +23,22 @@ def test_rows_depend_only_on_their_number(kind, options):
 
 
 def test_addresses_are_of_the_internet_and_spread_over_it():
-    made = [ipaddress.IPv4Address(text) for text in values("ipv4", 8192)]
-    assert all(address.is_global and not address.is_multicast for address in made)
-    assert len({int(address) >> 24 for address in made}) > 200
+    generated = [ipaddress.IPv4Address(text) for text in values("ipv4", 8192)]
+    assert all(address.is_global and not address.is_multicast for address in generated)
+    assert len({int(address) >> 24 for address in generated}) > 200
 
 
 def test_private_addresses_are_of_rfc_1918():
     networks = [ipaddress.IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
-    made = [ipaddress.IPv4Address(text) for text in values("ipv4", 8192, options={"private": True})]
-    seen = {network for address in made for network in networks if address in network}
+    generated = [ipaddress.IPv4Address(text) for text in values("ipv4", 8192, options={"private": True})]
+    seen = {network for address in generated for network in networks if address in network}
     assert seen == set(networks)
-    assert all(any(address in network for network in networks) for address in made)
+    assert all(any(address in network for network in networks) for address in generated)
 
 
 def test_addresses_of_a_network_leave_out_its_own_and_the_broadcast_address():
-    made = set(values("ipv4", 254, options={"cidr": "192.0.2.77/24"}, unique=True))
-    assert made == {str(host) for host in ipaddress.IPv4Network("192.0.2.0/24").hosts()}
+    generated = set(values("ipv4", 254, options={"cidr": "192.0.2.77/24"}, unique=True))
+    assert generated == {str(host) for host in ipaddress.IPv4Network("192.0.2.0/24").hosts()}
     assert set(values("ipv4", 20, options={"cidr": "192.0.2.4/32"})) == {"192.0.2.4"}
     assert set(values("ipv4", 200, options={"cidr": "192.0.2.4/31"})) == {"192.0.2.4", "192.0.2.5"}
 
@@ -62,20 +62,23 @@ def test_ipv6_addresses_are_in_their_network_and_formatted_as_in_rfc_5952(cidr):
 
 def test_mac_addresses_are_local_and_of_one_card():
     for separator in (":", "-"):
-        made = values("mac_address", 5000, options={"separator": separator})
+        generated = values("mac_address", 5000, options={"separator": separator})
         assert all(
-            mac.is_valid(text) and mac.is_unicast(text) and mac.is_locally_administered(text) for text in made
+            mac.is_valid(text) and mac.is_unicast(text) and mac.is_locally_administered(text)
+            for text in generated
         )
-        assert all(text.count(separator) == 5 for text in made)
+        assert all(text.count(separator) == 5 for text in generated)
     dotted = values("mac_address", 20, options={"separator": "."})
     assert all(len(text) == 14 and text[4] == text[9] == "." for text in dotted)
 
 
 def test_sites_lie_under_reserved_names():
     ends = (".example", ".example.com", ".example.net", ".example.org")
-    made = values("domain_name", 8192)
-    assert all(name.endswith(ends) for name in made)
-    assert {next(e for e in sorted(ends, key=len, reverse=True) if n.endswith(e)) for n in made} == set(ends)
+    generated = values("domain_name", 8192)
+    assert all(name.endswith(ends) for name in generated)
+    assert {next(e for e in sorted(ends, key=len, reverse=True) if n.endswith(e)) for n in generated} == set(
+        ends
+    )
     for url in values("url", 500):
         scheme, _, rest = url.partition("://")
         assert scheme == "https"

@@ -20,14 +20,14 @@ PATTERNS = [kind for kind in listed.TYPES if issubclass(kind, listed.PatternValu
 @pytest.mark.parametrize("name", sorted(CHECKED))
 def test_numbers_pass_python_stdnum(name):
     module = importlib.import_module(f"stdnum.{CHECKED[name]}")
-    made = values(name, 300)
-    assert [text for text in made if not module.is_valid(text)] == []
+    generated = values(name, 300)
+    assert [text for text in generated if not module.is_valid(text)] == []
     assert len(set(values(name, 300, unique=True))) == 300
 
 
 def test_a_provider_number_passes_luhn_with_the_prefix_of_the_standard():
-    made = values("npi", 300)
-    assert all(luhn.is_valid(f"80840{text}") and len(text) == 10 for text in made)
+    generated = values("npi", 300)
+    assert all(luhn.is_valid(f"80840{text}") and len(text) == 10 for text in generated)
 
 
 def test_a_pattern_prints_its_fixed_text_and_numbers_of_the_width_that_it_names():
@@ -53,6 +53,6 @@ def test_a_list_without_enough_differing_values_is_not_unique():
 def test_the_example_is_a_value_and_every_group_is_drawn_from(kind):
     pattern = listed.read(kind.line.pattern)
     assert kind.example == "".join(pool[len(pool) // 2].as_py() for pool in pattern.pools)
-    made = values(kind.name, 400)
+    generated = values(kind.name, 400)
     few = [pool for pool in pattern.pools if len(pool) <= 20]
-    assert all(any(text.as_py() in value for value in made) for pool in few for text in pool)
+    assert all(any(text.as_py() in value for value in generated) for pool in few for text in pool)

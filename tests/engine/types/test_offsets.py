@@ -75,9 +75,9 @@ def test_random_months_keep_the_day_where_it_exists():
 
 
 def test_it_is_blank_where_the_base_is_and_nowhere_else():
-    made = pairs({**MOMENT, "percent_blank": 37}, 1000, offset="+1d")
-    assert sum(base is None for base, _ in made) == 370
-    assert all((base is None) == (it is None) for base, it in made)
+    result = pairs({**MOMENT, "percent_blank": 37}, 1000, offset="+1d")
+    assert sum(base is None for base, _ in result) == 370
+    assert all((base is None) == (it is None) for base, it in result)
 
 
 def test_a_format_writes_it_and_the_base_may_be_another_relative_one():
@@ -135,9 +135,9 @@ def test_a_fixed_base_is_shifted_and_an_invalid_date_is_rejected():
 
 
 def test_a_series_has_a_fixed_interval():
-    made = values("time_series", 100, options={"start": "2024-03-01T12:00:00Z", "interval": "15min"})
+    generated = values("time_series", 100, options={"start": "2024-03-01T12:00:00Z", "interval": "15min"})
     start = datetime(2024, 3, 1, 12, tzinfo=UTC)
-    assert made == [start + timedelta(minutes=15 * row) for row in range(100)]
+    assert generated == [start + timedelta(minutes=15 * row) for row in range(100)]
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_a_series_has_a_fixed_interval():
 def test_a_series_increases_strictly_with_any_jitter(interval, jitter):
     count = 5000 if interval != "1mo" else 2000
     options = {"start": "2024-01-31", "interval": interval, "jitter": jitter}
-    made = values("time_series", count, options=options)
+    generated = values("time_series", count, options=options)
     plain = values("time_series", count, options={**options, "jitter": None})
-    assert all(before < after for before, after in itertools.pairwise(made))
-    late = [after - before for before, after in zip(plain, made, strict=True)]
+    assert all(before < after for before, after in itertools.pairwise(generated))
+    late = [after - before for before, after in zip(plain, generated, strict=True)]
     assert min(late) >= timedelta(0)
     most = {"59min": timedelta(minutes=59), "999ms": timedelta(milliseconds=999), "1s": timedelta(seconds=1)}
     assert max(late) <= most.get(jitter, timedelta(days=27))
@@ -157,8 +157,8 @@ def test_a_series_increases_strictly_with_any_jitter(interval, jitter):
 
 
 def test_a_series_of_months_goes_by_the_calendar_from_its_start():
-    made = values("time_series", 4, options={"start": "2024-01-31T08:00:00Z", "interval": "1mo"})
-    assert [(day.month, day.day, day.hour) for day in made] == [
+    generated = values("time_series", 4, options={"start": "2024-01-31T08:00:00Z", "interval": "1mo"})
+    assert [(day.month, day.day, day.hour) for day in generated] == [
         (1, 31, 8),
         (2, 29, 8),
         (3, 31, 8),

@@ -100,14 +100,20 @@ def test_any_rows_are_part_of_the_whole_and_depend_only_on_seed_and_list():
 
 def test_columns_of_a_group_are_those_of_one_row():
     plan = answered(planned(key("a", "no"), key("b", "region")), PAIRS)
-    made = rows(plan)
-    assert set(zip(made["a"], made["b"], strict=True)) == {(1, "e"), (1, "w"), (2, "e"), (2, "w"), (3, "n")}
+    generated = rows(plan)
+    assert set(zip(generated["a"], generated["b"], strict=True)) == {
+        (1, "e"),
+        (1, "w"),
+        (2, "e"),
+        (2, "w"),
+        (3, "n"),
+    }
 
 
 def test_columns_of_two_groups_are_drawn_apart():
     plan = planned(key("a", group="one"), key("b", group="two"))
-    made = rows(answered(plan, KEYS))  # one list for both
-    assert len(set(zip(made["a"], made["b"], strict=True))) == 16
+    generated = rows(answered(plan, KEYS))  # one list for both
+    assert len(set(zip(generated["a"], generated["b"], strict=True))) == 16
 
 
 def test_unique_uses_each_key_once_and_rejects_one_row_more():
@@ -120,8 +126,8 @@ def test_unique_uses_each_key_once_and_rejects_one_row_more():
 
 def test_a_key_of_several_columns_is_unique_as_a_whole():
     plan = answered(planned(key("a", "no", unique="pair"), key("b", "region", unique="pair")), PAIRS)
-    made = rows(plan, count=5)
-    assert len(set(zip(made["a"], made["b"], strict=True))) == 5
+    generated = rows(plan, count=5)
+    assert len(set(zip(generated["a"], generated["b"], strict=True))) == 5
     with pytest.raises(SpecError):
         rows(plan, count=6)
 
@@ -135,9 +141,9 @@ def test_unique_in_one_column_of_several_holds_in_that_column():
 
 def test_fields_of_a_composite_key_are_blank_together():
     plan = answered(planned(key("a", "no", percent_blank=30), key("b", "region")), PAIRS)
-    made = rows(plan)
-    assert [item is None for item in made["a"]] == [item is None for item in made["b"]]
-    assert made["a"].count(None) == 300
+    generated = rows(plan)
+    assert [item is None for item in generated["a"]] == [item is None for item in generated["b"]]
+    assert generated["a"].count(None) == 300
 
 
 EMPTY = pa.table({"id": pa.array([], pa.int64())})
@@ -153,8 +159,8 @@ def test_an_empty_list_is_an_error_blank_or_the_default_as_the_option_says():
 
 def test_without_a_response_every_row_has_the_placeholder():
     plan = planned(key(), ask(), ask("n", options={"kind": "decimal", "decimals": 3}))
-    made = rows(plan, count=3)
-    assert made == {"k": [4711] * 3, "q": ["example"] * 3, "n": [Decimal("1.000")] * 3}
+    generated = rows(plan, count=3)
+    assert generated == {"k": [4711] * 3, "q": ["example"] * 3, "n": [Decimal("1.000")] * 3}
 
 
 def test_a_query_without_fields_is_a_list_to_draw_from():
@@ -164,8 +170,8 @@ def test_a_query_without_fields_is_a_list_to_draw_from():
 
 def test_fields_with_the_same_query_show_the_same_row_of_its_answer():
     plan = planned(ask("a"), ask("b", options={"column": "no"}))
-    made = rows(answered(plan, pa.table({"name": ["x", "y", "z"], "no": [1, 2, 3]})))
-    assert set(zip(made["a"], made["b"], strict=True)) == {("x", 1), ("y", 2), ("z", 3)}
+    generated = rows(answered(plan, pa.table({"name": ["x", "y", "z"], "no": [1, 2, 3]})))
+    assert set(zip(generated["a"], generated["b"], strict=True)) == {("x", 1), ("y", 2), ("z", 3)}
 
 
 def test_a_query_with_fields_is_asked_once_for_each_set_of_values():
@@ -175,8 +181,8 @@ def test_a_query_with_fields_is_asked_once_for_each_set_of_values():
     bound.block(0, 500)
     (found,) = recorder.values.values()
     assert found == {"a": ("a",), "b": ("b",)}
-    made = rows(keyed(plan, a=["A"], b=["B1", "B2"]), count=500)
-    assert set(zip(made["code"], made["q"], strict=True)) == {("a", "A"), ("b", "B1"), ("b", "B2")}
+    generated = rows(keyed(plan, a=["A"], b=["B1", "B2"]), count=500)
+    assert set(zip(generated["code"], generated["q"], strict=True)) == {("a", "A"), ("b", "B1"), ("b", "B2")}
 
 
 def test_values_are_distinguished_whatever_they_contain():
@@ -223,9 +229,9 @@ def test_an_error_about_an_empty_answer_keeps_a_sensitive_value_to_itself():
 def test_sensitive_values_are_replaced_before_any_other_field_sees_them():
     reader = {"name": "r", "type": "derived", "options": {"value": "<{{q}}>"}}
     plan = answered(planned(ask(sensitive=True), reader), pa.table({"name": ["secret", None]}))
-    made = rows(plan)
-    assert set(made["q"]) == {"[redacted]", None}
-    assert set(made["r"]) == {"<[redacted]>", "<>"}
+    generated = rows(plan)
+    assert set(generated["q"]) == {"[redacted]", None}
+    assert set(generated["r"]) == {"<[redacted]>", "<>"}
     numbers = answered(planned(key(sensitive=True)), KEYS)
     assert rows(numbers, count=3)["k"] == [None] * 3
 
@@ -256,9 +262,9 @@ def test_fetched_values_are_never_considered_unique():
     ],
 )
 def test_answers_become_values_of_the_engine(column, dtype):
-    made, _ = external_values.values_of(pa.chunked_array([column]), None, 2, True)
-    assert made.type == dtype
-    assert made.null_count == column.null_count
+    generated, _ = external_values.values_of(pa.chunked_array([column]), None, 2, True)
+    assert generated.type == dtype
+    assert generated.null_count == column.null_count
 
 
 def test_decimals_of_an_answer_that_may_grow_do_not_change_their_spelling():

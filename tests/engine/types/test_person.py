@@ -29,8 +29,8 @@ def fields(*kinds: str, **common) -> list[dict]:
 
 
 def people(count: int, *kinds: str, start: int = 0, overrides: dict | None = None, **common) -> list[dict]:
-    made = table(bound(fields(*(kinds or PERSON), **common), overrides=overrides), start, count)
-    return [dict(zip(made, row, strict=True)) for row in zip(*made.values(), strict=True)]
+    generated = table(bound(fields(*(kinds or PERSON), **common), overrides=overrides), start, count)
+    return [dict(zip(generated, row, strict=True)) for row in zip(*generated.values(), strict=True)]
 
 
 def plain_names(locale: str) -> dict[str, str]:
@@ -65,8 +65,8 @@ def test_ten_thousand_people_never_contradict_themselves(locale):
 
 
 def localised(count: int, locale: str) -> list[dict]:
-    made = table(bound(fields(*PERSON), locale=locale), 0, count)
-    return [dict(zip(made, row, strict=True)) for row in zip(*made.values(), strict=True)]
+    generated = table(bound(fields(*PERSON), locale=locale), 0, count)
+    return [dict(zip(generated, row, strict=True)) for row in zip(*generated.values(), strict=True)]
 
 
 def test_both_sexes_are_as_frequent():
@@ -90,14 +90,14 @@ def test_hungarian_names_start_with_the_family_name():
 
 
 def test_the_locale_of_one_field_is_that_of_its_person():
-    made = table(
+    generated = table(
         bound([{"name": "first", "type": "first_name", "locale": "ko_KR"}, *fields("last_name", "email")]),
         0,
         50,
     )
     korean = set(vocabulary.default().words("last_name_female", "ko_KR").to_pylist())
-    assert set(made["last_name"]) <= korean
-    assert all(address.isascii() for address in made["email"])
+    assert set(generated["last_name"]) <= korean
+    assert all(address.isascii() for address in generated["email"])
 
 
 def test_two_locales_for_one_person_are_rejected():
@@ -116,26 +116,26 @@ def test_an_unknown_locale_of_a_field_is_rejected():
 
 
 def test_a_requested_sex_applies_to_the_whole_person():
-    made = table(
+    generated = table(
         bound([{"name": "f", "type": "first_name", "options": {"sex": "female"}}, *fields("sex", "name")]),
         0,
         500,
     )
-    assert set(made["sex"]) == {"female"}
-    assert all(name.startswith(first) for first, name in zip(made["f"], made["name"], strict=True))
+    assert set(generated["sex"]) == {"female"}
+    assert all(name.startswith(first) for first, name in zip(generated["f"], generated["name"], strict=True))
 
 
 def test_a_share_of_people_is_non_binary_when_asked():
-    made = table(bound([{"name": "g", "type": "gender", "options": {"nonbinary": 10}}]), 0, 10_000)["g"]
-    assert abs(made.count("Non-binary") - 1_000) < 4 * 30
+    generated = table(bound([{"name": "g", "type": "gender", "options": {"nonbinary": 10}}]), 0, 10_000)["g"]
+    assert abs(generated.count("Non-binary") - 1_000) < 4 * 30
 
 
 def test_a_title_belongs_to_the_department():
     table_ = vocabulary.default().table("english_title").to_pylist()
     names = vocabulary.default().words("department").to_pylist()
-    held = {row["title"]: names[row["department"]] for row in table_}
+    stored = {row["title"]: names[row["department"]] for row in table_}
     rows = people(2_000, "job_title", "department")
-    assert all(held[row["job_title"]] == row["department"] for row in rows)
+    assert all(stored[row["job_title"]] == row["department"] for row in rows)
     assert {row["department"] for row in rows} == set(names)
 
 
@@ -153,20 +153,20 @@ def test_a_title_belongs_to_the_department():
 def test_the_person_follows_what_is_fixed(overrides, expected):
     source = bound(fields(*PERSON), overrides=overrides)
     assert source.warnings == []
-    made = table(source, 0, 200)
+    generated = table(source, 0, 200)
     for name, value in expected.items():
-        assert set(made[name]) == {value}
+        assert set(generated[name]) == {value}
     if "first_name" in overrides:
-        assert all(address.startswith("a") for address in made["email"])
-        assert len(set(made["email"])) > 100
+        assert all(address.startswith("a") for address in generated["email"])
+        assert len(set(generated["email"])) > 100
     if "last_name" in overrides:
-        assert all(name.endswith(" Smith") for name in made["name"])
-        assert all("smith" in address for address in made["email"])
+        assert all(name.endswith(" Smith") for name in generated["name"])
+        assert all("smith" in address for address in generated["email"])
 
 
 def test_a_fixed_title_fixes_the_department():
-    made = table(bound(fields("job_title", "department"), overrides={"job_title": "Paralegal"}), 0, 20)
-    assert set(made["department"]) == {"Legal"}
+    generated = table(bound(fields("job_title", "department"), overrides={"job_title": "Paralegal"}), 0, 20)
+    assert set(generated["department"]) == {"Legal"}
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ def test_fixed_values_that_no_one_matches_are_a_warning_and_change_nothing_else(
     (name,) = overrides
     assert [(fault.path, fault.code) for fault in source.warnings] == [(f"overrides.{name}", "no_match")]
     others = [kind for kind in PERSON if kind != name]
-    made, free = table(source, 0, 50), table(bound(fields(*PERSON)), 0, 50)
-    assert [made[kind] for kind in others] == [free[kind] for kind in others]
+    generated, free = table(source, 0, 50), table(bound(fields(*PERSON)), 0, 50)
+    assert [generated[kind] for kind in others] == [free[kind] for kind in others]
 
 
 def test_fixed_values_that_no_one_matches_are_warned_about():
@@ -188,30 +188,30 @@ def test_fixed_values_that_no_one_matches_are_warned_about():
 
 @pytest.mark.parametrize("kind", ["email", "username", "avatar"])
 def test_unique_addresses_never_repeat_and_keep_to_the_name(kind):
-    made = table(
+    generated = table(
         bound([*fields("first_name", "last_name"), {"name": "x", "type": kind, "unique": True}]), 0, 30_000
     )
-    assert len({value.casefold() for value in made["x"]}) == 30_000
+    assert len({value.casefold() for value in generated["x"]}) == 30_000
     spelled = plain_names("en_US")
-    for last, value in zip(made["last_name"][:500], made["x"], strict=False):
+    for last, value in zip(generated["last_name"][:500], generated["x"], strict=False):
         assert spelled[last] in value
 
 
 def test_unique_addresses_of_one_person_have_one_number():
     unique = [{"name": kind, "type": kind, "unique": True} for kind in ("email", "username")]
-    made = table(bound(unique), 8_990, 20)
-    assert [address.partition("@")[0] for address in made["email"]] == made["username"]
-    assert all(len("".join(filter(str.isdigit, name))) == 4 for name in made["username"][:10])
-    assert all(len("".join(filter(str.isdigit, name))) == 5 for name in made["username"][10:])
+    generated = table(bound(unique), 8_990, 20)
+    assert [address.partition("@")[0] for address in generated["email"]] == generated["username"]
+    assert all(len("".join(filter(str.isdigit, name))) == 4 for name in generated["username"][:10])
+    assert all(len("".join(filter(str.isdigit, name))) == 5 for name in generated["username"][10:])
 
 
 @given(st.sets(st.integers(0, joining.SUFFIX_SPACE - 1), min_size=2, max_size=200), st.integers(0, 2**64 - 1))
 def test_suffixes_of_any_rows_differ(rows, key):
     draws = RandomStream(np.uint64(key), np.array(sorted(rows), np.uint64))
-    made = joining.suffix(draws)
-    assert len(set(made.tolist())) == len(rows)
+    result = joining.suffix(draws)
+    assert len(set(result.tolist())) == len(rows)
     one_by_one = [joining.suffix(RandomStream(draws.key, draws.rows[i : i + 1]))[0] for i in range(len(rows))]
-    assert made.tolist() == one_by_one
+    assert result.tolist() == one_by_one
 
 
 def test_suffixes_use_every_number_of_their_length():
@@ -224,12 +224,12 @@ def test_unique_names_use_up_every_pair_of_names_once(locale):
     source = bound([{"name": "x", "type": "name", "unique": True}], locale=locale)
     space = source.plan.layer.columns["x"].type.space()
     source.check(0, space)
-    made = [
+    generated = [
         name
         for start in range(0, space, 8_192)
         for name in table(source, start, min(8_192, space - start))["x"]
     ]
-    assert len({name.casefold() for name in made}) == space
+    assert len({name.casefold() for name in generated}) == space
     with pytest.raises(SpecError) as error:
         source.check(1, space)
     assert f"{space:,} exist" in error.value.faults[0].message
@@ -256,8 +256,8 @@ def test_the_bits_of_few_rows_are_those_of_many():
 @pytest.mark.parametrize("start", [0, 8_990, 98_990, 99_998_990, 10**12])
 def test_the_number_of_a_unique_address_is_written_whole(start):
     source = bound([{"name": "x", "type": "username", "unique": True}])
-    made = table(source, start, 40)["x"]
+    generated = table(source, start, 40)["x"]
     key = source.keys["group:person:person"]
     numbers = joining.suffix(RandomStream(key, np.arange(start, start + 40, dtype=np.uint64)))
-    assert ["".join(filter(str.isdigit, name)) for name in made] == [str(number) for number in numbers]
-    assert table(source, start, 5)["x"] == made[:5]
+    assert ["".join(filter(str.isdigit, name)) for name in generated] == [str(number) for number in numbers]
+    assert table(source, start, 5)["x"] == generated[:5]

@@ -44,8 +44,8 @@ def fields(*kinds: str, **common) -> list[dict]:
 def rows(
     count: int, *kinds: str, locale: str | None = None, overrides: dict | None = None, start: int = 0
 ) -> list[dict]:
-    made = table(bound(fields(*kinds), locale=locale, overrides=overrides), start, count)
-    return [dict(zip(made, row, strict=True)) for row in zip(*made.values(), strict=True)]
+    generated = table(bound(fields(*kinds), locale=locale, overrides=overrides), start, count)
+    return [dict(zip(generated, row, strict=True)) for row in zip(*generated.values(), strict=True)]
 
 
 def well_formed(code: str, expression: str) -> bool:
@@ -176,8 +176,8 @@ def test_postal_codes_tell_the_region_where_the_country_orders_them_so(locale, p
 )
 def test_postal_codes_begin_like_those_near_the_city(locale, codes):
     seen = set()
-    made = rows(8_000, "city", "zip_code", locale=locale)
-    for row in made:
+    generated = rows(8_000, "city", "zip_code", locale=locale)
+    for row in generated:
         if row["city"] in codes:
             seen.add(row["city"])
             assert re.match(codes[row["city"]], row["zip_code"]), row
@@ -210,9 +210,9 @@ def test_plates_name_their_region_as_the_country_does():
 
 @pytest.mark.parametrize("locale", ["de_AT", "nl_NL", "pl_PL", "ja_JP", "en_GB", "uk_UA"])
 def test_a_locale_asks_for_places_of_its_country(locale):
-    made = rows(300, locale=locale)
-    assert {row["country_code"] for row in made} == {locale[-2:]}
-    assert len({row["city"] for row in made}) > 30
+    generated = rows(300, locale=locale)
+    assert {row["country_code"] for row in generated} == {locale[-2:]}
+    assert len({row["city"] for row in generated}) > 30
 
 
 def test_without_a_locale_places_are_all_over_the_world():
@@ -226,8 +226,8 @@ def test_a_country_has_several_codes():
         {"name": form, "type": "country_code", "options": {"format": form}, "group": "g"}
         for form in ("alpha2", "alpha3", "numeric")
     ]
-    made = table(bound(group), 0, 1_000)
-    for alpha2, alpha3, numeric in zip(*made.values(), strict=True):
+    generated = table(bound(group), 0, 1_000)
+    for alpha2, alpha3, numeric in zip(*generated.values(), strict=True):
         country = pycountry.countries.get(alpha_2=alpha2)
         assert (country.alpha_3, country.numeric) == (alpha3, numeric)
 
@@ -255,16 +255,16 @@ def test_a_country_has_several_codes():
 def test_the_place_follows_what_is_fixed(overrides, expected):
     source = bound(fields(*PLACE), overrides=overrides)
     assert source.warnings == []
-    made = table(source, 0, 300)
+    generated = table(source, 0, 300)
     for name, allowed in expected.items():
-        assert set(made[name]) <= allowed, name
+        assert set(generated[name]) <= allowed, name
     if "zip_code" in overrides:
-        assert all(overrides["zip_code"] in address for address in made["address"])
+        assert all(overrides["zip_code"] in address for address in generated["address"])
 
 
 def test_a_fixed_country_outweighs_the_locale():
-    made = rows(50, locale="de_DE", overrides={"country": "Spain"})
-    assert {row["country_code"] for row in made} == {"ES"}
+    generated = rows(50, locale="de_DE", overrides={"country": "Spain"})
+    assert {row["country_code"] for row in generated} == {"ES"}
 
 
 @pytest.mark.parametrize(
@@ -274,8 +274,8 @@ def test_no_place_fits_is_a_warning_and_leaves_the_rest_as_it_was(overrides):
     source = bound(fields(*PLACE), overrides=overrides)
     (name,) = overrides
     assert [(fault.path, fault.code) for fault in source.warnings] == [(f"overrides.{name}", "no_match")]
-    made, free = table(source, 0, 50), table(bound(fields(*PLACE)), 0, 50)
-    assert all(made[kind] == free[kind] for kind in PLACE if kind != name)
+    generated, free = table(source, 0, 50), table(bound(fields(*PLACE)), 0, 50)
+    assert all(generated[kind] == free[kind] for kind in PLACE if kind != name)
 
 
 def test_fixed_values_that_fit_no_place_together_are_warned_of():
@@ -284,14 +284,14 @@ def test_fixed_values_that_fit_no_place_together_are_warned_of():
 
 
 def test_a_country_without_divisions_or_codes_has_blanks_there_and_nothing_made_up():
-    made = rows(100, overrides={"country": "Hong Kong"})
-    assert {row["state"] for row in made} == {None}
-    assert all(row["address"].endswith(f"{row['city']}, Hong Kong") for row in made)
-    assert all(phonenumbers.is_valid_number(phonenumbers.parse(row["phone_number"])) for row in made)
-    made = rows(100, overrides={"country": "Panama"})
-    assert all(re.fullmatch(r"\d{5}", row["zip_code"]) for row in made)
-    made = rows(100, overrides={"country": "Ghana"})
-    assert {row["zip_code"] for row in made} == {None}
+    generated = rows(100, overrides={"country": "Hong Kong"})
+    assert {row["state"] for row in generated} == {None}
+    assert all(row["address"].endswith(f"{row['city']}, Hong Kong") for row in generated)
+    assert all(phonenumbers.is_valid_number(phonenumbers.parse(row["phone_number"])) for row in generated)
+    generated = rows(100, overrides={"country": "Panama"})
+    assert all(re.fullmatch(r"\d{5}", row["zip_code"]) for row in generated)
+    generated = rows(100, overrides={"country": "Ghana"})
+    assert {row["zip_code"] for row in generated} == {None}
 
 
 def test_a_single_field_generates_the_same_places_as_in_a_group():
@@ -314,11 +314,11 @@ def test_a_unique_part_of_a_place_is_used_up_and_the_rest_follows(kind, locale):
     )
     space = source.plan.layer.columns["x"].type.space()
     source.check(0, space)
-    made = [table(source, start, min(8_192, space - start)) for start in range(0, space, 8_192)]
-    found = [value for part in made for value in part["x"]]
+    generated = [table(source, start, min(8_192, space - start)) for start in range(0, space, 8_192)]
+    found = [value for part in generated for value in part["x"]]
     assert len({value.casefold() for value in found}) == space
     if kind == "city":
-        for part in made:
+        for part in generated:
             for city, zone, code in zip(*part.values(), strict=True):
                 known = {place["timezone"] for place in geonames()[code, city]}
                 known |= {CORRECTED.get((code, city, other), other) for other in known}
@@ -345,8 +345,8 @@ def test_fixed_values_do_not_narrow_places_that_are_unique():
 
 @pytest.mark.parametrize("kind", ["street_address", "address"])
 def test_unique_addresses_of_a_country_never_repeat(kind):
-    made = values(kind, 30_000, unique=True, locale="fr_FR")
-    assert len({address.casefold() for address in made}) == 30_000
+    generated = values(kind, 30_000, unique=True, locale="fr_FR")
+    assert len({address.casefold() for address in generated}) == 30_000
     assert faults(kind, unique=True) == {"unique": "not_unique"}
 
 
@@ -355,8 +355,8 @@ def test_an_address_may_be_street_and_number_only():
         {"name": "a", "type": "address", "options": {"useFullAddress": False}},
         *fields("street_address"),
     ]
-    made = table(bound(short), 0, 200)
-    assert made["a"] == made["street_address"]
+    generated = table(bound(short), 0, 200)
+    assert generated["a"] == generated["street_address"]
 
 
 def test_numbers_are_formatted_as_in_the_country():
@@ -369,9 +369,12 @@ def test_numbers_are_formatted_as_in_the_country():
 
 def test_four_digits_more_are_added_to_american_codes():
     plus = {"name": "z", "type": "zip_code", "options": {"format": "#####-####"}, "group": "g"}
-    made = table(bound([plus, {"name": "zip", "type": "zip_code", "group": "g"}], locale="en_US"), 0, 300)
+    generated = table(
+        bound([plus, {"name": "zip", "type": "zip_code", "group": "g"}], locale="en_US"), 0, 300
+    )
     assert all(
-        re.fullmatch(rf"{short}-\d{{4}}", long) for long, short in zip(made["z"], made["zip"], strict=True)
+        re.fullmatch(rf"{short}-\d{{4}}", long)
+        for long, short in zip(generated["z"], generated["zip"], strict=True)
     )
 
 
@@ -384,8 +387,8 @@ def test_a_postal_pattern_is_filled_with_digits():
 
 
 def test_points_are_on_the_globe_and_differ_within_a_city():
-    made = rows(2_000, "latitude", "longitude", overrides=None)
-    assert all(-90 <= row["latitude"] <= 90 and -180 <= row["longitude"] <= 180 for row in made)
+    generated = rows(2_000, "latitude", "longitude", overrides=None)
+    assert all(-90 <= row["latitude"] <= 90 and -180 <= row["longitude"] <= 180 for row in generated)
     lyon = table(bound(fields("city", "latitude", "longitude"), overrides={"city": "Lyon"}), 0, 100)
     assert len(set(lyon["latitude"])) > 80
     assert len(set(lyon["longitude"])) > 80

@@ -179,7 +179,7 @@ def test_the_cache_is_limited():
         for start in range(0, 40, 2):
             table(source, start, 1)
     assert len(relations_totals._KEPT) == limits.TOTALS_KEPT
-    assert all(len(kept._ends) <= limits.TOTAL_ENDS for kept, _ in relations_totals._KEPT.values())
+    assert all(len(stored._ends) <= limits.TOTAL_ENDS for stored, _ in relations_totals._KEPT.values())
 
 
 def test_the_last_row_of_a_running_total_is_the_ten_millionth():
@@ -241,11 +241,11 @@ def test_inexact_sums_are_rejected(source, code):
     ],
 )
 def test_every_number_of_known_size_can_be_added_up(source):
-    made = bound([{"name": "amount", **source}, TOTAL])
-    rows = table(made, 0, 500)
+    result = bound([{"name": "amount", **source}, TOTAL])
+    rows = table(result, 0, 500)
     assert rows["total"] == list(accumulate(rows["amount"]))
-    low, high = made.plan.layer.columns["amount"].type.bounds(limits.TOTAL_ROWS)
-    scale = getattr(made.plan.layer.columns["amount"].dtype, "scale", 0)
+    low, high = result.plan.layer.columns["amount"].type.bounds(limits.TOTAL_ROWS)
+    scale = getattr(result.plan.layer.columns["amount"].dtype, "scale", 0)
     assert all(low <= int(value * 10**scale) <= high for value in rows["amount"])
 
 
@@ -276,11 +276,11 @@ def test_blocks_at_other_rows_go_when_the_first_one_goes():
     assert before.at_rows(block.rows) is block
     assert block.at_rows(near) is before
     assert block.at_rows(near, keep=False) is not before
-    kept = weakref.ref(before)
+    stored = weakref.ref(before)
     gc.disable()
     try:
         del block, before
-        assert kept() is None
+        assert stored() is None
     finally:
         gc.enable()
 

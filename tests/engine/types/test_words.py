@@ -27,8 +27,8 @@ IATA = airportsdata.load("IATA")
 
 
 def rows(fields: list[dict], count: int, **how) -> list[dict]:
-    made = table(bound(fields, **how), 0, count)
-    return [dict(zip(made, row, strict=True)) for row in zip(*made.values(), strict=True)]
+    generated = table(bound(fields, **how), 0, count)
+    return [dict(zip(generated, row, strict=True)) for row in zip(*generated.values(), strict=True)]
 
 
 def of(*kinds: str, **common) -> list[dict]:
@@ -63,9 +63,9 @@ def test_the_catalogue_shows_the_number_of_distinct_values(kind):
 )
 def test_no_two_choices_of_parts_read_the_same(kind):
     source = bound([{"name": "x", "type": kind.name, "unique": True}])
-    made = pa.chunked_array([decoded(block[0]) for block in source.blocks(0, kind.capacity())])
-    assert pc.count_distinct(pc.utf8_lower(made)).as_py() == kind.capacity()
-    assert pc.index(made, kind.example).as_py() >= 0
+    generated = pa.chunked_array([decoded(block[0]) for block in source.blocks(0, kind.capacity())])
+    assert pc.count_distinct(pc.utf8_lower(generated)).as_py() == kind.capacity()
+    assert pc.index(generated, kind.example).as_py() >= 0
 
 
 def test_awkward_strings_are_of_their_kind():
@@ -82,8 +82,8 @@ def test_awkward_strings_are_of_their_kind():
 
 def test_makes_and_models_of_cars_agree():
     known = {(row["make"], row["model"]) for row in vocabulary.default().table("car").to_pylist()}
-    made = rows(of("car_model", "car_make"), 5_000)
-    assert {(row["car_make"], row["car_model"]) for row in made} == known
+    generated = rows(of("car_model", "car_make"), 5_000)
+    assert {(row["car_make"], row["car_model"]) for row in generated} == known
     for unique in ("car_make", "car_model"):
         fields = [{**field, "unique": field["name"] == unique} for field in of("car_model", "car_make")]
         some = rows(fields, 59)
@@ -163,9 +163,9 @@ def test_airports_are_in_the_rows_country_and_near_its_city():
 
 def test_a_city_follows_an_overridden_airport():
     source = bound(of("airport_code", "city", "country_code"), overrides={"airport_code": "LYS"})
-    made = table(source, 0, 100)
-    assert set(made["country_code"]) == {"FR"}
-    assert "Lyon" in made["city"]
+    generated = table(source, 0, 100)
+    assert set(generated["country_code"]) == {"FR"}
+    assert "Lyon" in generated["city"]
     assert faults("airport_code", unique=True) == {"unique": "not_unique"}
 
 
@@ -189,8 +189,8 @@ def test_a_bank_agrees_with_its_iban_and_bic():
         countries[country] += 1
     assert set(countries) == {"DE", "ES", "FR", "GB", "IT", "NL"}
     assert min(countries.values()) > 400
-    wanted = {"countryCode": ["PL", "AT"]}
-    some = rows([{"name": "i", "type": "iban", "options": wanted}, *of("bank_name")], 500)
+    expected = {"countryCode": ["PL", "AT"]}
+    some = rows([{"name": "i", "type": "iban", "options": expected}, *of("bank_name")], 500)
     assert {(row["i"][:2], row["bank_name"]) for row in some} == {
         pair for pair in banks if pair[0] in ("PL", "AT")
     }
@@ -227,9 +227,9 @@ def test_unique_codes_of_banks_stay_unique_in_their_group():
         {**field, "group": "a bank", "unique": field["name"] == "iban"}
         for field in of("iban", "bank_name", "bic")
     ]
-    made = rows(fields, 5_000)
-    assert len({row["iban"] for row in made}) == 5_000
-    assert all(row["iban"][:2] == row["bic"][4:6] for row in made)
+    generated = rows(fields, 5_000)
+    assert len({row["iban"] for row in generated}) == 5_000
+    assert all(row["iban"][:2] == row["bic"][4:6] for row in generated)
     named = rows(
         [{**field, "group": "a", "unique": field["name"] == "bank_name"} for field in of("bank_name", "bic")],
         200,

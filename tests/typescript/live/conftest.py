@@ -52,10 +52,10 @@ def installed(source: Path = PACKAGE, called: str = "typescript") -> Path:
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed")
-    wanted = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
+    expected = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowsmith-tests"
     cache.mkdir(parents=True, exist_ok=True)
-    folder = cache / f"{called}-{wanted}"
+    folder = cache / f"{called}-{expected}"
     with (cache / f"{called}-lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may start at the same time
         if not (folder / "installed").exists():

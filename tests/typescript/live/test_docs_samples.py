@@ -99,7 +99,7 @@ def test_every_sample_is_typed_and_asks_for_its_operation(folder: Path, samples:
     for sample, line in zip(samples, lines, strict=True):
         method, path = sample.key.split(" ")
         fits = re.compile(re.sub(r"\\\{\w+\\\}", "[^/@]+", re.escape(path)))
-        asked = json.loads(line)
-        assert len(asked) == 1, (sample.key, asked)
-        assert asked[0]["method"] == method, sample.key
-        assert fits.fullmatch(asked[0]["path"]), (sample.key, asked)
+        request = json.loads(line)
+        assert len(request) == 1, (sample.key, request)
+        assert request[0]["method"] == method, sample.key
+        assert fits.fullmatch(request[0]["path"]), (sample.key, request)

@@ -45,14 +45,14 @@ def built(package: Package) -> Package:
 @pytest.fixture(scope="module")
 def folder(built: Package) -> Path:
     """A program's folder, which has the package installed."""
-    made = built.folder.parent / "program"
-    (made / "node_modules" / "@rowsmith").mkdir(parents=True)
-    (made / "node_modules" / "@rowsmith" / "sdk").symlink_to(built.folder)
+    result = built.folder.parent / "program"
+    (result / "node_modules" / "@rowsmith").mkdir(parents=True)
+    (result / "node_modules" / "@rowsmith" / "sdk").symlink_to(built.folder)
     wants = {"private": True, "dependencies": {"@rowsmith/sdk": "*"}}
-    (made / "package.json").write_text(json.dumps(wants))
+    (result / "package.json").write_text(json.dumps(wants))
     for name in PROGRAMS:
-        shutil.copy(RUNTIMES / name, made)
-    return made
+        shutil.copy(RUNTIMES / name, result)
+    return result
 
 
 @pytest.fixture(scope="module")

@@ -76,9 +76,9 @@ class Load:
             thread.join()
 
     def templates(self, api: Api, number: int) -> None:
-        made = api.made("/templates", {"name": f"load {number}", "fields": FIELDS})
+        result = api.made("/templates", {"name": f"load {number}", "fields": FIELDS})
         for version in range(3):
-            answer = api.call("PATCH", f"/templates/{made['id']}", json={"description": str(version)})
+            answer = api.call("PATCH", f"/templates/{result['id']}", json={"description": str(version)})
             assert answer.status_code == 200, answer.text[:300]
 
     def files(self, api: Api, number: int) -> None:
@@ -104,27 +104,27 @@ def upload(api: Api, name: str, content: bytes) -> None:
 def empty_machine(stack: str, key: str) -> Iterator[Product]:
     """A product that was never started."""
     folder = Path(tempfile.mkdtemp(prefix="rowsmith-restored-"))
-    with ExitStack() as held:
-        held.callback(shutil.rmtree, folder, ignore_errors=True)
+    with ExitStack() as stored:
+        stored.callback(shutil.rmtree, folder, ignore_errors=True)
         settings = {}
         if stack == "postgresql+redis":
             own = OwnRedis()
-            held.callback(own.stop)
-            settings = {"DATABASE_URL": held.enter_context(_database()), "REDIS_URL": own.url}
-        made = Product(stack, folder, "--workers", "1", "--runners", "1", **settings)
-        made.key = key
-        held.callback(made.close)
-        yield made
+            stored.callback(own.stop)
+            settings = {"DATABASE_URL": stored.enter_context(_database()), "REDIS_URL": own.url}
+        result = Product(stack, folder, "--workers", "1", "--runners", "1", **settings)
+        result.key = key
+        stored.callback(result.close)
+        yield result
 
 
 def rows_of(product: Product) -> dict[str, int]:
     """Rows by table."""
-    made = engine(driven(product.database_url))
+    result = engine(driven(product.database_url))
     try:
-        with made.connect() as connection:
+        with result.connect() as connection:
             return filling.counts(filling.contents(connection))
     finally:
-        made.dispose()
+        result.dispose()
 
 
 @pytest.fixture(scope="module", params=STACKS)
@@ -158,13 +158,13 @@ def backed_up(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
             eventually(lambda: load.done >= ROUNDS or load.faults, within=120)
             before = load.done
             file = Path(name) / "backup.zip"
-            said = product.command("backup", str(file), "--include-keys")
+            text = product.command("backup", str(file), "--include-keys")
             during = load.done - before
         finally:
             load.stop()
         assert load.faults == []
         assert during > 0, "nothing was written while the backup was made"
-        assert "LACKING" not in said
+        assert "LACKING" not in text
         generated = api.post(f"/templates/{template['id']}/generate", SEEDED)
         yield {
             "stack": request.param, "file": file, "key": product.key, "template": template["id"], "shows": shows,
@@ -186,8 +186,8 @@ def test_backup_under_load_restored_on_an_empty_machine_counts_one_seeded_genera
         expected = {name: table.rows for name, table in manifest.tables.items()}
         found = rows_of(product)
         # The trail has an entry more, and an end for each push that was open; logs of those have their last line.
-        told = {name for name in found if found[name] != expected[name]}
-        assert told <= {"audit_entries", "audit_pending", "push_lines", "push_rows", "push_ranges"}, told
+        result = {name for name in found if found[name] != expected[name]}
+        assert result <= {"audit_entries", "audit_pending", "push_lines", "push_rows", "push_ranges"}, result
         product.start()
         api = product.api()
         generated = api.post(f"/templates/{backed_up['template']}/generate", SEEDED)

@@ -55,10 +55,10 @@ def busy(place):
         )
         session.add(scenario)
         session.flush()
-        held = {"lease_owner": "gone", "lease_until": OLD, "epoch": 3, "attempt": 1, "started_at": OLD}
+        stored = {"lease_owner": "gone", "lease_until": OLD, "epoch": 3, "attempt": 1, "started_at": OLD}
         chunk = {"table": 0, "first": 11, "last": 20, "rows": 10}
         tables = [{"name": "t", "count": 30}]
-        for status, more in (("running", held), ("queued", {})):
+        for status, more in (("running", stored), ("queued", {})):
             session.add_all([
                 Export(format="csv", count=5, status=status, **more, **where),
                 Run(scenario_id=scenario.id, scenario_version=1, trigger="api", status=status, **more, **where),
@@ -120,16 +120,16 @@ def test_a_schedule_continues_with_its_next_time_and_the_restoration_is_audited(
     with restored.app().app_context():
         now = datetime.now(UTC)
         assert now < db.session.query(Scenario).one().next_run_at <= now + timedelta(hours=1)
-        (told,) = db.session.query(AuditEntry).filter_by(action="service.restore")
-        assert (told.details["runs"], told.details["pushes"], told.details["exports"]) == (2, 2, 2)
+        (result,) = db.session.query(AuditEntry).filter_by(action="service.restore")
+        assert (result.details["runs"], result.details["pushes"], result.details["exports"]) == (2, 2, 2)
         db.session.remove()
 
 
 def test_the_backup_is_audited(busy, file):
     assert busy.run("backup", str(file)) == 0
     with busy.app().app_context():
-        (told,) = db.session.query(AuditEntry).filter_by(action="service.backup")
-        assert told.details == {"keys": "none"}
+        (result,) = db.session.query(AuditEntry).filter_by(action="service.backup")
+        assert result.details == {"keys": "none"}
         db.session.remove()
 
 
@@ -148,8 +148,8 @@ def test_secrets_files_and_targets_are_there(restored):
 def test_an_existing_installation_is_only_replaced_on_request(busy, file, capsys):
     assert busy.run("backup", str(file), "--include-keys") == 0
     busy.store.put("files/ws/two", [b"later"])
-    told = "database has rows, the storage has files, the data folder has files of SQLite connections"
-    with pytest.raises(CliError, match=told):
+    result = "database has rows, the storage has files, the data folder has files of SQLite connections"
+    with pytest.raises(CliError, match=result):
         busy.run("restore", str(file))
     assert len(list(busy.store.walk())) == 2
     assert busy.run("restore", str(file), "--force-empty") == 0
@@ -216,9 +216,9 @@ def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(bu
         actor = actors.system(workspace.id)
 
         def put(body: bytes) -> str:
-            held = files.put(actor, len(body), [body])
-            files.keep(actor, "one.txt", held, content_type="text/plain")
-            return held.key
+            stored = files.put(actor, len(body), [body])
+            files.keep(actor, "one.txt", stored, content_type="text/plain")
+            return stored.key
 
         def there() -> set[str]:
             return {node.key for node in busy.store.walk()}
@@ -360,11 +360,11 @@ def test_a_service_that_runs_is_not_restored_over(place, file):
     from webapp.cli.datadir import DataDir
 
     assert place.run("backup", str(file), "--include-keys") == 0
-    held = DataDir(place.data)
-    held.hold()
+    stored = DataDir(place.data)
+    stored.hold()
     try:
         with pytest.raises(CliError, match="already running"):
             place.run("restore", str(file), "--force-empty")
     finally:
-        held.release()
+        stored.release()
     shutil.rmtree(place.data)

@@ -27,9 +27,9 @@ def other(tmp_path: Path) -> Path:
     vocabulary.default()
     contents, metadata = archive.read(vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
     contents["words:color:"] = pa.array(["Mauve", "Teal", "Ochre"])
-    made = archive.digest(contents)
-    path = tmp_path / f"{made}.arrow"
-    archive.write(path, contents, {**metadata, "id": made})
+    result = archive.digest(contents)
+    path = tmp_path / f"{result}.arrow"
+    archive.write(path, contents, {**metadata, "id": result})
     return path
 
 
@@ -62,15 +62,15 @@ def pinned_elsewhere(place, other: Path) -> tuple[Cast, str]:
         cast = gather()
         db.session.remove()
         vocabularies.put(other, other.stem)
-    made = Program(app, cast.edith.key).post("/templates", json={"name": "T", "fields": FIELDS})
-    assert made.status_code == 201, made.text
+    created = Program(app, cast.edith.key).post("/templates", json={"name": "T", "fields": FIELDS})
+    assert created.status_code == 201, created.text
     with app.app_context():
         with writing() as session:
-            version = session.query(TemplateVersion).filter_by(template_id=made.json["id"]).one()
+            version = session.query(TemplateVersion).filter_by(template_id=created.json["id"]).one()
             version.pins = {**version.pins, "vocabulary": other.stem}
         db.session.remove()
     close_app(app)
-    return cast, made.json["id"]
+    return cast, created.json["id"]
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

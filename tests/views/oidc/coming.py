@@ -38,8 +38,8 @@ def told(browser, answer):
 
 def invite(app, cast, email="ada@example.org", **columns):
     with app.app_context():
-        made = {"workspace_id": cast.acme, "email": email, "role": "viewer", "token_hash": email, **columns}
-        db.session.add(Invitation(**{"expires_at": clock.now().replace(year=2100), **made}))
+        result = {"workspace_id": cast.acme, "email": email, "role": "viewer", "token_hash": email, **columns}
+        db.session.add(Invitation(**{"expires_at": clock.now().replace(year=2100), **result}))
         db.session.commit()
 
 

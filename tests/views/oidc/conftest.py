@@ -11,9 +11,9 @@ from tests.fakes.oidc_provider import OidcProvider
 
 @pytest.fixture(scope="module")
 def running():
-    made = OidcProvider()
-    yield made
-    made.stop()
+    result = OidcProvider()
+    yield result
+    result.stop()
 
 
 @pytest.fixture

@@ -95,8 +95,8 @@ def test_an_unavailable_provider_is_reported(browser, provider, path):
     edith = browser()
     provider.lies.down = path
     answer = edith.get("/sign-in/oidc") if path.startswith("open") else come(edith, provider, "edith")
-    wanted = REFUSED if path == "/token" else "Acme SSO is not responding correctly"
-    assert told(edith, answer).startswith(wanted)
+    expected = REFUSED if path == "/token" else "Acme SSO is not responding correctly"
+    assert told(edith, answer).startswith(expected)
 
 
 # --- State --------------------------------------------------------------------------------------------------
@@ -151,10 +151,10 @@ def test_cancelling_at_the_provider_is_reported_and_not_repeated(browser, provid
 
 
 def test_waiting_data_are_encrypted(app, browser, provider):
-    asked = parse_qs(urlsplit(begun(browser())).query)
+    request = parse_qs(urlsplit(begun(browser())).query)
     with app.app_context():
         client = app.extensions["rowsmith.redis"]
-        kept = b" ".join(key + (client.get(key) or b"") for key in client.scan_iter("rowsmith:sign-in:*"))
-    assert b"rowsmith:sign-in:oidc:" in kept
-    assert asked["nonce"][0].encode() not in kept
-    assert asked["state"][0].encode() not in kept
+        stored = b" ".join(key + (client.get(key) or b"") for key in client.scan_iter("rowsmith:sign-in:*"))
+    assert b"rowsmith:sign-in:oidc:" in stored
+    assert request["nonce"][0].encode() not in stored
+    assert request["state"][0].encode() not in stored

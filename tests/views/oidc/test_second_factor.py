@@ -87,8 +87,8 @@ def test_a_provider_that_reports_mfa_replaces_the_second_factor(app, browser, pr
 
 
 def test_mfa_in_userinfo_that_the_signed_token_does_not_have_is_ignored(app, browser, provider, phone):
-    told = {**provider.people["edith"], "amr": ["mfa"]}
-    provider.lies = replace(provider.lies, userinfo=told)
+    result = {**provider.people["edith"], "amr": ["mfa"]}
+    provider.lies = replace(provider.lies, userinfo=result)
     assert come(browser(), provider, "edith").headers["Location"] == "/sign-in/code"
 
 

@@ -45,14 +45,14 @@ def test_a_user_signs_in_by_their_verified_address_and_then_by_their_identity(ap
 
 
 def test_the_request_to_the_provider_uses_the_code_flow_with_pkce_state_and_nonce(browser, provider):
-    asked = parse_qs(urlsplit(begun(browser())).query)
-    assert (asked["response_type"], asked["code_challenge_method"]) == (["code"], ["S256"])
-    assert asked["scope"] == ["openid email profile"]
-    assert asked["redirect_uri"] == ["http://localhost/sign-in/oidc/callback"]
+    request = parse_qs(urlsplit(begun(browser())).query)
+    assert (request["response_type"], request["code_challenge_method"]) == (["code"], ["S256"])
+    assert request["scope"] == ["openid email profile"]
+    assert request["redirect_uri"] == ["http://localhost/sign-in/oidc/callback"]
     again = parse_qs(urlsplit(begun(browser())).query)
     for name in ("state", "nonce", "code_challenge"):
-        assert len(asked[name][0]) == 43
-        assert asked[name] != again[name]
+        assert len(request[name][0]) == 43
+        assert request[name] != again[name]
 
 
 def test_an_open_invitation_for_the_verified_address_makes_the_account(app, browser, cast, provider):

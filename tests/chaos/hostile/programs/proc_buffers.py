@@ -12,11 +12,11 @@ def take():
             os.dup2(item, number)
             poll.register(number, select.EPOLLIN)
     os.closerange(60, 240)
-    held = []
+    stored = []
     try:
         while True:
-            held.append(os.open(f"/proc/self/fdinfo/{poll.fileno()}", os.O_RDONLY))
-            os.read(held[-1], 10)
+            stored.append(os.open(f"/proc/self/fdinfo/{poll.fileno()}", os.O_RDONLY))
+            os.read(stored[-1], 10)
     except OSError:
         time.sleep(60)
 
