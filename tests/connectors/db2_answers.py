@@ -39,7 +39,7 @@ class Link:
         self._answer(text)
         return 0
 
-    def ask(self, text, values=(), limit=None, seconds=None):
+    def query(self, text, values=(), limit=None, seconds=None):
         return [], self._answer(text) or []
 
     def begin(self):

@@ -77,7 +77,7 @@ def test_a_server_that_fell_silent_is_noticed(ibm_db, link):
 
 def test_rows_come_with_their_names_and_exact_decimals(ibm_db, link):
     ibm_db.kinds, ibm_db.rows = ["int", "decimal"], [(1, "1.50"), (2, None)]
-    names, rows = link.ask("SELECT", (3,), None, 2.5)
+    names, rows = link.query("SELECT", (3,), None, 2.5)
     assert (names, [tuple(row) for row in rows]) == (["C0", "C1"], [(1, Decimal("1.50")), (2, None)])
     assert ibm_db.told == [
         ("prepare", "SELECT"), ("set_option", {ibm_db.SQL_ATTR_QUERY_TIMEOUT: 2}, 0), ("execute", (3,)), ("free_stmt",),

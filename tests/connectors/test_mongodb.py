@@ -74,7 +74,7 @@ def test_rows_that_are_sent_again_are_delivered_where_the_same_document_is_there
     rows = pa.record_batch({"_id": [1, 2, 3], "v": ["a", "b", "c"]})
     target(session, "kept", ["_id", "v"]).send(rows.slice(0, 2))
     session.database["kept"].update_one({"_id": 2}, {"$set": {"v": "other"}})
-    assert reasons(target(session, "kept", ["_id", "v"], again=True).send(rows)) == {1: "unique"}
+    assert reasons(target(session, "kept", ["_id", "v"], is_retry=True).send(rows)) == {1: "unique"}
     assert [(document["_id"], document["v"]) for document in kind.documents("kept")] == [
         (1, "a"),
         (2, "other"),
@@ -93,9 +93,9 @@ def test_a_document_with_documents_within_is_known_again(kind, session):
     }
     rows = pa.record_batch({"_id": pa.array([{"a": 1}, {"a": 2}]), "v": pa.array([deep, None])})
     target(session, "kept", ["_id", "v"]).send(rows)
-    assert reasons(target(session, "kept", ["_id", "v"], again=True).send(rows)) == {}
+    assert reasons(target(session, "kept", ["_id", "v"], is_retry=True).send(rows)) == {}
     changed = pa.record_batch({"_id": rows["_id"], "v": pa.array([{**deep, "sum": Decimal("1.51")}, None])})
-    assert reasons(target(session, "kept", ["_id", "v"], again=True).send(changed)) == {0: "unique"}
+    assert reasons(target(session, "kept", ["_id", "v"], is_retry=True).send(changed)) == {0: "unique"}
 
 
 def test_keys_that_were_generated_here_are_returned(kind, session):

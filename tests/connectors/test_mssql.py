@@ -66,7 +66,7 @@ def test_a_merge_casts_values_to_types_that_cut_nothing():
         def run(self, text):
             return 0
 
-        def ask(self, text, values=()):
+        def query(self, text, values=()):
             self.asked.append(text)
             return ["r", "c0"], [(0, 1)]
 

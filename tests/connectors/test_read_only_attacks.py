@@ -211,7 +211,7 @@ class Recording:
     def __init__(self) -> None:
         self.sent: list[str] = []
 
-    def ask(self, text, *_):
+    def query(self, text, *_):
         self.sent.append(text)
         return ["n"], []
 

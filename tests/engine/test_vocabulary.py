@@ -194,7 +194,7 @@ def test_a_locale_without_words_falls_back_to_its_language_and_then_to_the_list_
 )
 def test_a_locale_is_known_by_its_usual_spellings(words, requested, meant):
     assert words.resolve(requested) == meant
-    assert words.knows_locale(requested) is (meant is not None)
+    assert words.has_locale(requested) is (meant is not None)
 
 
 def test_every_locale_has_people_streets_companies_and_numbers(words):

@@ -115,7 +115,7 @@ class H2Link:
             number = _NUMBERS.get(state, 3113 if self._connection.closed else 900)
             raise convert_error(number, message) from None
 
-    def ask(self, text: str, values: Any = (), limit: int | None = None) -> tuple[list[str], list[Any]]:
+    def query(self, text: str, values: Any = (), limit: int | None = None) -> tuple[list[str], list[Any]]:
         if "SYS_CONTEXT" in text:
             return [""], [("public",)]
         if "all_tab_cols" in text or "all_constraints" in text:

@@ -174,10 +174,10 @@ def test_a_wait_for_a_resolver_is_stopped(monkeypatch, session):
 
 
 def test_a_parallel_session_is_stopped_too(session):
-    with session.beside() as other:
+    with session.separate_session() as other:
         session.stop()
         assert failing(other, "GET", "http://127.0.0.1:1/").reason == "reset"
-    with session.beside() as late:
+    with session.separate_session() as late:
         assert failing(late, "GET", "http://127.0.0.1:1/").reason == "reset"
 
 

@@ -199,7 +199,7 @@ def port(patient: Installation) -> Iterator[Finding]:
     if settings is None:
         return
     running = patient.results.get("running")
-    url = running.url if running else settings.here_url
+    url = running.url if running else settings.local_url
     if probe.http_ok(url, "/health/live")():
         yield Finding(OK, "web", f"It answers at {url}.")
     elif running:

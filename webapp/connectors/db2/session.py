@@ -242,7 +242,7 @@ class Db2Session(StatementSession):
         """See `StatementSession.reading`."""
         self.begin_reading(link)
         try:
-            answer: tuple[list[str], list[Sequence[Any]]] = link.ask(
+            answer: tuple[list[str], list[Sequence[Any]]] = link.query(
                 text, values, limit, limits.TARGET_QUERY_SECONDS
             )
             return answer

@@ -208,7 +208,7 @@ class OracleLink:
     def query(
         self, text: str, values: Sequence[Any] = (), limit: int | None = None
     ) -> tuple[list[str], list[Sequence[Any]]]:
-        """See `Link.ask`."""
+        """See `Link.query`."""
         with converting_errors(), self._connection.cursor() as cursor:
             if limit is not None:
                 cursor.prefetchrows, cursor.arraysize = limits.QUERY_FIRST_ROWS, limits.QUERY_FIRST_ROWS

@@ -194,7 +194,7 @@ class OracleSession(StatementSession):
         self.begin_reading(link)
         link.patience(limits.TARGET_QUERY_SECONDS)
         try:
-            answer: tuple[list[str], list[Sequence[Any]]] = link.ask(text, values, limit)
+            answer: tuple[list[str], list[Sequence[Any]]] = link.query(text, values, limit)
             return answer
         finally:
             try:

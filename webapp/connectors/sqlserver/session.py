@@ -214,7 +214,7 @@ class MssqlSession(StatementSession):
         """See `StatementSession.reading`."""
         self.begin_reading(link)
         try:
-            answer: tuple[list[str], list[Sequence[Any]]] = link.ask(text, values, limit)
+            answer: tuple[list[str], list[Sequence[Any]]] = link.query(text, values, limit)
             return answer
         finally:
             try:

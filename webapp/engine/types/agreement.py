@@ -732,7 +732,7 @@ def _subcategory(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compil
     codes = pa.array(goods.codes)
 
     def derive(made: Any, own: pa.StringArray) -> pa.StringArray:
-        category = codes.take(pa.array(goods.category[made.thing]))
+        category = codes.take(pa.array(goods.category[made.product]))
         return _choose(category, own, SUBCATEGORIES)
 
     return derive

@@ -258,7 +258,7 @@ class Duns(CodeType):
 
 
 class Catalogue:
-    """The vocabulary's goods. ``category[i]`` is the number of the category that thing i belongs to."""
+    """The vocabulary's products. ``category[i]`` is the number of the category of product i."""
 
     def __init__(self, table: pa.Table) -> None:
         self.products = pa.array(table["product"].to_pylist())
@@ -273,24 +273,24 @@ class Catalogue:
         self.longest_name = 0
 
     @abstractmethod
-    def count(self, things: np.ndarray) -> int:
-        """Return how many names some things have."""
+    def count(self, products: np.ndarray) -> int:
+        """Return how many names some products have."""
 
     @abstractmethod
-    def pick(self, index: np.ndarray, things: np.ndarray) -> Goods:
-        """Return the products at places among all names of some things."""
+    def pick(self, index: np.ndarray, products: np.ndarray) -> Goods:
+        """Return the names at places among all names of some products."""
 
     @abstractmethod
-    def some_epithet(self, things: np.ndarray, draws: RandomStream) -> np.ndarray:
-        """Draw an epithet for each of some things."""
+    def some_epithet(self, products: np.ndarray, draws: RandomStream) -> np.ndarray:
+        """Draw an epithet for each of some products."""
 
     @abstractmethod
     def names(self, goods: Goods) -> pa.Array:
         """Return the names of products."""
 
     @abstractmethod
-    def is_name_of(self, thing: np.integer, value: str) -> bool:
-        """Return whether a text is a name of a thing."""
+    def is_name_of(self, product: np.integer, value: str) -> bool:
+        """Return whether a text is a name of a product."""
 
 
 class EnglishCatalogue(Catalogue):
@@ -305,34 +305,34 @@ class EnglishCatalogue(Catalogue):
         self.size = len(self.products) * len(self.epithets)
         self.longest_name = longest(self.products) + longest(self.epithets)
 
-    def count(self, things: np.ndarray) -> int:
-        return things.size * len(self.epithets)
+    def count(self, products: np.ndarray) -> int:
+        return products.size * len(self.epithets)
 
-    def pick(self, index: np.ndarray, things: np.ndarray) -> Goods:
+    def pick(self, index: np.ndarray, products: np.ndarray) -> Goods:
         # Two divisions by a constant are faster than one divmod.
-        epithet = index // np.uint64(things.size)
-        place = index - epithet * np.uint64(things.size)
-        return Goods(things[place.view(np.int64)], epithet.view(np.int64))
+        epithet = index // np.uint64(products.size)
+        place = index - epithet * np.uint64(products.size)
+        return Goods(products[place.view(np.int64)], epithet.view(np.int64))
 
-    def some_epithet(self, things: np.ndarray, draws: RandomStream) -> np.ndarray:
+    def some_epithet(self, products: np.ndarray, draws: RandomStream) -> np.ndarray:
         return draws.below(len(self.epithets), 1).view(np.int64)
 
     def names(self, goods: Goods) -> pa.Array:
         return joined((self.epithets, goods.epithet), (self.products, goods.product))
 
-    def is_name_of(self, thing: np.integer, value: str) -> bool:
-        return value.endswith(f" {self.products[thing].as_py()}")
+    def is_name_of(self, product: np.integer, value: str) -> bool:
+        return value.endswith(f" {self.products[product].as_py()}")
 
 
 class LocalCatalogue(Catalogue):
-    """Goods of another language: the epithets of a thing agree with it."""
+    """Goods of another language: the epithets of a product agree with it."""
 
     def __init__(self, vocabulary: Vocabulary, language: str) -> None:
         table = vocabulary.table(f"product@{language}")
         super().__init__(table)
         epithets = vocabulary.table(f"product_epithet@{language}")
         before, after = (epithets[name].to_pylist() for name in ("before", "after"))
-        # After an adjective a thing begins with a lowercase letter, except in German.
+        # After an adjective a product begins with a lowercase letter, except in German.
         self._product_texts = pa.array([*self.products.to_pylist(), *table["inner"].to_pylist()])
         self._inner_offset = np.array([len(self.products) if text else 0 for text in before])
         self._count_in_smaller, self._after = pa.array(before), pa.array(after)
@@ -342,26 +342,26 @@ class LocalCatalogue(Catalogue):
             longest(self._count_in_smaller) + longest(self._product_texts) + longest(self._after)
         )
 
-    def count(self, things: np.ndarray) -> int:
-        return int(self._count[things].sum())
+    def count(self, products: np.ndarray) -> int:
+        return int(self._count[products].sum())
 
-    def pick(self, index: np.ndarray, things: np.ndarray) -> Goods:
-        ends, place = np.cumsum(self._count[things]), index.view(np.int64)
+    def pick(self, index: np.ndarray, products: np.ndarray) -> Goods:
+        ends, place = np.cumsum(self._count[products]), index.view(np.int64)
         at = np.searchsorted(ends, place, side="right")
-        thing = things[at]
-        return Goods(thing, place - (ends[at] - self._count[thing]))
+        product = products[at]
+        return Goods(product, place - (ends[at] - self._count[product]))
 
-    def some_epithet(self, things: np.ndarray, draws: RandomStream) -> np.ndarray:
-        return (draws.below(1 << 32, 1) % self._count[things].astype(np.uint64)).view(np.int64)
+    def some_epithet(self, products: np.ndarray, draws: RandomStream) -> np.ndarray:
+        return (draws.below(1 << 32, 1) % self._count[products].astype(np.uint64)).view(np.int64)
 
     def names(self, goods: Goods) -> pa.Array:
         epithet = self._start[goods.product] + goods.epithet
-        thing = goods.product + self._inner_offset[epithet]
-        return joined((self._count_in_smaller, epithet), (self._product_texts, thing), (self._after, epithet))
+        product = goods.product + self._inner_offset[epithet]
+        return joined((self._count_in_smaller, epithet), (self._product_texts, product), (self._after, epithet))
 
-    def is_name_of(self, thing: np.integer, value: str) -> bool:
-        count = int(self._count[thing])
-        goods = Goods(np.full(count, thing), np.arange(count))
+    def is_name_of(self, product: np.integer, value: str) -> bool:
+        count = int(self._count[product])
+        goods = Goods(np.full(count, product), np.arange(count))
         return value in self.names(goods).to_pylist()
 
 
@@ -382,14 +382,14 @@ def product_language(compiler: Compiler, fields: Sequence[FieldSpec]) -> str | N
 
 
 class Goods:
-    """The products of one block: which thing, and which epithet its name has."""
+    """The products of one block: which product, and which epithet its name has."""
 
-    def __init__(self, thing: np.ndarray, epithet: np.ndarray) -> None:
-        self.product, self.epithet = thing, epithet
+    def __init__(self, product: np.ndarray, epithet: np.ndarray) -> None:
+        self.product, self.epithet = product, epithet
 
 
 class ProductKind(GroupKind):
-    """One product a row. A unique name walks through all pairs of thing and epithet."""
+    """One product a row. A unique name walks through all pairs of product and epithet."""
 
     kind = "product"
 
@@ -406,21 +406,21 @@ class ProductKind(GroupKind):
         self._size = next((size for kind, size in sizes if kind in unique), None)
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
-        goods, things, unmet = self._goods, np.arange(len(self._goods.products)), []
+        goods, products, unmet = self._goods, np.arange(len(self._goods.products)), []
         by_name = {field.name: field.type for field in self.fields}
         for name, value in fixed.items():
             kind = by_name[name]
             if value is None:
                 continue
             assert issubclass(kind, _ProductField)
-            matches = np.array([kind.is_of(goods, thing, str(value)) for thing in things])
+            matches = np.array([kind.is_of(goods, product, str(value)) for product in products])
             if matches.any() and self._size is None:
-                things = things[matches]
+                products = products[matches]
             else:
                 reason = "one of them is unique" if matches.any() else f'none is "{value}"'
                 text = f"The other fields of the product do not follow this value: {reason}."
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
-        return things, unmet
+        return products, unmet
 
     def draw(self, draws: RandomStream, state: Any) -> Goods:
         goods = self._goods
@@ -429,10 +429,10 @@ class ProductKind(GroupKind):
         index = draws.permuted(self._size)
         if self._size == goods.size:
             return goods.pick(index, np.arange(len(goods.products)))
-        thing = index.view(np.int64)
+        product = index.view(np.int64)
         if self._size == len(goods.categories):
-            thing = np.searchsorted(goods.category, thing)
-        return Goods(thing, goods.some_epithet(thing, draws))
+            product = np.searchsorted(goods.category, product)
+        return Goods(product, goods.some_epithet(product, draws))
 
 
 class _ProductField(FieldType):
@@ -456,8 +456,8 @@ class _ProductField(FieldType):
 
     @staticmethod
     @abstractmethod
-    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
-        """Return whether ``value`` of this field is consistent with a thing."""
+    def is_of(goods: Catalogue, product: np.integer, value: str) -> bool:
+        """Return whether ``value`` of this field is consistent with a product."""
 
 
 class Product(_ProductField):
@@ -474,14 +474,14 @@ class Product(_ProductField):
         self.max_length = longest(self._goods.products)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._goods.products, context.group().thing)
+        return pooled(self._goods.products, context.group().product)
 
     def space(self) -> int:
         return len(self._goods.products)
 
     @staticmethod
-    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
-        return goods.products[thing].as_py() == value
+    def is_of(goods: Catalogue, product: np.integer, value: str) -> bool:
+        return goods.products[product].as_py() == value
 
 
 class ProductName(_ProductField):
@@ -504,8 +504,8 @@ class ProductName(_ProductField):
         return self._goods.size
 
     @staticmethod
-    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
-        return goods.is_name_of(thing, value)
+    def is_of(goods: Catalogue, product: np.integer, value: str) -> bool:
+        return goods.is_name_of(product, value)
 
 
 class ProductCategory(_ProductField):
@@ -529,14 +529,14 @@ class ProductCategory(_ProductField):
         self.max_length = longest(self._goods.categories)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._goods.categories, self._goods.category[context.group().thing])
+        return pooled(self._goods.categories, self._goods.category[context.group().product])
 
     def space(self) -> int:
         return len(self._goods.categories)
 
     @staticmethod
-    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
-        return goods.categories[int(goods.category[thing])].as_py() == value
+    def is_of(goods: Catalogue, product: np.integer, value: str) -> bool:
+        return goods.categories[int(goods.category[product])].as_py() == value
 
 
 class Sku(_ProductField):
@@ -582,11 +582,11 @@ class Sku(_ProductField):
         return self._text(context, context.permuted(self._tails))
 
     @staticmethod
-    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
-        return value.startswith(f"{goods.codes[int(goods.category[thing])]}-")
+    def is_of(goods: Catalogue, product: np.integer, value: str) -> bool:
+        return value.startswith(f"{goods.codes[int(goods.category[product])]}-")
 
     def _text(self, context: ColumnContext, tail: np.ndarray) -> pa.Array:
-        category = self._goods.category[context.group().thing].astype(np.uint64)
+        category = self._goods.category[context.group().product].astype(np.uint64)
         return self._code.text([category * np.uint64(self._tails) + tail])
 
 

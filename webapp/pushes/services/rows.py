@@ -336,7 +336,7 @@ class TableRows:
             return None
         table = self.siblings[parent["table"]]
         column = table.column_of(parent["parent_field"])
-        is_stored = keys is not None and column in table.kept and table is not self
+        is_stored = keys is not None and column in table.stored_columns and table is not self
         differs = self.arrivals is not None and self.arrivals.differs(parent["table"], column)
         if not column or not (is_stored or differs):
             return None

@@ -77,7 +77,7 @@ def rows(path: Path, asked: Mapping[str, Any], vocabulary: Optional[str] = None)
 def _made(server: Server, file: template_files.File, asked: Mapping[str, Any], words: Optional[str]) -> Rows:
     ask = _request(server, asked)
     source = _source(server, file, ask, words)
-    if source.plan.asks or file.body.get("source"):
+    if source.plan.external_requests or file.body.get("source"):
         text = f"{file.path.name} has external values, which only the service can fetch."
         raise Problem("offline_outside", text, REFUSED)
     present = datetime.now(timezone.utc)
