@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +28,7 @@ class Finding:
 
     def as_json(self) -> dict[str, str]:
         """Return the finding as `--json` prints it."""
-        return asdict(self)
+        return {"state": self.state, "name": self.name, "told": self.message, "mend": self.fix}
 
 
 @dataclass

@@ -46,7 +46,7 @@ def process_name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process with heartbeats: `seen` is the epoch second of the last one; `about` has `since` (epoch seconds), and
+    """A process with heartbeats: `last_seen` is the epoch second of the last one; `about` has `since` (epoch seconds), and
     while the process works, `kind` and `id` of the job and `at`, the time when the process started it."""
 
     part: str
