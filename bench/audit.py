@@ -72,7 +72,7 @@ def application(folder: Path, redis_url: str, *, chained: bool) -> tuple[Flask, 
         key = api_keys.create(
             here, "bench", api_version="2026-11-21", project_id=project.id, user_id=user.id
         )[1]
-        vocabularies.assume_kept(vocab_lock.locked().id)
+        vocabularies.record_stored(vocab_lock.locked().id)
         db.session.remove()
         if not chained:
             with db.engine.begin() as connection:

@@ -328,7 +328,7 @@ class Sweeper:
     def _purge(self) -> int:
         """Remove expired data from time to time. Return the number of rows."""
         now = self.now()
-        if batch_delete.held():  # a backup in progress may still have to copy what would be removed
+        if batch_delete.is_suspended():  # a backup in progress may still have to copy what would be removed
             return 0
         if self.purged is not None and now - self.purged < timedelta(seconds=limits.PURGE_SECONDS):
             return 0
@@ -376,7 +376,7 @@ class Sweeper:
         with self.app.app_context():
             try:
                 redis_client().eval(_RELEASE, 1, LEASE_KEY, self.owner)
-                health.gone(redis_client(), health.SWEEPER, self.owner)
+                health.record_end(redis_client(), health.SWEEPER, self.owner)
             except redis.RedisError as error:
                 log.warning("could not deregister: %s", error)
 

@@ -151,7 +151,7 @@ class Worker(rq.Worker):
     def setup_work_horse_signals(self) -> None:
         """In the process of a job: release the lease at the next check after SIGTERM."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, _ask_to_stop)
+        signal.signal(signal.SIGTERM, _request_stop)
 
     def handle_warm_shutdown_request(self) -> None:
         """In the parent: forward SIGTERM, so that a long job releases its lease and the worker can stop."""
@@ -170,7 +170,7 @@ class Worker(rq.Worker):
             self.kill_horse()
 
 
-def _ask_to_stop(_signum: int, _frame: FrameType | None) -> None:
+def _request_stop(_signum: int, _frame: FrameType | None) -> None:
     lease.stopping.set()
 
 
@@ -216,7 +216,7 @@ def main(argv: Sequence[str] = ()) -> None:
     finally:
         try:
             for part in parts(listened):
-                health.gone(connection, part, worker.process)
+                health.record_end(connection, part, worker.process)
         except redis.RedisError as error:
             log.warning("could not deregister: %s", error)
 

@@ -217,7 +217,7 @@ def shared_app(settings: Settings, applications: dict[Settings, Flask]) -> Itera
         # A thread of the test before may have connected to the database file that was replaced since.
         db.engine.dispose()
         redis_client().flushdb()
-        vocabularies.assume_kept(vocab_lock.locked().id)  # 14 MB for each test would be slow
+        vocabularies.record_stored(vocab_lock.locked().id)  # 14 MB for each test would be slow
     yield created
     close_app(created)
     for stored, before in ((created.config, config), (created.extensions, extensions)):

@@ -209,13 +209,13 @@ def _exchange(
     return bytes(answer), status
 
 
-def _reset_turns() -> None:
+def _reset_slots() -> None:
     """Reset the semaphore in a forked process: its slots belong to the parent."""
     global _turns
     _turns = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
 
 
-os.register_at_fork(after_in_child=_reset_turns)
+os.register_at_fork(after_in_child=_reset_slots)
 
 
 def _result(function: str, answer: bytes, status: int, seconds: int) -> Any:

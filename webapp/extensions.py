@@ -140,7 +140,7 @@ def _sqlite_begin(connection: Connection) -> None:
     if reads:
         connection.exec_driver_sql("BEGIN")
         return
-    with write_turns(connection.engine).taken():
+    with write_queue(connection.engine).taken():
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
@@ -199,7 +199,7 @@ class WriteQueue:
 _write_queues: WeakKeyDictionary[Engine, WriteQueue] = WeakKeyDictionary()
 
 
-def write_turns(engine: Engine) -> WriteQueue:
+def write_queue(engine: Engine) -> WriteQueue:
     """Return the write queue of an engine."""
     queue = _write_queues.get(engine)
     return queue if queue is not None else _write_queues.setdefault(engine, WriteQueue())

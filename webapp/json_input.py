@@ -97,7 +97,7 @@ def plain(word: str) -> str:
 class _Words:
     """The allowed words at a key, by their normalized form, and the known keys below it."""
 
-    words: dict[str, str | None] = field(default_factory=dict)
+    spellings: dict[str, str | None] = field(default_factory=dict)
     below: dict[str, _Words] = field(default_factory=dict)
 
     def add(self, found: Iterable[str]) -> None:
@@ -106,7 +106,7 @@ class _Words:
             if not key:  # a sign, such as the hyphen between the parts of an address, has no other spelling
                 continue
             # Two words that differ only in a hyphen (`name`, `-name`) are compared exactly.
-            self.words[key] = word if self.words.get(key, word) == word else None
+            self.spellings[key] = word if self.spellings.get(key, word) == word else None
 
 
 def canonical(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,8 +126,10 @@ def _canonical_object(known: _Words, values: Mapping[str, Any]) -> dict[str, Any
 
 def _canonical_value(known: _Words, value: Any) -> Any:
     if isinstance(value, str):
-        is_candidate = known.words and len(value) <= _MAX_WORD_CHARS and value not in known.words.values()
-        return (known.words.get(plain(value)) or value) if is_candidate else value
+        is_candidate = (
+            known.spellings and len(value) <= _MAX_WORD_CHARS and value not in known.spellings.values()
+        )
+        return (known.spellings.get(plain(value)) or value) if is_candidate else value
     if isinstance(value, Mapping):
         return _canonical_object(known, value)
     if isinstance(value, list):
@@ -141,7 +143,7 @@ def _words(model: type[BaseModel]) -> _Words:
     for name, info in model.model_fields.items():
         words = known.below.setdefault(info.alias or name, _Words())
         _gather(info.annotation, words)
-        if not words.words and not words.below:
+        if not words.spellings and not words.below:
             del known.below[info.alias or name]
     return known
 
@@ -159,6 +161,6 @@ def _gather(annotation: Any, target: _Words) -> None:
 
 
 def _merge(target: _Words, other: _Words) -> None:
-    target.add(word for word in other.words.values() if word is not None)
+    target.add(word for word in other.spellings.values() if word is not None)
     for key, inner in other.below.items():
         _merge(target.below.setdefault(key, _Words()), inner)

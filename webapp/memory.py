@@ -46,7 +46,7 @@ def settle() -> None:
         library.mallopt(_M_TRIM_THRESHOLD, limits.MALLOC_TRIM_BYTES)
 
 
-def trim_if_grown() -> None:
+def trim() -> None:
     """Return freed memory to the system if the process has grown by `limits.TRIM_GROWN_BYTES`. To be called when the
     objects of a request are gone.
 

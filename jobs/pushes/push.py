@@ -557,7 +557,7 @@ class Runner:
                     message = f"{count:,} rows in doubt {'were' if arrived else 'were not'} delivered"
                 else:
                     if "unknown" not in again.get("states", ("failed", "unknown")):
-                        write.leave_unknown(own, push, chunk, own_push)
+                        write.mark_unknown(own, push, chunk, own_push)
                     push.unsettled = None
                     message = "the target could not resolve rows in doubt"
             self.book.say(

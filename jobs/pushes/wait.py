@@ -32,7 +32,7 @@ _GRACE: Final = {
 }
 
 
-def leave() -> None:
+def exit_process() -> None:
     """End this process immediately. Its worker handles the rest."""
     os._exit(0)
 
@@ -74,7 +74,7 @@ class Watch:
                 self._stuck(reason)
         except Exception:
             log.exception("%s %s: could not write its final state", self._work.kind, self._work.id)
-        leave()
+        exit_process()
 
     def _stop(self) -> None:
         """Cancel the current statement and any that follow, until the block ends."""

@@ -362,7 +362,7 @@ class EnvironmentCache:
                     number, length = _RECORD.unpack(head)
                     if number >= len(sources) or length > _COMPILE_CAPS.file_bytes:
                         break
-                    _put_bytecode(sources[number], compiled.read(length))
+                    _write_bytecode(sources[number], compiled.read(length))
 
     def _install_client(self, venv: Path) -> None:
         """Copy the Rowsmith client into the environment, as an installed package."""
@@ -435,7 +435,7 @@ def _touch(path: Path) -> bool:
     return True
 
 
-def _put_bytecode(source: Path, bytecode: bytes) -> None:
+def _write_bytecode(source: Path, bytecode: bytes) -> None:
     """Write the bytecode of a module to its __pycache__. A package may contain a file or link of that name,
     and the file may be a hard link into uv's cache, so it is replaced and never written to."""
     target = Path(importlib.util.cache_from_source(str(source)))

@@ -284,7 +284,7 @@ class LogReader(threading.Thread):
     def _secrets_version(self, workspace_id: str) -> object:
         while True:
             try:
-                return environment_variables.mark(workspace_id)
+                return environment_variables.secrets_version(workspace_id)
             except SQLAlchemyError as error:
                 log.warning("could not load the secrets to redact: %s", type(error).__name__)
                 if self._stopping.wait(limits.RUN_LOG_RETRY_SECONDS):

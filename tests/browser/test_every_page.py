@@ -48,7 +48,7 @@ def world(
     )
     with app.app_context():
         redis_client().flushdb()
-        vocabularies.assume_kept(vocab_lock.locked().id)
+        vocabularies.record_stored(vocab_lock.locked().id)
     yield World(app, cast)
     close_app(app)
 

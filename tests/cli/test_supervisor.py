@@ -137,9 +137,9 @@ def test_a_log_is_rotated_while_its_process_continues_to_write(tmp_path, monkeyp
     log = tmp_path / "part.log"
     with log.open("ab", buffering=0) as writer:
         writer.write(b"more than ten bytes\n")
-        logs.turn_over(log)
+        logs.rotate_log(log)
         writer.write(b"after\n")
     assert log.read_text() == "after\n"
     assert (tmp_path / "part.log.1").read_text() == "more than ten bytes\n"
-    logs.turn_over(log)
+    logs.rotate_log(log)
     assert log.read_text() == "after\n", "a small log stays"

@@ -34,7 +34,7 @@ def test_time_counts_only_inside_the_budget(clock):
     clock.now = 200
     with budget:
         clock.now = 203
-        assert processor_time.spent() == 7
+        assert processor_time.seconds_used() == 7
     assert budget.spent == 7
 
 
@@ -64,7 +64,7 @@ def test_pieces_that_are_generated_later_count(clock):
             yield seconds
 
     with Budget(30, clock, clock) as budget:
-        later = processor_time.counted(pieces())
+        later = processor_time.within_budget(pieces())
     clock.now = 100
     assert next(later) == 4
     assert budget.used == 4
@@ -85,7 +85,7 @@ def test_background_work_has_no_budget():
     assert processor_time.current() is None
     processor_time.check()
     processor_time.allow(10)
-    assert processor_time.spent() == 0
+    assert processor_time.seconds_used() == 0
 
 
 def test_a_budget_is_of_one_thread(clock):
@@ -105,7 +105,7 @@ def test_each_table_of_a_request_has_a_budget_of_its_own(clock):
             with processor_time.of_one_table():
                 clock.now += 9
                 processor_time.check()
-        assert processor_time.spent() == 9
+        assert processor_time.seconds_used() == 9
         processor_time.check()
         with pytest.raises(TooSlow), processor_time.of_one_table():
             clock.now += 11

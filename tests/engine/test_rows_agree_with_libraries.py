@@ -41,7 +41,7 @@ def test_a_number_tells_the_day_of_birth_and_the_sex_of_its_person(country):
     sexes = np.arange(days.size) % 2
     code = national_ids.national_id(words, country)
     draws = code.draw(RandomStream(np.uint64(1), np.arange(days.size, dtype=np.uint64)))
-    texts = code.text(draws, national_ids.given_of(days, sexes)).to_pylist()
+    texts = code.text(draws, national_ids.person_inputs(days, sexes)).to_pylist()
     checks = (truth.national_id_is_valid, truth.national_id_birth, truth.national_id_sex)
     seen = 0
     for text, day, sex in zip(texts, days.tolist(), sexes.tolist(), strict=True):

@@ -49,7 +49,7 @@ def test_a_workspace_that_goes_for_good_takes_its_trail_along(trail):
             days=limits.RESTORE_DAYS + 1
         )
     with writing() as session:
-        seals.let_go(session, workspace, clock.now())
+        seals.allow_deletion(session, workspace, clock.now())
         session.execute(sa.delete(Workspace).where(Workspace.id == workspace))
     with writing() as session:
         seals.forget(session)
@@ -67,7 +67,7 @@ def test_retention_removes_whole_seals_from_the_beginning_and_the_chain_still_fi
     _, workspace = trail
     old, young = sealed_ids(workspace, 1), sealed_ids(workspace, 2)
     with reading() as session:
-        days = seals.days_kept(session.get_one(Workspace, workspace))
+        days = seals.retention_days(session.get_one(Workspace, workspace))
         border = session.get_one(AuditSeal, (workspace, 1)).last_at
     now = border + timedelta(days=days, microseconds=1)
     assert seals.remove_old(now) >= 1
@@ -95,7 +95,7 @@ def test_entries_removed_as_if_by_retention_are_detected(trail):
 
 
 def test_days_of_retention_lie_within_the_plan():
-    stored = seals.days_kept
+    stored = seals.retention_days
     assert stored(Workspace(plan="free", settings={})) == 90
     assert stored(Workspace(plan="free", settings={"audit_retention_days": 3_000})) == 90
     assert stored(Workspace(plan="pro", settings={"audit_retention_days": 31})) == 31

@@ -185,7 +185,7 @@ def test_the_sweeper_does_not_write_over_a_head_that_the_chain_does_not_hold(tra
     audit_seals.seal_all(clock.now())
     assert audit_seals.stored_head(workspace) == before
     assert first_misfit(workspace)[2].endswith("seal 2.")
-    audit_seals.anchor_anew(workspace, clock.now())
+    audit_seals.re_anchor(workspace, clock.now())
     assert audit_seals.stored_head(workspace)["hash"] != before["hash"]
 
 

@@ -77,8 +77,10 @@ def test_the_catalogue_says_what_a_locale_lacks():
     assert lacking["product_name"] == "Product Name: no words are known for yo_NG, so these are English."
     assert lacking["month"] is None
     assert {"job_title", "color", "industry"} <= {name for name, text in lacking.items() if text}
-    assert catalogue.lacking("ar_PS")["zip_code"].endswith("none are known in PS, so the column is blank.")
-    assert "product_name" not in catalogue.lacking("de_DE")
+    assert catalogue.missing_values("ar_PS")["zip_code"].endswith(
+        "none are known in PS, so the column is blank."
+    )
+    assert "product_name" not in catalogue.missing_values("de_DE")
 
 
 def test_an_unknown_locale_of_the_catalogue_is_rejected():

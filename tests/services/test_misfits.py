@@ -12,7 +12,7 @@ from webapp import limits
 from webapp.connectors.postgresql import connector
 from webapp.connectors.schema import Column, Entity, Relation
 from webapp.engine.blocks import BoundPlan, GenerationContext
-from webapp.generation.services.row_makers import GivenRows, TemplateRows, given_table
+from webapp.generation.services.row_makers import GivenRows, TemplateRows, table_of_rows
 from webapp.pushes.services import planning, value_checks
 from webapp.pushes.services.mapping import RequestedMapping
 from webapp.pushes.services.planning import RequestedTable
@@ -49,7 +49,7 @@ def planned(maker, *columns: Column, count: int, **more):
 
 def checked(rows: list[dict], *columns: Column, session=None, **more):
     """Column, row and reason of every misfit of given rows."""
-    result = planned(GivenRows(given_table(rows), "s", NOW), *columns, count=len(rows), **more)
+    result = planned(GivenRows(table_of_rows(rows), "s", NOW), *columns, count=len(rows), **more)
     found, count = value_checks.check(result, result.rows(0), session or Known(), [], "postgresql")
     assert count == len(rows)
     return [(mismatch.column, mismatch.row, mismatch.reason) for mismatch in found]
@@ -158,7 +158,7 @@ def test_keys_that_are_in_no_row_of_the_other_table_and_each_is_asked_once():
 def test_keys_of_tables_in_the_same_push_are_not_looked_for():
     relation = Relation("fk", ("a",), "parents", ("id",))
     result = planned(
-        GivenRows(given_table([{"a": 1}]), "s", NOW),
+        GivenRows(table_of_rows([{"a": 1}]), "s", NOW),
         Column("a", "integer", "int"),
         count=1,
         relations=(relation,),
@@ -200,7 +200,7 @@ def test_a_field_that_never_repeats_fits_a_unique_column():
 
 def test_values_are_looked_at_up_to_a_block_and_listed_up_to_a_limit():
     rows = [{"a": "x" * 9}] * (limits.BLOCK_ROWS + 5)
-    result = planned(GivenRows(given_table(rows), "s", NOW), text("a", max_length=5), count=len(rows))
+    result = planned(GivenRows(table_of_rows(rows), "s", NOW), text("a", max_length=5), count=len(rows))
     found, count = value_checks.check(result, result.rows(0), Known(), [], "postgresql")
     assert (len(found), count) == (limits.MISFITS_SHOWN, limits.BLOCK_ROWS)
 

@@ -14,7 +14,7 @@ from webapp.access.actors import require
 from webapp.access.models import ApiKey, Membership, User, Workspace
 from webapp.accounts.services import identity, people
 from webapp.errors import ApiError
-from webapp.extensions import db, redis_client, write_turns
+from webapp.extensions import db, redis_client, write_queue
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_writers_of_sqlite_come_to_their_turn_in_the_order_they_came(tmp_path):
         with engine.begin():
             came.append(number)
 
-    turns, writes = write_turns(engine), []
+    turns, writes = write_queue(engine), []
     with ThreadPoolExecutor(20) as threads:
         with turns.taken():
             for number in range(20):
@@ -162,7 +162,7 @@ def test_writers_of_sqlite_come_to_their_turn_in_the_order_they_came(tmp_path):
 def test_a_turn_that_does_not_come_is_not_waited_for_longer_than_the_lock(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "SQLITE_BUSY_MS", 50)
     engine = sa.create_engine(f"sqlite:///{tmp_path / 'own.db'}", poolclass=sa.NullPool)
-    turns = write_turns(engine)
+    turns = write_queue(engine)
     with turns.taken(), ThreadPoolExecutor(1) as threads:
 
         def write() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from webapp.generation.services.row_makers import GivenRows, given_table
+from webapp.generation.services.row_makers import GivenRows, table_of_rows
 from webapp.pushes.services.rows import TableRows
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -28,19 +28,19 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
     ],
 )
 def test_a_column_of_one_kind_keeps_its_values(values, dtype):
-    column = given_table([{"a": value} for value in values]).column("a")
+    column = table_of_rows([{"a": value} for value in values]).column("a")
     assert column.type == dtype
     assert column.to_pylist() == values
 
 
 def test_values_of_several_kinds_become_text():
     values = ["a", 1, True, {"b": [1]}, [{"c": 1}], 10**40, None]
-    column = given_table([{"a": value} for value in values]).column("a")
+    column = table_of_rows([{"a": value} for value in values]).column("a")
     assert column.to_pylist() == ["a", "1", "true", '{"b":[1]}', '[{"c":1}]', "1" + "0" * 40, None]
 
 
 def test_keys_that_a_row_has_not_are_null():
-    assert given_table([{"a": 1}, {"b": "x"}]).to_pylist() == [{"a": 1, "b": None}, {"a": None, "b": "x"}]
+    assert table_of_rows([{"a": 1}, {"b": "x"}]).to_pylist() == [{"a": 1, "b": None}, {"a": None, "b": "x"}]
 
 
 def table(rows, *columns) -> TableRows:
@@ -48,7 +48,7 @@ def table(rows, *columns) -> TableRows:
         "name": "t", "target": "t", "count": len(rows), "offset": 0, "mode": "insert", "key_columns": [],
         "columns": list(columns), "capture": [], "from_parent": {}, "later": [],
     }  # fmt: skip
-    return TableRows(0, spec, GivenRows(given_table(rows), "s", NOW))
+    return TableRows(0, spec, GivenRows(table_of_rows(rows), "s", NOW))
 
 
 def test_lists_stay_only_where_the_column_is_an_array():

@@ -231,7 +231,7 @@ def test_retry_after_is_honoured_and_capped(hooked, target, form):
 
 @pytest.mark.parametrize("text", ["", "soon", "-5", "1e9", "٣", "Wed, 99 Foo 2026"])
 def test_a_retry_after_that_cannot_be_read_asks_for_nothing(text):
-    assert webhooks._asked(text, clock.now()) == 0
+    assert webhooks._retry_after(text, clock.now()) == 0
 
 
 def test_a_delivery_that_always_fails_is_finally_given_up(hooked, target):

@@ -44,9 +44,13 @@ def test_keys_are_read_as_they_were_written():
 
 
 def test_marks_tell_keys_apart_and_give_nothing_of_them_away():
-    assert backup.mark(SECRET_KEY) == backup.mark(SECRET_KEY) != backup.mark(SECRET_KEY + "x")
-    assert backup.mark(SECRET_KEY) not in SECRET_KEY
-    result = backup.vault_mark([OTHER, VAULT_KEY])
+    assert (
+        backup.key_fingerprint(SECRET_KEY)
+        == backup.key_fingerprint(SECRET_KEY)
+        != backup.key_fingerprint(SECRET_KEY + "x")
+    )
+    assert backup.key_fingerprint(SECRET_KEY) not in SECRET_KEY
+    result = backup.vault_fingerprint([OTHER, VAULT_KEY])
     assert backup.opens([VAULT_KEY, OTHER], result)
     assert not backup.opens([VAULT_KEY], result)
     assert not backup.opens([], result)

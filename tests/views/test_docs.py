@@ -112,7 +112,7 @@ def test_the_page_of_a_locale_has_ten_rows_and_what_it_lacks(browser, locale):
     html = browser().get(f"/docs/locales/{locale}").text
     tables = re.findall(r"<tbody>.*?</tbody>", html, re.S)
     assert [found.count("<tr") for found in tables[: len(pages.COLUMNS)]] == [pages.ROWS] * len(pages.COLUMNS)
-    lacking = catalogue.lacking(locale)
+    lacking = catalogue.missing_values(locale)
     assert bool(lacking) == (locale != "ja_JP")  # which lacks nothing
     assert bool(lacking) != ("Nothing." in html)
     assert all(f"<code>{kind}</code>" in html for kind in lacking)

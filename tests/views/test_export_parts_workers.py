@@ -84,7 +84,7 @@ class Served:
         worker.wait()
         self._workers.remove(worker)
         with self.app.app_context():
-            health.gone(redis_client(), health.WORKER, f"{os.uname().nodename}:{worker.pid}")
+            health.record_end(redis_client(), health.WORKER, f"{os.uname().nodename}:{worker.pid}")
 
     def _log(self, worker: subprocess.Popen[bytes]) -> Path:
         return self.folder / f"worker-{worker.pid}.log"

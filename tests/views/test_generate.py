@@ -346,9 +346,9 @@ def test_rows_that_would_take_too_long_are_rejected_before_the_first_is_sent(edi
 
 def test_the_fixed_cost_of_a_block_does_not_count_for_every_row(edith, monkeypatch):
     """The first block takes a second. An estimate from this block only would be minutes for 100,000 rows."""
-    spent = processor_time.spent
+    spent = processor_time.seconds_used
     times = iter((0.0, 1.0))
-    monkeypatch.setattr(processor_time, "spent", lambda: next(times, spent()))
+    monkeypatch.setattr(processor_time, "seconds_used", lambda: next(times, spent()))
     answer = edith.post(
         "/generate", json={"name": "t", "fields": [{"name": "a", "type": "words"}], "count": 100_000}
     )
@@ -389,7 +389,7 @@ def test_rows_of_a_rejected_preview_do_not_wait_for_the_garbage_collector(edith)
 @pytest.mark.parametrize("count", [1, 100_000], ids=["whole", "stream"])
 def test_memory_is_returned_when_the_response_is_closed(edith, monkeypatch, count):
     trims = []
-    monkeypatch.setattr(memory, "trim_if_grown", lambda: trims.append(True))
+    monkeypatch.setattr(memory, "trim", lambda: trims.append(True))
     body = {"name": "t", "fields": [{"name": "a", "type": "words"}], "count": count}
     answer = edith.post("/generate", json=body, buffered=False)
     assert (answer.status_code, trims) == (200, [])

@@ -286,8 +286,8 @@ def test_new_recovery_codes_take_the_place_of_the_older_ones(app, cast, edith, p
     fresh = re.search(r"<code>([0-9a-z\s-]+)</code>", shown.text)[1].split()
     assert not set(fresh) & set(phone.recovery)
     with app.app_context():
-        assert two_factor.takes(cast.edith.user_id, phone.recovery[1]) is None
-        assert two_factor.takes(cast.edith.user_id, fresh[1]) == "recovery"
+        assert two_factor.use_code(cast.edith.user_id, phone.recovery[1]) is None
+        assert two_factor.use_code(cast.edith.user_id, fresh[1]) == "recovery"
 
 
 def test_a_user_without_a_password_needs_none(app, browser, cast):
@@ -325,7 +325,7 @@ def test_a_rotation_of_the_vault_encrypts_the_secret_again(app, cast, phone):
         assert (
             app_vault.vault().open(db.session.scalars(sa.select(SecondFactor.sealed)).one()) == phone.secret
         )
-        assert two_factor.takes(cast.edith.user_id, phone.code()) == "totp"
+        assert two_factor.use_code(cast.edith.user_id, phone.code()) == "totp"
 
 
 # --- Where a workspace requires it ----------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def listing(actor: Actor, model: type[T], *, project: bool = True, deleted: bool
     return statement
 
 
-def here(actor: Actor) -> dict[str, str]:
+def current_scope(actor: Actor) -> dict[str, str]:
     """Return `workspace_id`, `project_id`, `team_id` for a new object of the current project.
 
     Error: validation_error if the actor has no project (a new workspace, or all deleted).

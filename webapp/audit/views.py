@@ -212,7 +212,7 @@ def index(actor: Actor, query: AuditQuery) -> Response:
 def _page_context(actor: Actor, items: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what the page shows in addition to the entries: names, filter choices, and the last seal."""
     newest = tenancy.listing(actor, AuditSeal, project=False).order_by(AuditSeal.number.desc()).limit(1)
-    days = audit_seals.days_kept(db.session.get_one(Workspace, actor.workspace_id))
+    days = audit_seals.retention_days(db.session.get_one(Workspace, actor.workspace_id))
     choices = search.choices(actor)
     names = {**dict(choices["people"]), **search.names(actor.workspace_id, items)}
     return {"names": names, "seal": db.session.scalar(newest), "kept": days, **choices}

@@ -79,7 +79,7 @@ class TablePart(BaseModel):
     part: str
 
 
-class Lacking(BaseModel):
+class MissingFile(BaseModel):
     """A missing file: the table of the row that refers to it, and its key."""
 
     table: str
@@ -101,7 +101,7 @@ class Manifest(BaseModel):
     targets: int
     """Files of SQLite connections."""
     vocabularies: list[str]
-    lacking: list[Lacking]
+    lacking: list[MissingFile]
     lacking_vocabularies: list[str]
     keys: str
     """none, plain or sealed (by a passphrase)."""

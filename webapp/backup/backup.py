@@ -25,7 +25,15 @@ from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.backup import database
-from webapp.backup.archive import BackupError, Lacking, Manifest, Reader, TablePart, Writer, as_backup_errors
+from webapp.backup.archive import (
+    BackupError,
+    Manifest,
+    MissingFile,
+    Reader,
+    TablePart,
+    Writer,
+    as_backup_errors,
+)
 from webapp.backup.database import Table
 from webapp.config import Settings
 from webapp.extensions import READS, db
@@ -107,12 +115,12 @@ def _derived_key(passphrase: str, salt: bytes, cost: int) -> bytes:
     return Scrypt(salt=salt, length=32, n=cost, r=8, p=1).derive(passphrase.encode())
 
 
-def mark(secret_key: str) -> str:
+def key_fingerprint(secret_key: str) -> str:
     """Return a value that identifies a SECRET_KEY without revealing anything about it."""
     return base64.urlsafe_b64encode(sealing.derive(secret_key, _PURPOSE)).decode()[:_MARK_CHARS]
 
 
-def vault_mark(ring: Sequence[str]) -> str:
+def vault_fingerprint(ring: Sequence[str]) -> str:
     """Return a known text sealed by the newest key of a ring; "" without one."""
     return Vault(ring).seal(_KNOWN_TEXT).decode() if ring else ""
 
@@ -257,7 +265,7 @@ class Files:
     def __contains__(self, key: str) -> bool:
         return key in self._copied
 
-    def lacking(self, connection: sa.Connection, tables: Iterable[Table]) -> list[Lacking]:
+    def lacking(self, connection: sa.Connection, tables: Iterable[Table]) -> list[MissingFile]:
         """Return the files that rows of a snapshot refer to and that were not copied."""
         columns = {item.name: item.columns for item in tables}
         found = []
@@ -276,7 +284,7 @@ class Files:
             keys = connection.execute(
                 statement.distinct().execution_options(yield_per=limits.UPKEEP_ROWS)
             ).scalars()
-            found += [Lacking(table=table, key=key) for key in keys if key not in self._copied]
+            found += [MissingFile(table=table, key=key) for key in keys if key not in self._copied]
         return found
 
     def write_listing(self) -> tuple[int, int]:
@@ -288,7 +296,7 @@ class Files:
         return len(self._copied), sum(size for _, size, _ in self._copied.values())
 
 
-def put_back(reader: Reader, store: Storage) -> set[str]:
+def restore_files(reader: Reader, store: Storage) -> set[str]:
     """Store the files of a backup in a storage, and return their keys."""
     keys = set()
     for line in reader.lines(LISTING):
@@ -374,7 +382,7 @@ def add_targets(writer: Writer, data_dir: Path) -> int:
     return len(found)
 
 
-def put_targets_back(reader: Reader, data_dir: Path) -> int:
+def restore_targets(reader: Reader, data_dir: Path) -> int:
     """Replace the files of SQLite connections in a data folder by those of a backup, and return their number."""
     names = [name for name in reader.manifest.parts if name.startswith(f"{TARGETS}/")]
     for name in names:
@@ -446,8 +454,8 @@ def make(
             lacking=lacking,
             lacking_vocabularies=missing,
             keys=_write_keys(writer, text_of(settings.secret_key, ring), plain_keys, passphrase),
-            secret_key_mark=mark(settings.secret_key),
-            vault_mark=vault_mark(ring),
+            secret_key_mark=key_fingerprint(settings.secret_key),
+            vault_mark=vault_fingerprint(ring),
             parts=writer.parts,
         )
         writer.finish(manifest)
@@ -465,16 +473,16 @@ def note(manifest: Manifest) -> None:
 
 def _open_snapshot(
     settings: Settings, copied_files: Files, stack: ExitStack, files: bool
-) -> tuple[sa.Connection, list[database.Table], list[Lacking]]:
+) -> tuple[sa.Connection, list[database.Table], list[MissingFile]]:
     """Open a snapshot until the stack closes, with all of its files copied. If files are deleted in the meantime, try
     again until none are missing, the same ones are missing as before, or the attempts are used up. Report missing
     files."""
-    previous: list[Lacking] | None = None
+    previous: list[MissingFile] | None = None
     for last in (*[False] * limits.UPKEEP_SNAPSHOTS, True):
         with batch_delete.holding(), ExitStack() as trial:
             connection = trial.enter_context(snapshot(settings))
             tables = database.tables(connection)
-            lacking: list[Lacking] = []
+            lacking: list[MissingFile] = []
             if files:
                 copied_files.copy_named(connection, tables)
                 copied_files.copy_new()
@@ -518,7 +526,7 @@ def verify(path: Path) -> Manifest:
         return reader.manifest
 
 
-def found(settings: Settings) -> str:
+def current_revision(settings: Settings) -> str:
     """Return the revision of the database. Error: BackupError for one without tables, or of a newer release."""
     with (
         as_backup_errors("The database was not checked", settings.data_dir),

@@ -545,7 +545,7 @@ def restore(
             )
             database.migrate_to(database.on(settings, place.url))
             _prepare_database(settings, place, done)
-            keys = backup.put_back(reader, storage.of(current_app))
+            keys = backup.restore_files(reader, storage.of(current_app))
             done.files = len(keys)
             tell(f"files: {done.files:,}")
         except BaseException:
@@ -556,7 +556,7 @@ def restore(
     with as_backup_errors(
         "The database is restored, but files are not all in their place: run it again", settings.data_dir
     ):
-        backup.put_targets_back(reader, settings.data_dir)
+        backup.restore_targets(reader, settings.data_dir)
         backup.keep_only(storage.of(current_app), keys)
     return done
 

@@ -136,7 +136,7 @@ class Place:
     @property
     def has_nested_fields(self) -> bool:
         """Whether fields of its type have nested fields."""
-        return holds_fields(self.kind)
+        return has_nested_fields(self.kind)
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -159,7 +159,7 @@ class Place:
         return self.options.get(name)
 
 
-def holds_fields(kind: Kind | None) -> bool:
+def has_nested_fields(kind: Kind | None) -> bool:
     """Return whether fields of this type have nested fields."""
     return kind is not None and "fields" in kind.Options.model_fields
 
@@ -439,8 +439,10 @@ def read_field(form: Values, key: str, shown_type: str, field: Mapping[str, Any]
     if now is not None and now is not kind:
         options = {name: value for name, value in options.items() if name in (*keys(now.Options), "fields")}
     if now is not None:
-        options = {name: value for name, value in options.items() if name != "fields" or holds_fields(now)}
-        if holds_fields(now):
+        options = {
+            name: value for name, value in options.items() if name != "fields" or has_nested_fields(now)
+        }
+        if has_nested_fields(now):
             options.setdefault("fields", [])
     common = bound(CommonKeys, formdata=form, prefix=f"{key}.", names=COMMON_NAMES).payload()
     if common.get("masking") == {"consistent": False}:
@@ -519,7 +521,7 @@ def _with_type(field: Field, type_name: str) -> Field:
     kind = find(type_name)
     if kind is None:
         return {**field, "type": type_name}
-    known = {"fields", *keys(kind.Options)} if holds_fields(kind) else set(keys(kind.Options))
+    known = {"fields", *keys(kind.Options)} if has_nested_fields(kind) else set(keys(kind.Options))
     options = {name: value for name, value in (field.get("options") or {}).items() if name in known}
     if brace:
         try:
@@ -527,7 +529,7 @@ def _with_type(field: Field, type_name: str) -> Field:
         except ValueError:
             suggested = {}
         options = {name: value for name, value in suggested.items() if name in known}
-    if holds_fields(kind):
+    if has_nested_fields(kind):
         options.setdefault("fields", [])
     return {**field, "type": kind.name, "options": options or dict(guess.STARTERS.get(kind.name, {}))}
 
@@ -613,7 +615,7 @@ def read_source(form: Any) -> dict[str, Any] | None:
     return {name: value.strip() if isinstance(value, str) else value for name, value in found.items()}
 
 
-def way_of(source: Mapping[str, Any] | None) -> str:
+def source_kind(source: Mapping[str, Any] | None) -> str:
     """Return the kind of a source: `file`, `query` or `table`; "" for none."""
     if not source:
         return ""

@@ -188,7 +188,7 @@ def begin(actor: Actor, spec: Spec, template: Template | None = None) -> Templat
             "team_id": template.team_id,
         }
         if template is not None
-        else tenancy.here(actor)
+        else tenancy.current_scope(actor)
     )
     moment = clock.now()
     draft = TemplateDraft(

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         workspace_id = workspace.id
         if arguments.action == "anchor":
             db.session.rollback()  # the read transaction holds SQLite's lock, which writing the entry needs
-            seals.anchor_anew(workspace_id, clock.now())
+            seals.re_anchor(workspace_id, clock.now())
             print(f"{workspace_id}: the current head of the chain is saved.")
             return 0
         # Export: one entry a line, as `GET /audit?format=jsonl` has them, oldest first.
@@ -88,7 +88,9 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 def report_lines(report: Report) -> list[str]:
     """Return a report as lines, the first misfit first."""
-    counts = f"{_counted(report.entries, 'entry', 'entries')} in {_counted(report.seals, 'seal', 'seals')}"
+    counts = (
+        f"{_count_text(report.entries, 'entry', 'entries')} in {_count_text(report.seals, 'seal', 'seals')}"
+    )
     if report.removed:
         counts += f", {report.removed:,} removed by retention"
     if report.unsealed:
@@ -106,5 +108,5 @@ def report_lines(report: Report) -> list[str]:
     )
 
 
-def _counted(count: int, singular: str, plural: str) -> str:
+def _count_text(count: int, singular: str, plural: str) -> str:
     return f"{count:,} {singular if count == 1 else plural}"

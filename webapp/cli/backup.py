@@ -183,7 +183,10 @@ class KeyRing:
 
     def _wrong_key(self, keys: Mapping[str, str]) -> str | None:
         """Return which key differs from that of the backup; None if both match."""
-        if not keys.get("SECRET_KEY") or backup.mark(keys["SECRET_KEY"]) != self._manifest.secret_key_mark:
+        if (
+            not keys.get("SECRET_KEY")
+            or backup.key_fingerprint(keys["SECRET_KEY"]) != self._manifest.secret_key_mark
+        ):
             return "SECRET_KEY"
         ring = [key.strip() for key in keys.get("VAULT_KEYS", "").split(",") if key.strip()]
         return None if backup.opens(ring, self._manifest.vault_mark) else "VAULT_KEYS"
@@ -211,7 +214,7 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
     env = data.environment(os.environ)
     operator.installed(data, env)
     with operator.stopped(data, env), operator.application_for(env) as settings:
-        old_revision, head = backup.found(settings), database.head()
+        old_revision, head = backup.current_revision(settings), database.head()
         assets.ensure()
         if old_revision == head:
             print(f"The database is at revision {head} already.")

@@ -128,7 +128,7 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
             raise CliError("The database is locked by another process. Try again.") from error
         revision = None
         with suppress(BackupError):
-            revision = backup.found(settings)
+            revision = backup.current_revision(settings)
         if revision is not None and revision != database.head():
             raise CliError(
                 f"The database is at revision {revision}, this release is of {database.head()}: ./rowsmith upgrade."

@@ -29,7 +29,7 @@ from webapp.cli.datadir import CliError
 # Log files of the parts: kept from growing without end, and read back when a part dies.
 
 
-def turn_over(path: Path) -> None:
+def rotate_log(path: Path) -> None:
     """Keep a log under LOG_FILE_BYTES: past it, its content moves to `<name>.1` and the file starts empty.
 
     The writer keeps its file open in append mode, so the file is emptied in place; a line written in the very moment
@@ -217,7 +217,7 @@ class Supervisor:
         while not self._stop_signals:
             if self.clock() >= next_check:
                 for running in self._parts:
-                    turn_over(running.log)
+                    rotate_log(running.log)
                 next_check = self.clock() + limits.LOG_CHECK_SECONDS
             due = next_check
             if self._waiting:

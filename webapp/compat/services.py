@@ -51,7 +51,7 @@ def put(
     Errors: forbidden, validation_error (no project), quota_exceeded.
     """
     require(actor, "write")
-    place = tenancy.here(actor)
+    place = tenancy.current_scope(actor)
     sizes = {old: entry_bytes(map_name, object_name, old, new, run_id) for old, new in keys.items()}
     removed = _make_room_for_keys(actor, map_name, object_name, sizes)
     shared = {**place, "map_name": map_name, "object_name": object_name, "run_id": run_id}
@@ -102,7 +102,7 @@ def entries(
 def drop(actor: Actor, map_name: str, object_name: str | None = None) -> int:
     """Delete a map, or its entries of one object; commits. Returns the number of entries. Error: forbidden."""
     require(actor, "write")
-    place = tenancy.here(actor)
+    place = tenancy.current_scope(actor)
     chosen = _select_entries(actor, map_name, object_name).with_only_columns(KeyMapEntry.id)
     statement = delete(KeyMapEntry).where(KeyMapEntry.id.in_(chosen))
     deleted = changed_rows(db.session.execute(statement.execution_options(synchronize_session=False)))
@@ -215,7 +215,7 @@ def create(actor: Actor, kind: str, name: str, document: Mapping[str, Any], rows
     Errors: forbidden, validation_error (no project), quota_exceeded, invalid_request (it is too large).
     """
     require(actor, "write")
-    place = tenancy.here(actor)
+    place = tenancy.current_scope(actor)
     lock(actor)
     count = select(func.count()).where(
         CompatObject.project_id == place["project_id"], CompatObject.kind == kind

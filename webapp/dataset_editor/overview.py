@@ -268,7 +268,7 @@ def _row_count(
 # --- Contents of versions --------------------------------------------------------------------------------------
 
 
-class _Memory:
+class _Cache:
     """An LRU cache of contents by template and version. Thread-safe."""
 
     def __init__(self, entries: int) -> None:
@@ -288,7 +288,7 @@ class _Memory:
                 self._contents.popitem(last=False)
 
 
-_CACHE: Final = _Memory(limits.DATASET_CONTENTS_CACHED)
+_CACHE: Final = _Cache(limits.DATASET_CONTENTS_CACHED)
 
 
 def read(versions: Mapping[str, int]) -> dict[str, Contents]:

@@ -89,7 +89,7 @@ def page(name: str) -> str:
             for row in range(ROWS)
         ]
         parts.append(f"\n## {heading}\n\n{table([code(kind) for kind in visible], rows)}")
-    lacking = [(code(kind), text(message)) for kind, message in catalogue.lacking(name).items()]
+    lacking = [(code(kind), text(message)) for kind, message in catalogue.missing_values(name).items()]
     found = table(("Field type", "What is missing"), lacking) if lacking else "Nothing.\n"
     parts.append(f"\n## What this locale lacks\n\n{found}")
     return "".join(parts)

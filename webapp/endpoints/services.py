@@ -93,7 +93,7 @@ def create(actor: Actor, values: Mapping[str, Any]) -> Endpoint:
             environment=values.get("environment") or "dev", of_endpoint=True, tells=False,
         )  # fmt: skip
     endpoint = Endpoint(
-        **tenancy.here(actor),
+        **tenancy.current_scope(actor),
         name=values["name"],
         connection_id=connection.id,
         settings=settings,
@@ -119,7 +119,7 @@ def of_operations(
         if operation in existing:
             continue
         endpoint = Endpoint(
-            **tenancy.here(actor),
+            **tenancy.current_scope(actor),
             name=(title or operation)[: limits.MAX_NAME_CHARS],
             connection_id=connection.id,
             settings={"operation": operation, "request_template": dict(request)},
@@ -192,7 +192,7 @@ def _prepare_change(
             )
     settings, grants = _settings(merged, endpoint.settings), []
     checked = connection
-    if new_settings is not None and not connections_settings.leads_there(
+    if new_settings is not None and not connections_settings.same_hosts(
         connection, KINDS[_OWN_KIND], new_settings
     ):
         checked = Connection(  # not saved

@@ -129,7 +129,7 @@ def keys_of(columns: Sequence[pa.Array]) -> pa.Array:
     return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, _SEPARATOR)
 
 
-def shown_key(key: str) -> str:
+def key_text(key: str) -> str:
     """Return the values of a set as text for users."""
     return ", ".join("blank" if item == _NULL else item for item in key.split(_SEPARATOR))
 

@@ -167,7 +167,7 @@ def contradicts_as_unique(
     if (
         located
         and field.type.group_kind != "company"
-        and not (isinstance(field_type, CodeType) and field_type.code.given)
+        and not (isinstance(field_type, CodeType) and field_type.code.inputs)
     ):
         own = set()  # it has nothing to contradict
     related = any(other is not field and own.intersection(_kinds(other)) for other in fields)

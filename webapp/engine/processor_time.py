@@ -98,7 +98,7 @@ def current() -> Budget | None:
     return _current.budget
 
 
-def spent() -> float:
+def seconds_used() -> float:
     """Seconds that this thread's request has used; 0 in background work."""
     return 0.0 if _current.budget is None else _current.budget.spent
 
@@ -138,13 +138,13 @@ def shared() -> Iterator[None]:
         yield
 
 
-def counted(pieces: Iterable[T]) -> Iterator[T]:
+def within_budget(pieces: Iterable[T]) -> Iterator[T]:
     """Yield ``pieces`` that are generated later, each within the budget that the request of this thread has now."""
     budget = _current.budget
-    return iter(pieces) if budget is None else _counted(budget, iter(pieces))
+    return iter(pieces) if budget is None else _within_budget(budget, iter(pieces))
 
 
-def _counted(budget: Budget, pieces: Iterator[T]) -> Iterator[T]:
+def _within_budget(budget: Budget, pieces: Iterator[T]) -> Iterator[T]:
     while True:
         with budget:
             try:

@@ -43,7 +43,7 @@ class RecordCounts:
 def charged(bound: BoundPlan, offset: int, count: int, names: Collection[str] | None = None) -> int:
     """Return how many records ``count`` rows after ``offset`` contain. ``names``: in these fields only."""
     layer = bound.layer
-    if not any(column.type.holds() is not None for column in layer.columns.values()):
+    if not any(column.type.record_counts() is not None for column in layer.columns.values()):
         return 0
     records = values = 0
     for start in range(offset, offset + count, limits.BLOCK_LEAVES):
@@ -59,7 +59,7 @@ def _counts_of_rows(
     """Records and single values in arrays of some rows."""
     records = values = 0
     for name, column in layer.columns.items():
-        contents, path = column.type.holds(), prefix + name
+        contents, path = column.type.record_counts(), prefix + name
         if contents is None or path in bound.overrides or (names is not None and name not in names):
             continue
         if contents.counts is None and contents.layer is not None:
@@ -85,7 +85,7 @@ def _max_counts(bound: BoundPlan, layer: Layer) -> tuple[int, int]:
     """Records and single values in arrays of one element, at most."""
     records = values = 0
     for column in layer.columns.values():
-        contents = column.type.holds()
+        contents = column.type.record_counts()
         if contents is not None:
             inner = _max_counts(bound, contents.fields(bound))
             plain = contents.counts is not None and not contents.record

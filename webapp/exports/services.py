@@ -551,7 +551,7 @@ def get(actor: Actor, export_id: str, scope: str = "read", *, lock: bool = False
     return tenancy.get(actor, Export, export_id, scope, lock=lock)
 
 
-def check_kept(export: Export) -> None:
+def check_files_exist(export: Export) -> None:
     """Raise `not_found` if the files of an export were removed because of the plan's limits."""
     if export.file_removed_at is not None:
         at = clock.to_text(export.file_removed_at.replace(microsecond=0))
@@ -891,5 +891,5 @@ def _written_answers(
     blocks = chain.from_iterable(key.blocks(json=as_json) for key in keys)
     name = f"{stem}-answers.{kind.extension}"
     return Written(
-        processor_time.counted(map(bytes, write(writer, blocks))), name, content_type(kind, options)
+        processor_time.within_budget(map(bytes, write(writer, blocks))), name, content_type(kind, options)
     )

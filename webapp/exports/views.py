@@ -232,7 +232,7 @@ def with_addresses(data: dict[str, Any]) -> dict[str, Any]:
     status=201,
     idempotent=True,
     errors=("row_limit_exceeded", "quota_exceeded", "leak_found"),
-    on_fault=generation_views.again,
+    on_fault=generation_views.form_with_errors,
     more_faults=more_of_saved,
 )
 def create(actor: Actor, template_id: str, body: TemplateExportInput) -> Response:
@@ -306,7 +306,7 @@ def download(actor: Actor, export_id: str) -> Response:
     export = services.get(actor, export_id)
     if export.status != "completed":
         raise ApiError("not_found", "This export has no file.", {"id": export.id, "status": export.status})
-    services.check_kept(export)
+    services.check_files_exist(export)
     headers = describe(export)
     if export.parts is None:
         file, sha256 = stored(export)
@@ -477,7 +477,7 @@ def download_part(actor: Actor, export_id: str, number: int) -> Response:
     The finished parts of a failed or cancelled export are also available.
     """
     export = services.get(actor, export_id)
-    services.check_kept(export)
+    services.check_files_exist(export)
     if export.parts is None:  # a single file, which is the only part
         if number != 1 or export.status != "completed":
             text = "This export has no file." if number == 1 else "This export has one part."

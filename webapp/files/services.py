@@ -68,7 +68,7 @@ _DISK_FULL: Final = tuple(f"os error {number}" for number in (errno.ENOSPC, errn
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class StoredContent:
     """Stored content that no row references yet."""
 
     key: str
@@ -109,7 +109,7 @@ def put(
     *,
     replaces: int | None = None,
     purged: list[PurgedFile] | None = None,
-) -> Put:
+) -> StoredContent:
     """Store a stream of at most `size` bytes. The stream is scanned for viruses if a scanner is configured.
 
     The bytes are reserved in the quota first. If they do not fit, the oldest deleted files of the workspace are removed
@@ -142,7 +142,7 @@ def put(
     except BaseException:
         release(key)
         raise
-    return Put(key, stored, digest.hexdigest())
+    return StoredContent(key, stored, digest.hexdigest())
 
 
 def _new_hold(workspace_id: str, key: str, size: int) -> StorageHold:
@@ -216,7 +216,7 @@ def live(workspace_id: str) -> Any:
     return (WorkspaceFile.workspace_id == workspace_id) & WorkspaceFile.deleted_at.is_(None)
 
 
-def seen(workspace_id: str, project_id: str | None) -> Any:
+def visible_to(workspace_id: str, project_id: str | None) -> Any:
     """Return the condition for files visible to a project: its own and those shared with the whole workspace."""
     shared = WorkspaceFile.project_id.is_(None)
     return live(workspace_id) & (
@@ -227,7 +227,7 @@ def seen(workspace_id: str, project_id: str | None) -> Any:
 def rivals(workspace_id: str, project_id: str | None) -> Any:
     """Return the condition for files whose names a file of a project must not have. Without a project, the file is
     shared and therefore visible to every project."""
-    return live(workspace_id) if project_id is None else seen(workspace_id, project_id)
+    return live(workspace_id) if project_id is None else visible_to(workspace_id, project_id)
 
 
 def require_shared(actor: Actor) -> None:
@@ -268,7 +268,7 @@ def usage(workspace_id: str) -> Usage:
 def keep(
     actor: Actor,
     name: str,
-    content: Put,
+    content: StoredContent,
     *,
     content_type: str,
     run_id: str | None = None,
@@ -299,7 +299,9 @@ def keep(
             db.session.add(file)
         else:
             removed = make_room(actor, content.size, replaces=file.size)
-            if batch_delete.held():  # a backup may still need the old bytes: they count until they are swept
+            if (
+                batch_delete.is_suspended()
+            ):  # a backup may still need the old bytes: they count until they are swept
                 db.session.add(_new_hold(actor.workspace_id, file.storage_key, file.size))
             else:
                 before = file.storage_key
@@ -434,7 +436,7 @@ def make_room(
     excess_files = current.trash_files - limits.MAX_WORKSPACE_FILES
     if missing <= 0 and excess_files < 0:
         return []
-    if batch_delete.held():
+    if batch_delete.is_suspended():
         text = "A backup is running, so that no deleted files can be removed to make room. Try again in a few minutes."
         raise ApiError("quota_exceeded", text, {"reason": "backup"}, headers={"Retry-After": "60"})
     statement = select(WorkspaceFile).where(
@@ -577,7 +579,7 @@ def listing(
     `run_id` returns the files of a run: those outside of `outputs/`, which it reads, and those that it stored.
     Raise not_found for a run that the actor may not read.
     """
-    statement = select(WorkspaceFile).where(seen(actor.workspace_id, actor.project_id))
+    statement = select(WorkspaceFile).where(visible_to(actor.workspace_id, actor.project_id))
     prefix = prefix_of(folder)
     if prefix:
         statement = statement.where(begins(prefix))
@@ -612,7 +614,7 @@ def folders(actor: Actor, folder: str | None = None) -> list[Folder]:
     """Return the direct subfolders of a folder (None: of the root of the workspace), by name."""
     prefix = prefix_of(folder)
     statement = select(WorkspaceFile.name, WorkspaceFile.size).where(
-        seen(actor.workspace_id, actor.project_id)
+        visible_to(actor.workspace_id, actor.project_id)
     )
     statement = statement.where(_name_after(prefix).contains("/", autoescape=True))
     if prefix:
@@ -657,7 +659,7 @@ def find(
     elif names.faults(key):
         raise missing(key)
     else:
-        visible = seen(actor.workspace_id, project_id or actor.project_id)
+        visible = visible_to(actor.workspace_id, project_id or actor.project_id)
         statement = statement.where(visible, WorkspaceFile.name == names.normal(key))
     if lock:
         statement = statement.with_for_update().execution_options(populate_existing=True)
@@ -975,7 +977,7 @@ def _listed(workspace_id: str, project_id: str | None) -> list[_RequestedFile]:
     table = WorkspaceFile
     columns = table.id, table.name, table.size, table.sha256, table.storage_key
     with reading() as session:
-        statement = select(*columns).where(seen(workspace_id, project_id), ~begins(f"{OUTPUTS}/"))
+        statement = select(*columns).where(visible_to(workspace_id, project_id), ~begins(f"{OUTPUTS}/"))
         return [_RequestedFile(*row) for row in session.execute(statement.order_by(table.name))]
 
 

@@ -98,7 +98,7 @@ def folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = N
     )
 
 
-def again(actor: Actor, error: ApiError) -> Response:
+def folder_page_with_error(actor: Actor, error: ApiError) -> Response:
     """Return the page of the folder with the error of an upload; for a script only the error."""
     if "HX-Request" in request.headers:
         return problem(error)
@@ -265,7 +265,7 @@ def index(actor: Actor, query: FileQuery) -> Response:
     max_body=limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES,
     multipart=multipart.SCHEMA,
     errors=("conflict", "version_conflict", "quota_exceeded"),
-    on_fault=again,
+    on_fault=folder_page_with_error,
 )
 def upload(actor: Actor) -> Response:
     """Upload a file to the project, replacing a file with the same name.

@@ -148,7 +148,7 @@ def context(
     }
 
 
-def again(actor: Actor, error: ApiError, template_id: str) -> Response:
+def form_with_errors(actor: Actor, error: ApiError, template_id: str) -> Response:
     """Render the submitted form with its errors. For the dialog, render only the errors."""
     if error.code in ("not_found", "forbidden"):
         raise error
@@ -239,7 +239,7 @@ class PreviewOut(Output):
     reads=True,
     errors=_ERRORS,
     produces=_PRODUCES,
-    on_fault=again,
+    on_fault=form_with_errors,
     more_faults=more_of_saved,
 )
 def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:

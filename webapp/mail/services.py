@@ -123,7 +123,7 @@ def link(path: str) -> str:
     return f"{_settings().link_url}{path}"
 
 
-def plain(text: str, maximum: int = limits.MAIL_NAME_CHARS) -> str:
+def single_line(text: str, maximum: int = limits.MAIL_NAME_CHARS) -> str:
     """Return user input for an e-mail: one line without invisible or bidirectional control characters, shortened."""
     visible = "".join(
         " " if char.isspace() or unicodedata.category(char)[0] in "CZ" else char for char in text
@@ -157,7 +157,7 @@ def post(
         kind=letter.kind,
         about=about,
         recipient=letter.to,
-        subject=plain(letter.subject, limits.MAIL_SUBJECT_CHARS),
+        subject=single_line(letter.subject, limits.MAIL_SUBJECT_CHARS),
         sealed=app_vault.seal(text_of(letter)) if good else None,
         status="queued" if good else "failed",
         next_at=now,
@@ -176,11 +176,13 @@ def latest(about: str) -> Mail | None:
 
 def text_of(letter: Letter) -> str:
     """Return the text of an e-mail. All e-mails have the same layout."""
-    parts = [f"Hello {plain(letter.name)}," if plain(letter.name) else "Hello,"]
+    parts = [f"Hello {single_line(letter.name)}," if single_line(letter.name) else "Hello,"]
     parts += [_wrapped(" ".join(line.split())) for line in letter.lines]
     if letter.facts:
         width = max(len(name) for name, _ in letter.facts)
-        parts.append("\n".join(f"  {name:<{width}}  {plain(value, 200)}" for name, value in letter.facts))
+        parts.append(
+            "\n".join(f"  {name:<{width}}  {single_line(value, 200)}" for name, value in letter.facts)
+        )
     if letter.link is not None:
         parts.append(f"{letter.link[0]}:\n{letter.link[1]}")
     because = [_wrapped(letter.because)] if letter.because else []
@@ -274,7 +276,7 @@ def message(mail: Mail, text: str) -> EmailMessage:
     email = EmailMessage(policy=SMTP if ascii_only else SMTPUTF8)
     email["From"], email["To"] = origin, recipient
     # The library decodes encoded words (RFC 2047) in what it is given, also those that hold a line break.
-    email["Subject"] = plain(mail.subject, limits.MAIL_SUBJECT_CHARS).replace("=?", "= ?")
+    email["Subject"] = single_line(mail.subject, limits.MAIL_SUBJECT_CHARS).replace("=?", "= ?")
     email["Date"] = mail.created_at
     email["Message-ID"] = f"<{mail.id}@{origin.domain}>"  # the same at every attempt
     email["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office answers this

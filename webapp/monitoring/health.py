@@ -46,8 +46,8 @@ def process_name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process with heartbeats: `last_seen` is the epoch second of the last one; `about` has `since` (epoch seconds), and
-    while the process works, `kind` and `id` of the job and `at`, the time when the process started it."""
+    """A process with heartbeats: `last_seen` is the epoch second of the last one; `about` has `since` (epoch seconds),
+    and while the process works, `kind` and `id` of the job and `at`, the time when the process started it."""
 
     part: str
     host: str
@@ -68,7 +68,7 @@ def beat(client: redis.Redis, part: str, process: str, now: float) -> None:
         pipe.execute()
 
 
-def gone(client: redis.Redis, part: str, process: str) -> None:
+def record_end(client: redis.Redis, part: str, process: str) -> None:
     """Record that `process` has ended."""
     client.zrem(_key(part), process)
 
@@ -147,7 +147,7 @@ class Queue:
     oldest_seconds: float | None
 
 
-class _Question:
+class _TimedCheck:
     """The check of one component; at most one thread runs it at a time."""
 
     def __init__(self, app: Flask, name: str, ask: Callable[[], tuple[str, dict[str, Any]]]) -> None:
@@ -186,7 +186,7 @@ class _Question:
         done.set()
 
 
-def ask() -> dict[str, Part]:
+def check_all() -> dict[str, Part]:
     """Check all components in parallel, within READY_SECONDS."""
     questions = _questions()
     until = time.monotonic() + limits.READY_SECONDS
@@ -194,15 +194,15 @@ def ask() -> dict[str, Part]:
     return {name: questions[name].answer(done, until) for name, done in events.items()}
 
 
-def _questions() -> dict[str, _Question]:
+def _questions() -> dict[str, _TimedCheck]:
     app = application()
     with _making:
         if _CACHE_KEY not in app.extensions:
             checks = (_database, _redis, _storage, _heartbeat_check(WORKER), _heartbeat_check(RUNNER))
             app.extensions[_CACHE_KEY] = {
-                name: _Question(app, name, check) for name, check in zip(PARTS, checks, strict=True)
+                name: _TimedCheck(app, name, check) for name, check in zip(PARTS, checks, strict=True)
             }
-        questions: dict[str, _Question] = app.extensions[_CACHE_KEY]
+        questions: dict[str, _TimedCheck] = app.extensions[_CACHE_KEY]
         return questions
 
 

@@ -228,7 +228,7 @@ class _Scrape(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric."""
-        found = health.ask()
+        found = health.check_all()
         up = GaugeMetricFamily(
             f"{PREFIX}part_up",
             "Whether a part of the service is there, as /health/ready says.",

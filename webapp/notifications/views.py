@@ -11,7 +11,7 @@ from wtforms import SelectChoice  # type: ignore[attr-defined]  # new in WTForms
 
 from webapp import limits
 from webapp.access.actors import Actor
-from webapp.accounts.views.session import NOTICES, NoticesForm, profile_again
+from webapp.accounts.views.session import NOTICES, NoticesForm, render_profile_with_errors
 from webapp.errors import ApiError, Fault
 from webapp.mail import services as mail
 from webapp.net import urls
@@ -38,7 +38,7 @@ class EndedQuery(Query):
     body=NoticesForm,
     hidden=True,
     programs=False,
-    on_fault=profile_again(NOTICES),
+    on_fault=render_profile_with_errors(NOTICES),
 )
 def choose(actor: Actor, body: NoticesForm) -> Response:
     """Set when one gets mail about one's own work."""

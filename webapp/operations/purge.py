@@ -69,7 +69,7 @@ def remove(restore_limit: datetime, now: datetime, budget: TimeBudget) -> int:
     for workspace_id in ids:
         shutil.rmtree(current_app.config["SETTINGS"].data_dir / "targets" / workspace_id, ignore_errors=True)
         with writing() as session:
-            seals.let_go(session, workspace_id, now)
+            seals.allow_deletion(session, workspace_id, now)
         for table in reversed(tables):  # those that others refer to come last
             _drain_table(table, workspace_id, budget)
         if budget.over:

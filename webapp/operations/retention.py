@@ -177,7 +177,7 @@ def _export_files(plan: str, retention: Retention, now: datetime, budget: TimeBu
     )
     while not budget.over and (found := _read_batch(statement)):
         for export_id, workspace_id in found:
-            if batch_delete.held():
+            if batch_delete.is_suspended():
                 return
             remove_files(export_id, now)
             done[workspace_id, "export_files"] += 1
@@ -224,7 +224,7 @@ def _exports(plan: str, retention: Retention, now: datetime, budget: TimeBudget,
     statement = _past_retention(Export, plan, now, retention.work_days)
     while not budget.over and (found := _read_batch(statement)):
         for export_id, workspace_id in found:
-            if batch_delete.held():
+            if batch_delete.is_suspended():
                 return
             remove_files(export_id, now)
             batch_delete.rows(ExportPart, ExportPart.export_id == export_id, budget)

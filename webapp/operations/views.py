@@ -110,7 +110,7 @@ def ready() -> Response:
     Each has 1.5 seconds to respond. With the credentials of a workspace admin, the response says which component is
     missing, and shows versions, latencies and queues; any other response has a status only.
     """
-    found = health.ask()
+    found = health.check_all()
     states = {name: part.state == "ok" for name, part in found.items()}
     details = {"parts": {name: _part_json(part) for name, part in found.items()}}
     missing = ", ".join(
@@ -237,7 +237,7 @@ class ReleaseIn(Input):
 @route(status_bp, "/status", scope="member", hidden=True, programs=False)
 def index(actor: Actor) -> Response:
     """Show the state of the service's components; for admins, also the jobs of their workspace."""
-    found = health.ask()
+    found = health.check_all()
     ready = all(part.state == "ok" for part in found.values())
     more = _admin_context(actor, found) if actor.can("admin") else {}
     return reply(

@@ -195,7 +195,10 @@ def look(actor: Actor) -> Response:
             stored = draft_page.save_upload(actor, request)
         except ApiError as error:
             return _error_page(actor, source, error)
-        source = {**(source if source and forms.way_of(source) == _FILE_SOURCE else {}), "file": stored.name}
+        source = {
+            **(source if source and forms.source_kind(source) == _FILE_SOURCE else {}),
+            "file": stored.name,
+        }
     return _proposal_page(actor, source)
 
 
@@ -316,7 +319,7 @@ def _page(
     context = {
         "proposals": list(zip(proposals or (), chosen, strict=False)),
         "given": source or {},
-        "way": forms.way_of(source),
+        "way": forms.source_kind(source),
         "name": name,
         "error": error,
         "faults": _faults_by_column(error, chosen),

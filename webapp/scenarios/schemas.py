@@ -74,7 +74,7 @@ class ScheduleInput(json_input.Model):
     ] = Field(default_factory=dict)
 
 
-class _Rest(RowsInput):
+class _SharedInput(RowsInput):
     read_only = READ_ONLY
 
     description: Description = ""
@@ -86,21 +86,21 @@ class _Rest(RowsInput):
     schedule: ScheduleInput | None = None
 
 
-class ScenarioInput(_Rest):
+class ScenarioInput(_SharedInput):
     """A new scenario."""
 
     name: Name
     code: Code
 
 
-class CodeInput(_Rest):
+class CodeInput(_SharedInput):
     """A scenario's code, and optional further changes; keys that are left out keep their values."""
 
     code: Code
     name: Name = ""
 
 
-class ScenarioPatch(_Rest):
+class ScenarioPatch(_SharedInput):
     """The properties of a scenario that can be changed; keys that are left out keep their values."""
 
     name: Name = ""

@@ -75,7 +75,7 @@ class Storage:
         """
         import obstore
 
-        stream = _Counted(chunks)
+        stream = _CountingStream(chunks)
         try:
             with _errors():
                 obstore.put(
@@ -163,7 +163,7 @@ def _pieces(found: Any) -> Iterator[bytes]:
             yield bytes(piece)
 
 
-class _Counted:
+class _CountingStream:
     """A stream that counts its bytes and remembers why it broke."""
 
     def __init__(self, chunks: Iterable[bytes | memoryview]) -> None:
@@ -171,7 +171,7 @@ class _Counted:
         self.total = 0
         self.error: BaseException | None = None
 
-    def __iter__(self) -> _Counted:
+    def __iter__(self) -> _CountingStream:
         return self
 
     def __next__(self) -> bytes | memoryview:

@@ -105,7 +105,7 @@ class Middleware:
             body = self._app(environ, start_response)
         # The objects of the response and its request are gone when it is closed, so their memory can be returned. The
         # server sends files itself; they are not Werkzeug iterators.
-        return ClosingIterator(body, memory.trim_if_grown) if type(body) is ClosingIterator else body
+        return ClosingIterator(body, memory.trim) if type(body) is ClosingIterator else body
 
 
 def _has_key(environ: Mapping[str, Any]) -> bool:

@@ -389,7 +389,7 @@ def declaration_of(app: Flask, endpoint: str | None) -> Declaration | None:
     return getattr(view, "declaration", None)
 
 
-def methods_here(face: str) -> list[str]:
+def allowed_methods(face: str) -> list[str]:
     """Return the methods that the URL of this request accepts from an API client, or all methods for a browser."""
     app = application()
     adapter = app.create_url_adapter(request)
@@ -444,7 +444,7 @@ Face = Literal["person", "program"]
 
 def method_not_allowed() -> ApiError:
     """Return 405 with the methods that this URL accepts from the client; 404 if there are none."""
-    allowed = methods_here(g.face)
+    allowed = allowed_methods(g.face)
     if not allowed:
         return ApiError("not_found", "This page is for people. Sign in to see it.")
     return ApiError("method_not_allowed", details={"allowed": allowed}, headers={"Allow": ", ".join(allowed)})

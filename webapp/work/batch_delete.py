@@ -93,7 +93,7 @@ def holding() -> Iterator[None]:
             pass  # it expires
 
 
-def held() -> bool:
+def is_suspended() -> bool:
     """Return whether unreferenced files must be kept for now."""
     try:
         return bool(redis_client().exists(_KEY))

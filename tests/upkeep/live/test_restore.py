@@ -203,7 +203,7 @@ def test_a_restoration_that_fails_leaves_what_was_there(busy, file, monkeypatch)
     def full(*_arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("webapp.backup.backup.put_back", full)
+    monkeypatch.setattr("webapp.backup.backup.restore_files", full)
     with pytest.raises(CliError, match=r"Nothing was restored: the disk of .* is full"):
         busy.run("restore", str(file), "--force-empty")
     assert (busy.data / "rowsmith.db").read_bytes() == before

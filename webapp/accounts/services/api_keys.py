@@ -49,7 +49,7 @@ def create(
     owner_id = actor.user_id or user_id
     if owner_id is None:
         raise ValueError("a key needs a user")
-    wanted_project_id = project_id or tenancy.here(actor)["project_id"]
+    wanted_project_id = project_id or tenancy.current_scope(actor)["project_id"]
     project = db.session.scalar(
         tenancy.listing(actor, Project, project=False).where(Project.id == wanted_project_id)
     )

@@ -254,15 +254,15 @@ def _limit_mails(workspace_id: str, email: str) -> None:
 
 def _send_invitation(actor: Actor, invitation: Invitation, token: str) -> None:
     """Add the invitation e-mail to the outbox if mail is configured, in the caller's transaction."""
-    place = mail.plain(db.session.get_one(Workspace, invitation.workspace_id).name)
+    place = mail.single_line(db.session.get_one(Workspace, invitation.workspace_id).name)
     if invitation.team_id is not None:
-        place = f"the team {mail.plain(db.session.get_one(Team, invitation.team_id).name)} of {place}"
+        place = f"the team {mail.single_line(db.session.get_one(Team, invitation.team_id).name)} of {place}"
     message = mail.Letter(
         kind="invitation",
         to=invitation.email,
         subject=f"You are invited to {place}",
         lines=[
-            f"{mail.plain(actor.user_name)} invites you to {place} on Rowsmith, where test data is made.",
+            f"{mail.single_line(actor.user_name)} invites you to {place} on Rowsmith, where test data is made.",
             f"The link lets you in as {invitation.role}, once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.",
         ],
         link=("Accept the invitation", mail.link(f"/invitations/accept/{token}")),
@@ -386,7 +386,7 @@ def listing(actor: Actor) -> Select[Membership]:
     )
 
 
-def found_by(text: str | None) -> Any:
+def name_matches(text: str | None) -> Any:
     """Return a condition: a user's name or address contains the text, ignoring case; true for an empty text."""
     text_to_find = (text or "").strip()
     return or_(pagination.contains(User.email, text_to_find), pagination.contains(User.name, text_to_find))
@@ -406,7 +406,7 @@ def people_of(
     if team_id is not None:
         memberships = memberships.where(Membership.team_id == team_id)
     statement = select(User).where(
-        User.id.in_(memberships.with_only_columns(Membership.user_id)), found_by(q)
+        User.id.in_(memberships.with_only_columns(Membership.user_id)), name_matches(q)
     )
     page = pagination.page(
         statement,

@@ -83,7 +83,7 @@ def is_fresh(actor: Actor) -> bool:
     return clock.now() - started_at < timedelta(minutes=limits.FRESH_SIGN_IN_MINUTES)
 
 
-def must_be_fresh(actor: Actor) -> None:
+def require_fresh_sign_in(actor: Actor) -> None:
     """Check a user without a password. Error: forbidden."""
     if not is_fresh(actor):
         needs = f"a sign-in of the last {limits.FRESH_SIGN_IN_MINUTES} minutes"
@@ -100,7 +100,7 @@ def by_password(actor: Actor, password: str, *, code: bool = False) -> Attempt:
     user = db.session.get_one(User, actor.user_id)
     stored, account = user.password_hash, user.email
     if stored is None:
-        must_be_fresh(actor)
+        require_fresh_sign_in(actor)
     db.session.rollback()  # nothing is held while the password is computed
     attempt = begin(account, actor.address, code=code)
     if stored is not None and not passwords.verify(password, stored):
@@ -108,7 +108,7 @@ def by_password(actor: Actor, password: str, *, code: bool = False) -> Attempt:
     return attempt
 
 
-def again(actor: Actor, password: str) -> None:
+def require_reauthentication(actor: Actor, password: str) -> None:
     """Require a recent sign-in or the password. Errors as `by_password`."""
     if not is_fresh(actor):
         by_password(actor, password).succeeded()
@@ -142,7 +142,7 @@ def prove(actor: Actor, session_id: str | None, password: str) -> None:
     others need a recent sign-in or the password. Errors: validation_error, rate_limited, forbidden."""
     _check_unrestricted(actor)
     if session_id is None or session_id != actor.session_id:
-        again(actor, password)
+        require_reauthentication(actor, password)
 
 
 def load(actor: Actor, session_id: str) -> BrowserSession:

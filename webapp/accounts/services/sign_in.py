@@ -188,7 +188,7 @@ def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | Non
     if not two_factor.is_on(user.id):  # turned off in the meantime
         raise _expired_error()
     attempt = sessions.begin(user.email, visitor.address, code=True)
-    used = two_factor.takes(user.id, code)
+    used = two_factor.use_code(user.id, code)
     if used is None:
         db.session.rollback()
         note_failure(user, visitor, step="code")
@@ -405,7 +405,7 @@ def change_password(actor: Actor, old: str, new: str) -> None:
         else:
             faults.insert(0, Fault("old_password", "invalid", "This is not your password."))
     else:
-        sessions.must_be_fresh(actor)
+        sessions.require_fresh_sign_in(actor)
     if faults:
         raise validation_error(faults)
     hashed = passwords.hash_password(new)

@@ -274,7 +274,7 @@ def _fresh_codes(user_id: str) -> list[str]:
 # --- Codes --------------------------------------------------------------------------------------------------
 
 
-def takes(user_id: str, code: str) -> str | None:
+def use_code(user_id: str, code: str) -> str | None:
     """Use a code in the caller's transaction. Return "totp", "recovery", or None for an invalid or used code."""
     code = clean_code(code)
     if not is_code(code):
@@ -308,7 +308,7 @@ def _check_proof(actor: Actor, password: str, code: str) -> None:
     if not is_on(actor.user_id or ""):
         raise ApiError("conflict", "Two-factor sign-in is not on.")
     attempt = sessions.by_password(actor, password, code=True)
-    if takes(actor.user_id or "", code) is None:
+    if use_code(actor.user_id or "", code) is None:
         raise validation_error([Fault("code", "invalid", WRONG)])
     attempt.succeeded()
 

@@ -146,7 +146,7 @@ def index(actor: Actor, query: MemberQuery) -> Response:
     """List the members of the workspace or of a team, with their roles."""
     if g.face == "person":
         return _page(actor, query)
-    statement = people.listing(actor).where(people.found_by(query.q))
+    statement = people.listing(actor).where(people.name_matches(query.q))
     if query.team_id is not None:
         statement = statement.where(Membership.team_id == query.team_id)
     if query.user_id is not None:

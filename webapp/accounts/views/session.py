@@ -425,7 +425,7 @@ def _profile(
     )
 
 
-def profile_again(failed: FormSpec) -> Callable[..., Response]:
+def render_profile_with_errors(failed: FormSpec) -> Callable[..., Response]:
     """Return a function that renders the profile with the error of one of its forms."""
 
     def again(actor: Actor, error: ApiError, session_id: str = "") -> Response:
@@ -442,7 +442,7 @@ def profile_again(failed: FormSpec) -> Callable[..., Response]:
     body=ProfileForm,
     hidden=True,
     programs=False,
-    on_fault=profile_again(PROFILE),
+    on_fault=render_profile_with_errors(PROFILE),
 )
 def change_me(actor: Actor, body: ProfileForm) -> Response:
     """Change one's own name."""
@@ -489,7 +489,7 @@ def set_up(actor: Actor, body: WelcomeForm) -> Response:
     body=PasswordForm,
     hidden=True,
     programs=False,
-    on_fault=profile_again(PASSWORD),
+    on_fault=render_profile_with_errors(PASSWORD),
 )
 def change_password(actor: Actor, body: PasswordForm) -> Response:
     """Set a new password; other sessions end."""
@@ -542,7 +542,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
 
 @route(
     sessions_bp, "/me/sessions", ["DELETE"], scope="self", returns=EndedOut, errors=["forbidden"],
-    on_fault=profile_again(END_SESSION),
+    on_fault=render_profile_with_errors(END_SESSION),
 )  # fmt: skip
 def end_others(actor: Actor) -> Response:
     """End all sessions except the current one, or all if called with a key. Not allowed for keys with scopes."""
@@ -561,7 +561,7 @@ def end_others(actor: Actor) -> Response:
     scope="self",
     returns=SessionOut,
     errors=["forbidden", "version_conflict"],
-    on_fault=profile_again(END_SESSION),
+    on_fault=render_profile_with_errors(END_SESSION),
 )
 def end_one(actor: Actor, session_id: str) -> Response:
     """End a session and sign its browser out. Not allowed for keys with scopes."""
@@ -606,7 +606,7 @@ def files() -> Response:
     reads=True,
     hidden=True,
     programs=False,
-    on_fault=profile_again(PREFERENCES),
+    on_fault=render_profile_with_errors(PREFERENCES),
 )
 def preferences(body: PreferencesForm) -> Response:
     """Theme, keyboard shortcuts and width of the sidebar, saved in this browser."""

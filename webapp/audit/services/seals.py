@@ -273,7 +273,7 @@ def store_head(workspace_id: str, *, anew: bool = False) -> bool:
         saved = None if anew else stored_head(workspace_id)
         if head is None or not head.number:
             return False
-        if saved is not None and not holds(session, workspace_id, saved["number"], saved["hash"]):
+        if saved is not None and not has_seal(session, workspace_id, saved["number"], saved["hash"]):
             log.error("the trail of %s does not hold the head that is kept of it: audit verify", workspace_id)
             return False
         data = {"number": head.number, "hash": head.hash, "sealed_at": clock.to_text(clock.now())}
@@ -281,7 +281,7 @@ def store_head(workspace_id: str, *, anew: bool = False) -> bool:
     return True
 
 
-def holds(session: Session, workspace_id: str, number: int, hash: str) -> bool:
+def has_seal(session: Session, workspace_id: str, number: int, hash: str) -> bool:
     """Return whether a workspace's chain has a seal with this number and hash."""
     statement = select(AuditSeal.hash).where(
         AuditSeal.workspace_id == workspace_id, AuditSeal.number == number
@@ -292,7 +292,7 @@ def holds(session: Session, workspace_id: str, number: int, hash: str) -> bool:
 # --- Retention ----------------------------------------------------------------------------------------------
 
 
-def days_kept(workspace: Workspace) -> int:
+def retention_days(workspace: Workspace) -> int:
     """Return how many days a workspace keeps its entries: its setting, within the limits of its plan."""
     minimum, maximum = limits.AUDIT_DAYS[workspace.plan]
     setting = workspace.settings.get("audit_retention_days")
@@ -309,7 +309,7 @@ def remove_old(now: datetime, maximum: int = limits.AUDIT_REMOVED_PER_TURN) -> i
         if removed >= maximum:
             break
         removed += _remove_seals(
-            workspace, now - timedelta(days=days_kept(workspace)), maximum - removed, now
+            workspace, now - timedelta(days=retention_days(workspace)), maximum - removed, now
         )
     return removed
 
@@ -366,7 +366,7 @@ def _new_entry(workspace_id: str, action: str, now: datetime, details: dict[str,
     )
 
 
-def anchor_anew(workspace_id: str, now: datetime) -> None:
+def re_anchor(workspace_id: str, now: datetime) -> None:
     """Accept the current chain as valid, for example after a backup was restored: save its head over the saved one, and
     record an entry about it."""
     before = stored_head(workspace_id)
@@ -379,7 +379,7 @@ def anchor_anew(workspace_id: str, now: datetime) -> None:
 # --- Workspaces that go for good ----------------------------------------------------------------------------
 
 
-def let_go(session: Session, workspace_id: str, now: datetime) -> None:
+def allow_deletion(session: Session, workspace_id: str, now: datetime) -> None:
     """Allow the deletion of the entries of a workspace that is about to be deleted."""
     head = session.get(AuditHead, workspace_id) or AuditHead(workspace_id=workspace_id)
     head.removed_until = now + timedelta(days=36_500)
@@ -522,7 +522,7 @@ class _Chain:
                 f"The chain ends at seal {last_number}; its head is seal {head.number if head else 0}.",
             )
         for saved in heads:
-            if not holds(self._session, self._workspace_id, saved["number"], saved["hash"]):
+            if not has_seal(self._session, self._workspace_id, saved["number"], saved["hash"]):
                 yield Mismatch(
                     last_number,
                     "",

@@ -171,7 +171,7 @@ def save(actor: Actor, template_id: str) -> Response:
         flash(f"Template {deleted['name']} deleted", url_for("templates.restore", template_id=template_id))
         return _redirect(url_for("templates.index"))
     draft = draft_page.of_form(actor, lock=True, begin=True)
-    if draft.own != template_id:
+    if draft.template_id != template_id:
         raise ApiError("invalid_request", "The form belongs to another template.")
     return _save(actor, draft)
 
@@ -200,7 +200,7 @@ def _save(actor: Actor, draft: OpenDraft) -> Response:
         elif loaded != str(draft.template.version):
             return _conflict_response(draft, state, loaded)
         else:
-            template = templates.get(actor, draft.own, "write", lock=True)
+            template = templates.get(actor, draft.template_id, "write", lock=True)
             saved = templates.change(actor, template, changes)
     except ApiError as error:
         return _error_response(draft, state, error)

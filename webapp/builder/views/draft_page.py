@@ -127,18 +127,18 @@ class PageData:
     """Data for the templates of the builder page, loaded on demand while they are rendered. `asks`: see `Tables`."""
 
     def __init__(self, actor: Actor, draft: Mapping[str, Any], own: str = "", *, asks: bool = False) -> None:
-        self._actor, self._draft, self.own = actor, draft, own
+        self._actor, self._draft, self.template_id = actor, draft, own
         self.tables = Tables(actor, asks)
 
     @cached_property
     def _described(self) -> relations.Look:
         before: Sequence[Mapping[str, Any]] = ()
-        if self.own:
+        if self.template_id:
             try:
-                before = templates.show(templates.get(self._actor, self.own))["fields"]
+                before = templates.show(templates.get(self._actor, self.template_id))["fields"]
             except ApiError:
                 return relations.NOTHING
-        return relations.describe_draft(self._actor, self._draft, self.own, before)
+        return relations.describe_draft(self._actor, self._draft, self.template_id, before)
 
     def relation(self, row: Named) -> DescribedRelation | None:
         """Return the description of a field's relation."""
@@ -204,7 +204,7 @@ class PageData:
         return {
             template_id: name
             for template_id, name in relations.choices(self._actor).items()
-            if template_id != self.own
+            if template_id != self.template_id
         }
 
     @cached_property
@@ -215,7 +215,7 @@ class PageData:
 
     @cached_property
     def _children(self) -> set[str]:
-        return relations.children_of(self.own, list(self._templates)) if self.own else set()
+        return relations.children_of(self.template_id, list(self._templates)) if self.template_id else set()
 
     def template_choices(self, role: str) -> list[Choice]:
         """Return the templates to choose from; for `child`, those that are children by cardinality come first."""
@@ -227,7 +227,7 @@ class PageData:
 
     def template_name(self, template_id: str) -> str:
         """Return the name of a template in a select."""
-        if template_id in (SELF, self.own):
+        if template_id in (SELF, self.template_id):
             return "This template"
         if template_id in self._related_names:
             return self._related_names[template_id][0]
@@ -235,7 +235,7 @@ class PageData:
 
     def field_choices(self, template_id: str) -> list[Choice]:
         """Return the fields of a template to choose from."""
-        if template_id in (SELF, self.own):
+        if template_id in (SELF, self.template_id):
             names = [str(item.get("name", "")) for item in self._draft["fields"]]
         else:
             names = self._related_names.get(template_id, ("", []))[1]
@@ -409,7 +409,7 @@ class SourceCard:
     @property
     def chosen(self) -> str:
         """The selected kind of source."""
-        return forms.way_of(self.submitted) or self.default_kind
+        return forms.source_kind(self.submitted) or self.default_kind
 
     def value(self, name: str) -> Any:
         """Return the value of a control of the form."""
@@ -700,7 +700,7 @@ class OpenDraft:
     faults: list[Fault] = field(default_factory=list)
 
     @property
-    def own(self) -> str:
+    def template_id(self) -> str:
         """The id of the saved template; "" for a new one."""
         return self.template.id if self.template is not None else ""
 
@@ -786,7 +786,7 @@ class ViewState:
 def context(at: OpenDraft, state: ViewState, *, rows: bool = True, fetch: bool = False) -> dict[str, Any]:
     """Return the context of the page's templates."""
     actor, spec = at.actor, at.spec
-    page_data = PageData(actor, spec, at.own)
+    page_data = PageData(actor, spec, at.template_id)
     state.field = next((item.key for item in places(spec["fields"]) if state.field == item.name), state.field)
     total = len(spec["fields"])
     if not state.view:
@@ -799,7 +799,14 @@ def context(at: OpenDraft, state: ViewState, *, rows: bool = True, fetch: bool =
         count = quantity - state.offset
     sample = (
         services.sample(
-            actor, parsed, spec, at.own, seed=state.seed, offset=state.offset, count=count, fetch=fetch
+            actor,
+            parsed,
+            spec,
+            at.template_id,
+            seed=state.seed,
+            offset=state.offset,
+            count=count,
+            fetch=fetch,
         )
         if rows and total
         else Sample()
@@ -844,7 +851,7 @@ def _text_context(at: OpenDraft, state: ViewState) -> dict[str, Any]:
     """Return the context of the views JSON and API."""
     if state.view == "json":
         return {"json_text": orjson.dumps(at.spec, option=orjson.OPT_INDENT_2).decode()}
-    return {"use": snippets.of_template(snippets.origin(), at.own, at.spec, state.seed)}
+    return {"use": snippets.of_template(snippets.origin(), at.template_id, at.spec, state.seed)}
 
 
 def _visible_range(lines: list[Any], state: ViewState, selected: Any) -> tuple[int, int]:

@@ -324,7 +324,7 @@ def about_type(actor: Actor) -> Response:
         actor,
         draft_page.parsed,
         {**draft.spec, "fields": unhidden(fields)},
-        draft.own,
+        draft.template_id,
         seed=request.form.get("seed", "") or "sample",
         count=limits.TYPE_SAMPLES,
     )
@@ -390,7 +390,12 @@ def download(actor: Actor) -> Response:
     draft = {**open_draft.spec, "name": name or open_draft.spec.get("name") or "rows"}
     try:
         file = services.download(
-            actor, draft_page.parsed, draft, open_draft.own, seed=request.form.get("seed", ""), more=more
+            actor,
+            draft_page.parsed,
+            draft,
+            open_draft.template_id,
+            seed=request.form.get("seed", ""),
+            more=more,
         )
     except ApiError as error:
         if error.status >= 500:
@@ -439,7 +444,9 @@ def explain(actor: Actor) -> Response:
         recipe, raw = services.tolerant(
             unhidden_spec,
             request.form.get("seed", "") or "sample",
-            lambda body: generate.sample(actor, draft_page.parsed(body), limits.EXPLAIN_ROWS, draft.own),
+            lambda body: generate.sample(
+                actor, draft_page.parsed(body), limits.EXPLAIN_ROWS, draft.template_id
+            ),
             sample := services.Sample(),
         )
         if place.top.id in sample.empty:

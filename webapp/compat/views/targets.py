@@ -76,7 +76,7 @@ def connection_create(actor: Actor, body: Loose) -> Response:
         project_actor,
         name=parsed.name,
         type=_connection_type(parsed),
-        settings=parsed.given(),
+        settings=parsed.values(),
         environment=parsed.environment,
         read_only=parsed.is_read_only,
     )
@@ -131,7 +131,7 @@ def connection_test(actor: Actor, body: Loose) -> Response:
     project_actor = actor_from_body(actor, "write", values)
     parsed = read(ConnectionIn, {"name": "test", **values})
     kind = connections.kind_of(_connection_type(parsed))
-    settings = json_input.canonical(KINDS[kind].Settings, parsed.given())
+    settings = json_input.canonical(KINDS[kind].Settings, parsed.values())
     connections_settings.check(project_actor, project_actor.project_id, KINDS[kind], settings, {})
     # It is in no session, so it is never saved, and its secrets are not encrypted.
     connection = Connection(
@@ -235,7 +235,7 @@ def endpoint_create(actor: Actor, body: Loose) -> Response:
     values = body.native_values()
     project_actor = actor_from_body(actor, "write", values)
     Folders(ENDPOINTS, project_actor.project_id or "").put(values, body)
-    endpoint = endpoints.create(project_actor, read(EndpointIn, values).given())
+    endpoint = endpoints.create(project_actor, read(EndpointIn, values).values())
     return reply(endpoint_out(endpoints.as_json(endpoint)))
 
 
@@ -258,7 +258,7 @@ def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
             "url", None
         )  # of an endpoint on a connection the clients are shown the path as its address
     Folders(ENDPOINTS, found.project_id).put(values, body, found.name)
-    changed = endpoints.change(actor, found, read(EndpointChange, values).given())
+    changed = endpoints.change(actor, found, read(EndpointChange, values).values())
     return reply(endpoint_out(endpoints.as_json(changed)))
 
 

@@ -209,7 +209,7 @@ def draft(
     check_disk(kind)
     settings = json_input.canonical(KINDS[kind].Settings, settings)
     connection = Connection(
-        **tenancy.here(actor), name=name, type=kind, settings={}, created_by=actor.user_id, **columns
+        **tenancy.current_scope(actor), name=name, type=kind, settings={}, created_by=actor.user_id, **columns
     )
     grants = connections_settings.check(actor, connection.project_id, KINDS[kind], settings, {})
     secrets.allow(actor, grants)

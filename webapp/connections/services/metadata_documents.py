@@ -135,7 +135,7 @@ def _server_url(metadata: dict[str, Any], document_url: str) -> str | None:
 
 def _remove_document(before: str | None, after: str | None = None) -> None:
     """Remove a document that was replaced or removed, unless a backup may still need it."""
-    if before is not None and before != after and not batch_delete.held():
+    if before is not None and before != after and not batch_delete.is_suspended():
         files.drop(before)
 
 

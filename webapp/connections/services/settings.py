@@ -335,7 +335,7 @@ def has_secrets(connection: Connection, kind: Kind, endpoint_settings: Any) -> b
     )
 
 
-def leads_there(connection: Connection, kind: Kind, new_settings: Mapping[str, Any]) -> bool:
+def same_hosts(connection: Connection, kind: Kind, new_settings: Mapping[str, Any]) -> bool:
     """Return whether settings lead to the same hosts and ports as those of a connection."""
     return places_of(kind, new_settings) == places_of(kind, masked_settings(connection.settings, kind))
 
@@ -346,7 +346,7 @@ def check_moved(
     """Validate new settings of a connection that lead elsewhere, if its endpoints' settings refer to secrets.
 
     Returns the same as `check`. Error: validation_error."""
-    if leads_there(connection, kind, new_settings):
+    if same_hosts(connection, kind, new_settings):
         return []
     places = places_of(kind, new_settings)
     sent = {

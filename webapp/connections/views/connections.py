@@ -56,7 +56,7 @@ class ConnectionIn(Input):
     project_id: str | None = None
     team_id: str | None = None
 
-    def given(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """Return the settings, including the connection string."""
         if self.connection_string is None:
             return self.settings
@@ -193,7 +193,7 @@ def _check(actor: Actor, body: ConnectionIn) -> list[Fault]:
     errors.add(_ownership_faults(actor, body))
     if kind := body.type or body.connection_type:
         with errors.check():
-            connections.check(actor, kind, body.given())
+            connections.check(actor, kind, body.values())
     errors.raise_all()
     return []
 
@@ -235,7 +235,7 @@ def create(actor: Actor, body: ConnectionIn) -> Response:
         actor,
         name=body.name,
         type=body.type or body.connection_type or "",
-        settings=body.given(),
+        settings=body.values(),
         environment=body.environment,
         read_only=body.is_read_only,
     )

@@ -78,7 +78,7 @@ class CommitTokenBuilder:
     def __init__(self, link: Link, writing: WriteSpec) -> None:
         self._link, self._writing = link, writing
         self._shortest_key = _shortest_key(writing)
-        self._identity = counted(writing)
+        self._identity = auto_increment_column(writing)
         self._rows: list[list[str]] = []
         self._first: int = 0
         self._written = 0
@@ -195,7 +195,7 @@ def _shortest_key(writing: WriteSpec) -> tuple[str, ...]:
     return min(fit_keys, key=len, default=())
 
 
-def counted(writing: WriteSpec) -> str | None:
+def auto_increment_column(writing: WriteSpec) -> str | None:
     """Return the unique AUTO_INCREMENT column, unless the rows contain values for it."""
     written = {column.name for column in writing.columns}
     fields = (column for column in writing.entity.fields if column.generated == "identity" and column.unique)
@@ -458,7 +458,7 @@ class _Capture:
         self._generated = [name for name in writing.capture if name not in self._column_names]
         self._uses_returning = bool(self._generated) and server.returns and writing.mode != "update"
         self._step = 1
-        self._identity = counted(writing)
+        self._identity = auto_increment_column(writing)
         returned = dict.fromkeys([*self._generated, *([self._identity] if self._identity else [])])
         self.tail = f" RETURNING {sql.listed(DIALECT, returned)}" if self._uses_returning else ""
         self.first = 0

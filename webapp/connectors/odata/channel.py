@@ -609,7 +609,7 @@ class OdataSender(Sender):
     def _write(self, client: ServiceClient, request: Request, seconds: float) -> Reply:
         """Make one attempt. If a service requires an ETag for a change by key, send the one that matches every row."""
         reply = client.write(request, seconds)
-        if request.method != "POST" and "If-Match" not in request.headers and _wants_etag(reply):
+        if request.method != "POST" and "If-Match" not in request.headers and _requires_etag(reply):
             request.headers["If-Match"] = "*"
             reply = client.write(request, seconds)
         return reply
@@ -778,7 +778,7 @@ def _unsent_outcome(row: _Row) -> RowOutcome:
     )
 
 
-def _wants_etag(reply: Reply) -> bool:
+def _requires_etag(reply: Reply) -> bool:
     """Return whether an ETag is required: 428 in RFC 6585; older services only say so in the message."""
     body = reply.body.lower()
     return reply.status == 428 or (reply.status in (400, 412) and (b"if-match" in body or b"etag" in body))

@@ -238,7 +238,7 @@ def read(raw: bytes) -> Document:
     info = _dict(content.get("info"))
     operations = tuple(reader.operations())
     if not operations and reader.lost:
-        raise lost_reference(reader.lost[0])
+        raise missing_reference(reader.lost[0])
     if not operations and reader.shaper.exhausted:
         raise too_many_schemas()
     return Document(str(info.get("title", "")), version, tuple(reader.servers()), operations)
@@ -276,7 +276,7 @@ def loaded(raw: bytes) -> Mapping[str, Any]:
     return content
 
 
-def lost_reference(message: str) -> ConnectorError:
+def missing_reference(message: str) -> ConnectorError:
     """Return the error for a document of which nothing remains without what its references lead to."""
     if message.endswith(OUTSIDE):
         target = message.removesuffix(OUTSIDE).strip()

@@ -85,7 +85,7 @@ def create(
         "anchor": clock.to_text(anchor),
     }
     ready, pins = _validated(actor, spec)
-    dataset = Dataset(**tenancy.here(actor), created_by=actor.user_id, created_at=moment)
+    dataset = Dataset(**tenancy.current_scope(actor), created_by=actor.user_id, created_at=moment)
     return KIND.save(actor, dataset, ready, pins, "create", moment)
 
 

@@ -141,11 +141,11 @@ def example_part(key: str, name: str) -> str:
         name = "file_id"
     if name in PARTS:
         return PARTS[name]
-    prefix = "" if example_holds(key) else "OWN_"
+    prefix = "" if needs_ids(key) else "OWN_"
     return f"{prefix}{name.upper()}"
 
 
-def example_holds(key: str) -> bool:
+def needs_ids(key: str) -> bool:
     """Return whether the samples of an operation need ids that the reader has to choose."""
     return not key.startswith(("GET ", "POST ")) or key in _WITH_CHOSEN_IDS or key.endswith("/undo")
 

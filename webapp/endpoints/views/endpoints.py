@@ -62,7 +62,7 @@ class EndpointChange(Input):
     delete_path: str | None = None
     idempotent: bool | None = None
 
-    def given(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """Return the values that the request contains."""
         return self.model_dump(exclude_unset=True)
 
@@ -116,7 +116,7 @@ def index(actor: Actor, query: EndpointQuery) -> Response:
 
 def _more_errors(actor: Actor, error: ApiError, submitted: Any) -> ApiError:
     def check(body: EndpointIn) -> None:
-        services.preview(actor, body.given())
+        services.preview(actor, body.values())
 
     return with_more(error, submitted, EndpointIn, check)
 
@@ -141,7 +141,7 @@ def _more_errors_of_change(actor: Actor, error: ApiError, submitted: Any, endpoi
 )
 def create(actor: Actor, body: EndpointIn) -> Response:
     """Create an endpoint, with its own URL or on a REST connection."""
-    endpoint = services.create(actor, body.given())
+    endpoint = services.create(actor, body.values())
     address = url_for(".show", endpoint_id=endpoint.id)
     return reply(services.as_json(endpoint), status=201, see=address, tag=True, headers={"Location": address})
 
@@ -164,7 +164,7 @@ def change(actor: Actor, endpoint_id: str, body: EndpointChange) -> Response:
     """Change an endpoint. A secret sent back as `********` is kept."""
     found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
     matching(services.as_json(found))
-    changed = services.change(actor, found, body.given())
+    changed = services.change(actor, found, body.values())
     return reply(services.as_json(changed), see=url_for(".show", endpoint_id=endpoint_id), tag=True)
 
 

@@ -161,7 +161,7 @@ def _example_requests(actor: Actor, form: Form) -> dict[str, Any]:
         return {"requests": [], "fields": [], "trouble": error}
     try:
         requests = services.requests(
-            actor, parse(EndpointIn, _body_with_name(form), strict=False).given(), template_id
+            actor, parse(EndpointIn, _body_with_name(form), strict=False).values(), template_id
         )
     except ApiError as error:
         return {"requests": [], "fields": fields, "trouble": error}
@@ -173,12 +173,12 @@ def _parsed_form(
 ) -> dict[str, Any]:
     """Return the input of the form. Error: validation_error, with all errors together."""
     try:
-        return parse(model, body, strict=False).given()
+        return parse(model, body, strict=False).values()
     except ApiError as error:
         invalid_names = {field["path"].partition(".")[0] for field in error.details.get("fields", ())}
         valid = {name: value for name, value in _body_with_name(form).items() if name not in invalid_names}
         try:
-            parsed = parse(EndpointChange, valid, strict=False).given()
+            parsed = parse(EndpointChange, valid, strict=False).values()
             services.preview(actor, services.unmasked(parsed))
         except ApiError as other:
             faults = other.details.get("fields", ())

@@ -155,9 +155,9 @@ class IntegerCodec(BaseCodec):
         low, high = int(values.min()), int(values.max())
         if low > -_MEDIUM and high < _MEDIUM:
             if low >= 0:
-                put_whole(slot, 0, values.astype(np.uint32), low, high)
+                put_integers(slot, 0, values.astype(np.uint32), low, high)
             else:
-                put_whole(slot, 0, np.abs(values).astype(np.uint32), 0, max(high, -low), values < 0)
+                put_integers(slot, 0, np.abs(values).astype(np.uint32), 0, max(high, -low), values < 0)
             return None
         slot.text(0, column.cast(pa.string()), None)
         slot.blank(1)
@@ -168,7 +168,7 @@ class IntegerCodec(BaseCodec):
         return (values > self._exact) | (values < -self._exact)
 
 
-def put_whole(
+def put_integers(
     slot: Slot, piece: int, size: np.ndarray, low: int, high: int, negative: np.ndarray | None = None
 ) -> None:
     """Unsigned integers below 10**8, between ``low`` and ``high``, into two pieces; ``negative`` ones with a sign."""
@@ -217,9 +217,9 @@ class DecimalCodec(BaseCodec):
             slot.put(2 + number, table.take(head + np.uint64(1), mode="clip"))
         small = integer_part.astype(np.uint32)
         if low >= 0:
-            put_whole(slot, 0, small, low // scale, high // scale)
+            put_integers(slot, 0, small, low // scale, high // scale)
         else:
-            put_whole(slot, 0, small, 0, top // scale, units < 0)
+            put_integers(slot, 0, small, 0, top // scale, units < 0)
         return None if self._exact is None or top <= self._exact else size > np.uint64(self._exact)
 
     def _fill_wide(self, column: pa.Array, slot: Slot) -> np.ndarray | None:

@@ -22,7 +22,7 @@ from webapp.engine.formats.codecs import (
     DAY_MICROS,
     BaseCodec,
     mixed_column,
-    put_whole,
+    put_integers,
     settled,
     spelled_clock,
     spelled_date,
@@ -167,7 +167,7 @@ def _fraction(micros: int | np.ndarray) -> int | np.ndarray:
 
 def _put_days(slot: Slot, days: np.ndarray) -> None:
     serials = (days + _BEFORE_1970 - (days < _LEAP_DAY)).astype(np.uint32)
-    put_whole(slot, 0, serials, int(serials.min()), int(serials.max()))
+    put_integers(slot, 0, serials, int(serials.min()), int(serials.max()))
 
 
 def _put_fraction(slot: Slot, piece: int, micros: np.ndarray) -> None:

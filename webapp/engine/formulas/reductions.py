@@ -58,7 +58,7 @@ def _sums(value: Lists) -> Vector:
     return Vector(running[value.offsets[1:]] - running[value.offsets[:-1]], value.valid)
 
 
-def counted(node: Node, at: int) -> Node:
+def count_values(node: Node, at: int) -> Node:
     """Return the number of elements that are not null."""
     kind = node.kind.element
 

@@ -82,7 +82,7 @@ class Totals:
 _KEPT: OrderedDict[Hashable, tuple[Totals, Any]] = OrderedDict()
 
 
-def kept(decisive: Hashable, alive: Any) -> Totals:
+def cached_totals(decisive: Hashable, alive: Any) -> Totals:
     """Return the sums of the column that ``decisive`` identifies: plan, seed, now, overrides, field.
 
     ``alive`` is kept with them, so that the identity of an object in ``decisive`` is not reused.

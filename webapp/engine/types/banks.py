@@ -18,7 +18,7 @@ from pydantic import Field
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.types import codes, joining, values
 from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, longest, pooled
-from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, Gap, Given, Part, Pick, Run, width_of
+from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, Gap, Part, Pick, RowInput, Run, width_of
 from webapp.engine.types.countries import listed, of_locale
 from webapp.engine.types.geography import Range, geography_of
 from webapp.engine.types.joining import Lazy
@@ -61,7 +61,7 @@ def bic_countries(vocabulary: Vocabulary) -> tuple[str, ...]:
 
 
 _PAIRS = np.array([[ord(first), ord(second)] for first in UPPER for second in UPPER], np.uint8)
-LETTERS: tuple[Part, ...] = (Given("head", _PAIRS), Given("tail", _PAIRS))
+LETTERS: tuple[Part, ...] = (RowInput("head", _PAIRS), RowInput("tail", _PAIRS))
 """The four letters of the row's bank, which begin its BIC and, in many countries, the account in its IBANs."""
 
 

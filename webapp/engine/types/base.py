@@ -150,7 +150,7 @@ class FieldType(ABC):
         column's level may read; None if it reads no other template, or only through its group."""
         return None
 
-    def holds(self) -> RecordCounts | None:
+    def record_counts(self) -> RecordCounts | None:
         """Return what a value contains, if it is an object or an array."""
         return None
 

@@ -97,7 +97,7 @@ class Machine:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class RowInput:
     """One of several texts of the same width, of which the row has some: those from ``each * value`` on.
 
     ``of`` names the value that a caller of `Code.bytes` passes for each row; one of its ``each`` texts is drawn.
@@ -111,7 +111,7 @@ class Given:
     """Whether checks count its characters."""
 
 
-Part = str | Run | Pick | Gap | Given | Check | Machine
+Part = str | Run | Pick | Gap | RowInput | Check | Machine
 """A string is fixed text, which checks do count."""
 
 
@@ -124,7 +124,7 @@ def width_of(part: Part) -> int:
             return part.count
         case Pick():
             return len(part.texts[0])
-        case Given():
+        case RowInput():
             return part.spellings.shape[1]
         case _:
             return part.width
@@ -133,7 +133,7 @@ def width_of(part: Part) -> int:
 class Slot:
     """Neighbouring characters written together, by an index below ``size``."""
 
-    __slots__ = ("adds", "cells", "forbidden", "given", "moves", "offset", "size", "spellings", "writers")
+    __slots__ = ("adds", "cells", "forbidden", "moves", "offset", "row_input", "size", "spellings", "writers")
 
     def __init__(
         self, offset: int, cells: Sequence[tuple[int, str]], size: int, spellings: np.ndarray
@@ -145,7 +145,7 @@ class Slot:
         self.adds: dict[int, np.ndarray] = {}
         self.moves: dict[int, np.ndarray] = {}
         self.forbidden: tuple[int, np.ndarray] | None = None
-        self.given: Given | None = None
+        self.row_input: RowInput | None = None
         self.writers: list[tuple[str, np.ndarray]] = []
 
     def count(self, check: Check, number: int) -> None:
@@ -192,12 +192,12 @@ def _pick_table(texts: tuple[str, ...]) -> tuple[np.ndarray, list[str]]:
     return table, ["".join(map(chr, np.unique(column))) for column in table.T]
 
 
-def given_slot(given: Given, offset: int, position: int) -> Slot:
+def input_slot(given: RowInput, offset: int, position: int) -> Slot:
     """One of the texts of ``given``, by its number."""
     columns = ["".join(map(chr, np.unique(column))) for column in given.spellings.T] if given.counts else []
     cells = [(position + i, alphabet) for i, alphabet in enumerate(columns)]
     slot = Slot(offset, cells, len(given.spellings), given.spellings)
-    slot.given = given
+    slot.row_input = given
     return slot
 
 
@@ -340,7 +340,7 @@ class Code:
     ``sizes``: the number of texts each draw distinguishes; their product is the number of codes.
     """
 
-    given: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
     """Names of the values that `bytes` needs of each row."""
 
     def __init__(self, *parts: Part, every: int = 0) -> None:
@@ -370,8 +370,8 @@ class Code:
                     self._slots.append(pick_slot(texts, offset, position))
                     text = "?" * len(texts[0])
                     characters = len(text)
-                case Given():
-                    self._slots.append(given_slot(part, offset, position))
+                case RowInput():
+                    self._slots.append(input_slot(part, offset, position))
                     text = "?" * width_of(part)
                     characters = len(text) if part.counts else 0
                 case Check() | Machine():
@@ -422,7 +422,7 @@ class Code:
     def _reserve_digit(self, check: Check, number: int) -> None:
         """Split off the last drawn digit that decides ``check`` and give it nine values: the j-th of those that
         do not lead to the remainder without a check digit."""
-        drawn_slots = (i for i in reversed(range(len(self._slots))) if self._slots[i].given is None)
+        drawn_slots = (i for i in reversed(range(len(self._slots))) if self._slots[i].row_input is None)
         last = next(i for i in drawn_slots if number in self._slots[i].adds)
         slot = self._slots[last]
         if len(slot.cells) > 1:
@@ -448,9 +448,11 @@ class Code:
         """Assign the slots to draws of at most `WORD` texts each, and prepare the tables of `bytes`."""
         self._draws: list[list[tuple[Slot, np.ndarray]]] = [[]]
         self.sizes: list[int] = [1]
-        self.given = tuple(dict.fromkeys(slot.given.of for slot in self._slots if slot.given is not None))
+        self.inputs = tuple(
+            dict.fromkeys(slot.row_input.of for slot in self._slots if slot.row_input is not None)
+        )
         for slot in self._slots:
-            size = slot.size - (slot.forbidden is not None) if slot.given is None else slot.given.each
+            size = slot.size - (slot.forbidden is not None) if slot.row_input is None else slot.row_input.each
             if self.sizes[-1] * size > WORD:
                 self._draws.append([])
                 self.sizes.append(1)
@@ -506,9 +508,9 @@ class Code:
                 else:
                     index = rest
                 index = index.view(np.int64)
-                if slot.given is not None:
+                if slot.row_input is not None:
                     assert given is not None  # callers of codes with such parts give them
-                    index = given[slot.given.of] * slot.given.each + index
+                    index = given[slot.row_input.of] * slot.row_input.each + index
                 indices[slot] = index
                 if slot.forbidden is not None:
                     deferred.append(slot)

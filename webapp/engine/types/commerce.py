@@ -357,7 +357,9 @@ class LocalCatalogue(Catalogue):
     def names(self, goods: Goods) -> pa.Array:
         epithet = self._start[goods.product] + goods.epithet
         product = goods.product + self._inner_offset[epithet]
-        return joined((self._count_in_smaller, epithet), (self._product_texts, product), (self._after, epithet))
+        return joined(
+            (self._count_in_smaller, epithet), (self._product_texts, product), (self._after, epithet)
+        )
 
     def is_name_of(self, product: np.integer, value: str) -> bool:
         count = int(self._count[product])

@@ -281,7 +281,7 @@ class NationalId(ByCountry):
         if self._person and self._country in national_ids.NAMED and vocabulary.engine >= 3:
             self._name_vocabulary = vocabulary
             self.use(national_ids.code_with_name(vocabulary, self._country, unique))
-        if not unique or not self.code.given or self._country is None:
+        if not unique or not self.code.inputs or self._country is None:
             return
         # Which of the unique numbers each day of birth has
         self._numbers = self.code.capacity
@@ -300,26 +300,26 @@ class NationalId(ByCountry):
         return (*super().reads_all(group), *groups_of_kind(group, "person"))
 
     def prepare(self, env: GenerationContext) -> Any:
-        if not self.code.given and self.placed is None:
+        if not self.code.inputs and self.placed is None:
             return None
         if self._numbered_people is not None:
             return self._numbered_people.born(env.now, {})[0]
         return birth_dates(AGES, env.now, {}, ())[0]
 
-    def given(self, context: ColumnContext) -> dict[str, np.ndarray]:
+    def inputs(self, context: ColumnContext) -> dict[str, np.ndarray]:
         if self._person is not None:
             people = context.group_value(*self._person)
-            given = national_ids.given_of(national_ids.day_number(people.birth), people.sex)
+            given = national_ids.person_inputs(national_ids.day_number(people.birth), people.sex)
             if self._name_vocabulary is not None and self._country is not None:
                 given |= national_ids.letters_of(self._name_vocabulary, self._country, people)
             return given
         born = context.state
         sex = context.below(len(SEXES), _SEX_SALT).view(np.int64)
         days = born.low + context.below(born.size, _BIRTH_SALT).view(np.int64)
-        return national_ids.given_of(national_ids.day_number(days), sex)
+        return national_ids.person_inputs(national_ids.day_number(days), sex)
 
     def space(self) -> int | None:
-        if self.placed is not None or not self.code.given:
+        if self.placed is not None or not self.code.inputs:
             return super().space()
         # The numbers of a day are distinct, whatever the sex.
         days = _UNIQUE_DAYS if self._numbered_people is None else national_ids.UNIQUE_DAYS
@@ -331,7 +331,7 @@ class NationalId(ByCountry):
         return self._numbers * int(state.size)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        if not self.code.given:
+        if not self.code.inputs:
             return super().fill_unique(context)
         if self._numbered_people is not None and context.state.numbers:
             assert self._person is not None  # else no group was numbered
@@ -339,7 +339,7 @@ class NationalId(ByCountry):
             day, number, given = (
                 national_ids.day_number(people.birth),
                 people.number_of_day,
-                self.given(context),
+                self.inputs(context),
             )
         else:
             index, number = np.divmod(
@@ -347,7 +347,7 @@ class NationalId(ByCountry):
             )
             day = _UNIQUE_DAYS.start + index.view(np.int64)
             sex = context.below(len(SEXES), _SEX_SALT).view(np.int64)
-            given = national_ids.given_of(day, sex)
+            given = national_ids.person_inputs(day, sex)
         if self._place is not None:
             place = self._place[day - national_ids.UNIQUE_DAYS.start]
             number = number * np.uint64(self.code.capacity // self._numbers) + place

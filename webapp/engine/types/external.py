@@ -230,7 +230,7 @@ class DbResponse(ExternalColumn):
             example = (
                 ""
                 if self._hides_values
-                else f", such as {external_values.shown_key(answer.keys[int(without[0])].as_py())}"
+                else f", such as {external_values.key_text(answer.keys[int(without[0])].as_py())}"
             )
             text = f"The query answers no rows for {without.size:,} of {len(answer.keys):,} sets of values{example}."
             self.empty(compiler, text)

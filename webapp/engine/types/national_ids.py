@@ -26,8 +26,8 @@ from webapp.engine.types.codes import (
     Check,
     Code,
     Gap,
-    Given,
     Pick,
+    RowInput,
     Run,
     complement,
     weighted,
@@ -68,7 +68,7 @@ def _birth(
     form: str,
     month: Callable[[np.ndarray, int], np.ndarray | int] | None = None,
     day: int = 0,
-) -> Given:
+) -> RowInput:
     """Day of birth: in ``form`` y is a year of two digits, Y of four, Z of three, m, d and L (a letter) the month and
     the day. ``month(years, sex)`` is added to the month, ``day`` to the day of women."""
     depends_on_sex = day != 0 or (
@@ -93,47 +93,47 @@ def _birth(
             for sign in form
         ]
         pieces.append(np.concatenate(columns, axis=1))
-    return Given(PERSON if depends_on_sex else BIRTH, np.ascontiguousarray(np.concatenate(pieces)))
+    return RowInput(PERSON if depends_on_sex else BIRTH, np.ascontiguousarray(np.concatenate(pieces)))
 
 
 def _texts(rows: Sequence[str]) -> np.ndarray:
     return np.ascontiguousarray(np.array([list(text.encode()) for text in rows], np.uint8))
 
 
-def _by_sex(women: Sequence[str], men: Sequence[str]) -> Given:
+def _by_sex(women: Sequence[str], men: Sequence[str]) -> RowInput:
     """One of some texts for women, and of as many for men."""
     if len(women) != len(men):
         raise ValueError("women and men have as many texts")
-    return Given(SEX, _texts([*women, *men]), len(women))
+    return RowInput(SEX, _texts([*women, *men]), len(women))
 
 
 EVEN_WOMEN = ("02468", "13579")
 
 
-def _parity(women: str = EVEN_WOMEN[0], men: str = EVEN_WOMEN[1]) -> Given:
+def _parity(women: str = EVEN_WOMEN[0], men: str = EVEN_WOMEN[1]) -> RowInput:
     """A digit that shows the sex."""
     return _by_sex(women, men)
 
 
-def _by_year(texts: Callable[[int], Sequence[str]], counts: bool = True) -> Given:
+def _by_year(texts: Callable[[int], Sequence[str]], counts: bool = True) -> RowInput:
     """One of some texts that the year of birth has; each year has as many."""
     years = _calendar()[0]
     of_year = [list(texts(year)) for year in range(int(years[0]), int(years[-1]) + 1)]
     each = len(of_year[0])
     table = _texts([text for listed in of_year for text in listed]).reshape(len(of_year), each, -1)
     spellings = table[years - years[0]].reshape(len(years) * each, -1)
-    return Given(BIRTH, np.ascontiguousarray(spellings), each, counts)
+    return RowInput(BIRTH, np.ascontiguousarray(spellings), each, counts)
 
 
-def _by_person(text: Callable[[int, int], str]) -> Given:
+def _by_person(text: Callable[[int, int], str]) -> RowInput:
     """A text by year of birth and sex."""
     years = _calendar()[0]
     span = range(int(years[0]), int(years[-1]) + 1)
     tables = [_texts([text(year, sex) for year in span])[years - years[0]] for sex in (WOMAN, MAN)]
-    return Given(PERSON, np.ascontiguousarray(np.concatenate(tables)))
+    return RowInput(PERSON, np.ascontiguousarray(np.concatenate(tables)))
 
 
-def _century(of: str = "3456") -> Given:
+def _century(of: str = "3456") -> RowInput:
     """Men and women of the twentieth century, then of the twenty-first."""
     return _by_person(lambda year, sex: of[(year >= 2000) * 2 + (sex == WOMAN)])
 
@@ -143,7 +143,7 @@ class ByBirth(Code):
 
     def __init__(self, day: date, before: Code, after: Code) -> None:
         self._day, self._before, self._after = (day - FIRST_DAY).days, before, after
-        self.given = tuple(dict.fromkeys((BIRTH, *before.given, *after.given)))
+        self.inputs = tuple(dict.fromkeys((BIRTH, *before.inputs, *after.inputs)))
         self.width = max(before.width, after.width)
         sizes = [code.sizes for code in (before, after)]
         if any(len(size) != 1 for size in sizes):
@@ -260,7 +260,7 @@ def _taiwanese(position: int, character: str) -> int:
     return int(character) * (9 - position)
 
 
-def _sri_lankan_day() -> Given:
+def _sri_lankan_day() -> RowInput:
     years = _calendar()[0]
     starts = np.searchsorted(years, years)
     # Numbers count 29 February in every year.
@@ -268,7 +268,7 @@ def _sri_lankan_day() -> Given:
     leap = (years % 4 == 0) & ((years % 100 != 0) | (years % 400 == 0))
     of_year = of_year + ((of_year > 59) & ~leap)
     pieces = [_digit_columns([(years, 4), (of_year + 500 * (sex == WOMAN), 3)]) for sex in (WOMAN, MAN)]
-    return Given(PERSON, np.ascontiguousarray(np.concatenate(pieces)))
+    return RowInput(PERSON, np.ascontiguousarray(np.concatenate(pieces)))
 
 
 def _albanian_decade(year: int) -> str:
@@ -309,7 +309,7 @@ _CURP_CHECK = Check(10, government._curp_weight, tuple(str(-rest % 10) for rest 
 OWN: dict[str, tuple[str, Callable[[], Code]]] = {
     "AE": ("Emirates ID", lambda: Code("784", Gap("-"), _birth("Y"), Gap("-"), digits(7), Gap("-"), codes.luhn(14))),
     "AL": ("NID", lambda: Code(
-        Given(BIRTH, _texts([_albanian_decade(y) + str(y % 10) for y in _calendar()[0].tolist()])),
+        RowInput(BIRTH, _texts([_albanian_decade(y) + str(y % 10) for y in _calendar()[0].tolist()])),
         _birth("md", _fifty_for_women), digits(3), Run("ABCDEFGHIJKLMNOPQRSTUVW"))),
     "AM": ("PSN", lambda: Code(Run("123456789"), digits(9))),
     "AT": ("VNR", lambda: Code(Run("123456789"), digits(2),
@@ -405,7 +405,7 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
         Run("ABCDEFGHJKMNOPQTUVWXZ"), _by_sex("2", "1"), digits(7),
         Check(10, _taiwanese, tuple(str(-rest % 10) for rest in range(10))))),
     "UA": ("RNTRC", lambda: Code(
-        Given(BIRTH, _digit_columns([(np.arange(DAYS) + 1, 5)])), digits(3), _parity(), weighted(
+        RowInput(BIRTH, _digit_columns([(np.arange(DAYS) + 1, 5)])), digits(3), _parity(), weighted(
         (-1, 5, 7, 9, 4, 6, 10, 5, 7), 11, lambda rest: str(rest % 10)))),
     "UZ": ("PINFL", lambda: Code(_century(), _birth("dmy"), digits(3), digits(3), weighted(
         (7, 3, 1, 7, 3, 1, 7, 3, 1, 7, 3, 1, 7), 10, lambda rest: str(rest)))),
@@ -419,13 +419,13 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
 """Country: (what its number is called, the code)."""
 
 
-def _armenian_day() -> Given:
+def _armenian_day() -> RowInput:
     years, months, days = _calendar()
     pieces = [
         _digit_columns([(days + (50 if sex == WOMAN else 10), 2), (months, 2), (years % 100, 2)])
         for sex in (WOMAN, MAN)
     ]
-    return Given(PERSON, np.ascontiguousarray(np.concatenate(pieces)))
+    return RowInput(PERSON, np.ascontiguousarray(np.concatenate(pieces)))
 
 
 SINCE_3: dict[str, tuple[str, Callable[[], Code]]] = {
@@ -479,8 +479,8 @@ def _mexican_consonant(name: str) -> str:
     return next((sign for sign in _mexican_word(name)[1:] if sign not in _VOWELS), "X")
 
 
-def _of_name(value: str, width: int) -> Given:
-    return Given(value, _texts(["".join(signs) for signs in product(UPPER, repeat=width)]))
+def _of_name(value: str, width: int) -> RowInput:
+    return RowInput(value, _texts(["".join(signs) for signs in product(UPPER, repeat=width)]))
 
 
 NAMED: dict[str, tuple[Callable[[], Code], dict[str, Callable[[str], str]]]] = {
@@ -565,7 +565,7 @@ def day_number(days: np.ndarray) -> np.ndarray:
     return np.clip(days + (date(1970, 1, 1) - FIRST_DAY).days, 0, DAYS - 1)
 
 
-def given_of(birth: np.ndarray, sex: np.ndarray) -> dict[str, np.ndarray]:
+def person_inputs(birth: np.ndarray, sex: np.ndarray) -> dict[str, np.ndarray]:
     """The values that codes need, for days of birth since `FIRST_DAY` and sexes, ``int64[n]`` each."""
     return {BIRTH: birth, SEX: sex, PERSON: sex * DAYS + birth}
 
@@ -580,7 +580,7 @@ def equal_day_counts(vocabulary: Vocabulary, country: str, code: Code) -> tuple[
 
     def make() -> tuple[int, np.ndarray]:
         days = np.array(UNIQUE_DAYS)
-        given = dict.fromkeys(code.given, np.zeros(days.size, np.int64)) | given_of(
+        given = dict.fromkeys(code.inputs, np.zeros(days.size, np.int64)) | person_inputs(
             days, np.zeros(days.size, np.int64)
         )
         texts = code.text([np.zeros(days.size, np.uint64) for _ in code.sizes], given)

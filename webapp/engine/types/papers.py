@@ -150,20 +150,20 @@ class ByCountry(CodeType):
         rows: np.ndarray = self._of_row[context.group_value(*self.placed).country]
         return rows
 
-    def given(self, context: ColumnContext) -> Mapping[str, np.ndarray] | None:
+    def inputs(self, context: ColumnContext) -> Mapping[str, np.ndarray] | None:
         """Return the values of the row's person that the numbers contain; None if they contain none."""
         return None
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self.placed is None:
-            return self.code.text(self.code.draw(context), self.given(context) if self.code.given else None)
+            return self.code.text(self.code.draw(context), self.inputs(context) if self.code.inputs else None)
         rows = self.rows_of(context)
         has_country = rows >= 0
         if not has_country.any():
             return pa.nulls(context.n, pa.string())
         rows_with_default = np.where(has_country, rows, rows[has_country][0])
         texts = mixed_by(
-            lambda at: self._make(self._countries[at]), rows_with_default, context, given=self.given(context)
+            lambda at: self._make(self._countries[at]), rows_with_default, context, given=self.inputs(context)
         )
         return (
             texts

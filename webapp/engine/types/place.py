@@ -257,7 +257,7 @@ class Place(GroupKind):
         self._anchor = (
             None if self._anchor_field is None else anchor_of_group(fields, self._anchor_field, compiler)
         )
-        self._street_locale = spoken_of_group(fields, compiler)
+        self._street_locale = street_locale(fields, compiler)
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Candidates, list[Fault]]:
         if not fixed:
@@ -399,7 +399,7 @@ def local_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | Non
     return locale
 
 
-def spoken_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> int | None:
+def street_locale(fields: Sequence[FieldSpec], compiler: Compiler) -> int | None:
     """The row of the group's locale in `Streets.locales`, if its country has the streets of another one, or it has
     streets in its own script."""
     geography = geography_of(compiler.vocabulary)
@@ -1156,7 +1156,7 @@ class _StreetLine(PlaceField):
         self._unique_ranges = None
         if field.common.unique and self.country is not None:
             country = self.geography.country_row(self.country)
-            locale = int(streets.spoken_in(np.array([country]), spoken_of_group(self.members, compiler))[0])
+            locale = int(streets.spoken_in(np.array([country]), street_locale(self.members, compiler))[0])
             self._unique_ranges = tuple(
                 int(n)
                 for range_ in (streets.streets, streets.numbers)

@@ -1231,7 +1231,7 @@ class RunningTotal(EarlierRowsType):
                 )
             )
             key = id(bound.layer), bound.env, fixed, context.path
-            context.state.append(relations_totals.kept(key, bound.layer))
+            context.state.append(relations_totals.cached_totals(key, bound.layer))
         name = self.options.field
 
         def units(start: int, count: int) -> np.ndarray:
@@ -1414,7 +1414,7 @@ class Template(FieldType):
             self._counts, self._mixed, rows
         )
 
-    def holds(self) -> RecordCounts | None:
+    def record_counts(self) -> RecordCounts | None:
         if not self._field_names:
             return None
         if not self.options.array:

@@ -80,7 +80,7 @@ class Nested(FieldType):
         element = pa.field("item", self._struct, metadata={b"max_items": str(self._high).encode()})
         self._arrow = self.dtype = pa.list_(element) if options.array else self._struct
 
-    def holds(self) -> RecordCounts:
+    def record_counts(self) -> RecordCounts:
         return (
             _record_counts(self._low, self._high, True, self.layer)
             if self.options.array
@@ -164,7 +164,7 @@ class Array(FieldType):
         metadata = {b"max_items": str(self._high).encode(), **(item.metadata or {})}
         self.dtype = pa.list_(item.with_metadata(metadata))
 
-    def holds(self) -> RecordCounts:
+    def record_counts(self) -> RecordCounts:
         column = self.layer.columns[self._element.name]
         return _record_counts(self._low, self._high, isinstance(column.type, Nested), self.layer)
 

@@ -61,7 +61,7 @@ class WordPool:
         return pa.StringArray.from_buffers(ends.size, pa.py_buffer(offsets), data)
 
 
-def drawn(key: np.uint64, addresses: np.ndarray, places: int, size: int) -> np.ndarray:
+def draw_places(key: np.uint64, addresses: np.ndarray, places: int, size: int) -> np.ndarray:
     """``int32[n, places]``: uniform draws below ``size`` (under 2**20) for each of ``addresses`` (``uint64[n]``)."""
     halves = (places + 1) // 2
     at = addresses[:, None] * np.uint64(halves) + np.arange(halves, dtype=np.uint64)
@@ -93,7 +93,7 @@ def words(
     pool: WordPool, key: np.uint64, rows: np.ndarray, count: int, index: np.ndarray | None = None
 ) -> pa.Array:
     """``string[n]``: ``count`` words with blanks between; ``index`` determines the first ones if it is set."""
-    forms = drawn(key, rows, count, pool.size)
+    forms = draw_places(key, rows, count, pool.size)
     if index is not None:
         leading = digits(index, count, pool.size)
         forms[:, : leading.shape[1]] = leading
@@ -137,7 +137,7 @@ def _sentences(
     owner, slot, last = _sentence_positions(engine_random.derive(key, 1), rows, layout)
     addresses = (rows * np.uint64(layout.paragraphs * layout.high))[owner]
     addresses += slot.view(np.uint64)
-    forms = drawn(key, addresses, layout.long, pool.size)
+    forms = draw_places(key, addresses, layout.long, pool.size)
     if index is not None:
         leading = digits(index, layout.short, pool.size)
         forms[slot == 0, : leading.shape[1]] = leading

@@ -198,7 +198,7 @@ class Delivery:
     ) -> None:
         self._app, self._actor, self._entry = app, actor, entry
         self._output, self._reservation = output, reservation
-        self._pieces = processor_time.counted(map(bytes, output))
+        self._pieces = processor_time.within_budget(map(bytes, output))
         self._closed = False
 
     def __iter__(self) -> Iterator[bytes]:
@@ -355,9 +355,9 @@ def _run(actor: Actor, recipe: Recipe) -> Generation:
     try:
         are_few = count * source.plan.leaves <= limits.FIRST_BLOCK_ROWS
         with _serialized(_FEW_ROWS_WAIT if are_few else None):
-            started = processor_time.spent()
+            started = processor_time.seconds_used()
             output = recipe.open()
-            first_seconds = processor_time.spent() - started
+            first_seconds = processor_time.seconds_used() - started
             is_complete = (
                 output.rows_generated == count <= limits.FIRST_BLOCK_ROWS
                 and output.primed <= limits.PREVIEW_BYTES

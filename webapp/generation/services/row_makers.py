@@ -292,7 +292,7 @@ JSON_TEXT: Final = {b"json": b"1"}
 """Whether the field's metadata marks JSON text (`engine.formats.nested.is_json_text`)."""
 
 
-def given_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Convert JSON rows to columns, one per key in order of first occurrence. Missing keys are null.
 
     Numbers with a decimal point become doubles, integers beyond 64 bits decimals, objects and arrays JSON

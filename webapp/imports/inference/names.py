@@ -112,48 +112,50 @@ _COMPANIES: Final = (
 _GOODS: Final = "product item merchandise article good inventory accessory gift"
 
 
-def _things(nouns: str, **parts: Meaning) -> dict[str, dict[str, Meaning]]:
+def _entities(nouns: str, **parts: Meaning) -> dict[str, dict[str, Meaning]]:
     return dict.fromkeys(nouns.split(), parts)
 
 
 THINGS: Final[dict[str, dict[str, Meaning]]] = {
-    **_things(
+    **_entities(
         "country nation",
         name=_meaning("country"),
         code=_meaning("country_code"),
         demonym=_meaning("nationality"),
     ),
-    **_things("continent", name=_meaning("continent")),
-    **_things("state province", name=_meaning("state"), code=_meaning("state_abbr")),
-    **_things("region territory county district", name=_meaning("state")),
-    **_things(_PLACES, name=_meaning("city")),
-    **_things("street", name=_meaning("street_name")),
-    **_things("language locale", name=_meaning("language"), code=_meaning("language", {"format": "code"})),
-    **_things(
+    **_entities("continent", name=_meaning("continent")),
+    **_entities("state province", name=_meaning("state"), code=_meaning("state_abbr")),
+    **_entities("region territory county district", name=_meaning("state")),
+    **_entities(_PLACES, name=_meaning("city")),
+    **_entities("street", name=_meaning("street_name")),
+    **_entities("language locale", name=_meaning("language"), code=_meaning("language", {"format": "code"})),
+    **_entities(
         "currency",
         name=_meaning("currency_name"),
         code=_meaning("currency_code"),
         symbol=_meaning("currency_symbol"),
     ),
-    **_things("timezone", name=_meaning("time_zone"), code=_meaning("time_zone")),
-    **_things("nationality", name=_meaning("nationality")),
-    **_things("gender", name=_meaning("gender")),
-    **_things("sex", name=_meaning("sex")),
-    **_things("color colour", name=_meaning("color"), code=_meaning("hex_color"), hex=_meaning("hex_color")),
-    **_things("department division", name=_meaning("department")),
-    **_things("job position occupation profession role designation", name=JOB),
-    **_things(
+    **_entities("timezone", name=_meaning("time_zone"), code=_meaning("time_zone")),
+    **_entities("nationality", name=_meaning("nationality")),
+    **_entities("gender", name=_meaning("gender")),
+    **_entities("sex", name=_meaning("sex")),
+    **_entities(
+        "color colour", name=_meaning("color"), code=_meaning("hex_color"), hex=_meaning("hex_color")
+    ),
+    **_entities("department division", name=_meaning("department")),
+    **_entities("job position occupation profession role designation", name=JOB),
+    **_entities(
         _GOODS,
         name=_meaning("product_name"),
         code=_meaning("sku"),
         number=_meaning("sku"),
         type=_meaning("product_category"),
     ),
-    **_things("category subcategory", name=_meaning("product_category")),
-    **_things(_COMPANIES, name=_meaning("company_name")),
-    **_things("file attachment", name=_meaning("file_name")),
-    **_things("domain site", name=_meaning("domain_name")),
-    **_things("account", name=_meaning("account_name")),
+    **_entities("category subcategory", name=_meaning("product_category")),
+    **_entities(_COMPANIES, name=_meaning("company_name")),
+    **_entities("file attachment", name=_meaning("file_name")),
+    **_entities("domain site", name=_meaning("domain_name")),
+    **_entities("account", name=_meaning("account_name")),
 }
 THINGS["article"] = {**THINGS["article"], "title": TITLED}  # a text has a title, goods have a name
 """The name and the code of a thing, by its noun, and its other attributes that have a specific type."""
@@ -401,7 +403,7 @@ def _without_table_words(words: Sequence[str], nouns: Sequence[str]) -> list[str
 def _by_table_noun(part: str, table: Table, evidence: ColumnEvidence) -> Meaning | None:
     noun = table.noun
     if noun in THINGS:
-        return _thing_meaning(noun, part, evidence)
+        return _part_meaning(noun, part, evidence)
     if part not in CALLED:
         return None
     if noun == "title" and table.personal:
@@ -432,7 +434,7 @@ def _has_honorifics(values: Sequence[Any]) -> bool:
     return bool(found) and 2 * sum(found) > len(found)
 
 
-def _thing_meaning(noun: str, part: str, evidence: ColumnEvidence) -> Meaning | None:
+def _part_meaning(noun: str, part: str, evidence: ColumnEvidence) -> Meaning | None:
     """A part of a thing: its name, its code. A text key of few characters is a code too."""
     parts = THINGS[noun]
     if part in parts:
@@ -456,7 +458,7 @@ def _noun_meaning(
     if is_whole_name and noun in VAGUE:
         return None
     if noun in THINGS:
-        return _thing_meaning(noun, part, evidence)
+        return _part_meaning(noun, part, evidence)
     if noun in PERSONS or (is_person(noun) and not is_whole_name):
         return _person_meaning(noun, part, evidence) if part in CALLED else None
     if is_whole_name or part not in CALLED:

@@ -42,7 +42,7 @@ def read(source: Source) -> Read:
                 objects.update(inner)
     result = tables(schema, objects, "json_schema")
     if not result.tables and result.problems:
-        error = document.lost_reference(result.problems[0].reason)
+        error = document.missing_reference(result.problems[0].reason)
         raise Unreadable(error.message, error.hint or "")
     if not result.tables:
         raise Unreadable(

@@ -45,7 +45,7 @@ def start(
 ) -> ImportJob:
     """Store a document and queue its import; commits. Errors: quota_exceeded if the workspace has too many open
     imports, unavailable if the storage fails."""
-    scope = tenancy.here(actor)
+    scope = tenancy.current_scope(actor)
     if actor.user_id is None:
         raise ApiError("forbidden", "Only a user can import in the background.")
     _check_quota(actor.workspace_id)

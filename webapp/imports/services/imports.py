@@ -29,7 +29,7 @@ class ImportResult:
     templates: list[dict[str, Any]]
     dataset: dict[str, Any] | None
     report: drafts.Report
-    samples: list[dict[str, Any]]
+    shown: list[dict[str, Any]]
     """Values of each column of the report, for pages: see `drafts.shown`."""
 
 

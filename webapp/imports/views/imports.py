@@ -339,7 +339,7 @@ def sample(actor: Actor) -> Response:
 def _review_tables(result: imports.ImportResult) -> list[dict[str, Any]]:
     """Return the tables of a review with their columns: values, type and index in the report."""
     found: dict[str, dict[str, Any]] = {}
-    columns = zip(result.report, [*result.samples, *({} for _ in result.report)], strict=False)
+    columns = zip(result.report, [*result.shown, *({} for _ in result.report)], strict=False)
     for index, (row, values) in enumerate(columns):
         if not values:
             continue

@@ -76,7 +76,7 @@ def _notify(kind: str, model: Any, work_id: str, now: datetime) -> bool:
             or_(Webhook.project_id.is_(None), Webhook.project_id == work.project_id),
         )
         for hook in session.scalars(hooks.order_by(Webhook.id)):
-            if webhooks.wanted(hook.events, event):
+            if webhooks.is_subscribed(hook.events, event):
                 delivery = Delivery(
                     id=ids.new("dlv"),
                     webhook_id=hook.id,
@@ -85,7 +85,7 @@ def _notify(kind: str, model: Any, work_id: str, now: datetime) -> bool:
                     created_at=now,
                     next_at=now,
                 )
-                details = webhooks.shown(kind, work)
+                details = webhooks.job_event(kind, work)
                 delivery.body = webhooks.body(delivery, work.workspace_id, work.project_id, details)
                 session.add(delivery)
         try:
@@ -187,12 +187,12 @@ def _outcome_text(kind: str, work: Any) -> str:
 def _subject_and_path(session: Session, kind: str, work: Any) -> tuple[str, str]:
     """Return what finished, in words, and the path of its page."""
     if kind == "export":
-        return f"Export {mail.plain(work.file_name or work.id)}", f"/exports/{work.id}"
+        return f"Export {mail.single_line(work.file_name or work.id)}", f"/exports/{work.id}"
     if kind == "push":
         title = {"retry": "Retry of a push", "undo": "Undo of a push"}.get(work.kind, "Push")
-        return f"{title} to {mail.plain(work.target)}", f"/pushes/{work.id}"
+        return f"{title} to {mail.single_line(work.target)}", f"/pushes/{work.id}"
     scenario = session.get(Scenario, work.scenario_id)
-    name = mail.plain(scenario.name if scenario else work.scenario_id)
+    name = mail.single_line(scenario.name if scenario else work.scenario_id)
     return f"Run of {name}", f"/scenarios/{work.scenario_id}/runs/{work.id}"
 
 
@@ -291,7 +291,7 @@ def _warn_webhooks(session: Session, warning: LimitWarning, now: datetime) -> No
         Webhook.workspace_id == warning.workspace_id, Webhook.deleted_at.is_(None), Webhook.active.is_(True)
     )
     for hook in session.scalars(hooks.order_by(Webhook.id)):
-        if webhooks.wanted(hook.events, webhooks.LIMIT):
+        if webhooks.is_subscribed(hook.events, webhooks.LIMIT):
             delivery = Delivery(
                 id=ids.new("dlv"),
                 webhook_id=hook.id,
@@ -300,11 +300,13 @@ def _warn_webhooks(session: Session, warning: LimitWarning, now: datetime) -> No
                 created_at=now,
                 next_at=now,
             )
-            delivery.body = webhooks.body(delivery, warning.workspace_id, hook.project_id, shown(warning))
+            delivery.body = webhooks.body(
+                delivery, warning.workspace_id, hook.project_id, warning_event(warning)
+            )
             session.add(delivery)
 
 
-def shown(warning: LimitWarning) -> dict[str, Any]:
+def warning_event(warning: LimitWarning) -> dict[str, Any]:
     """Return a warning as it appears in events."""
     return {
         "type": "limit",
@@ -349,7 +351,7 @@ def _mail_admins(session: Session, workspace: Workspace, warning: LimitWarning, 
         )
     )
     unit, window = _LIMITS[warning.limit_name]
-    share, name = round(100 * limits.USAGE_WARN_SHARE), mail.plain(workspace.name)
+    share, name = round(100 * limits.USAGE_WARN_SHARE), mail.single_line(workspace.name)
     for user in session.scalars(people.order_by(User.id)):
         letter = mail.Letter(
             kind=kind,

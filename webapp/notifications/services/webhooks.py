@@ -66,7 +66,7 @@ WILD: Final = ("*", *(f"{kind}.*" for kind in MODELS))
 TEST: Final = "webhook.test"  # sent by the test of a webhook; cannot be subscribed to
 
 
-def wanted(events: Iterable[str], event: str) -> bool:
+def is_subscribed(events: Iterable[str], event: str) -> bool:
     """Return whether a webhook subscribed to these events gets this one."""
     return not {"*", event, f"{event.partition('.')[0]}.*"}.isdisjoint(events)
 
@@ -87,7 +87,7 @@ def body(
     ).decode()
 
 
-def shown(kind: str, work: Work) -> dict[str, Any]:
+def job_event(kind: str, work: Work) -> dict[str, Any]:
     """Return a job as it appears in events."""
     details = _DETAILS[kind](work)
     duration = (work.finished_at - work.started_at) if work.finished_at and work.started_at else None
@@ -204,14 +204,14 @@ def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime
     query_values = [value for _, value in parse_qsl(urlsplit(url).query) if len(value) >= 8]
     unprefixed = [key.removeprefix(SECRET_PREFIX) for key in keys]
     redacted = redaction.without(reply.body.decode("utf-8", "replace"), [*keys, *unprefixed, *query_values])
-    head = mail.plain(redacted, limits.WEBHOOK_HEAD_CHARS)
+    head = mail.single_line(redacted, limits.WEBHOOK_HEAD_CHARS)
     response = Outcome("failed", f"The receiver answered {reply.status}.", reply.status, reply.ms, head)
     if 200 <= reply.status < 300:
         return replace(response, verdict="delivered", reason="")
     if reply.status == 410:
         return replace(response, verdict="gone", reason="The receiver says that it is gone (410).")
     if reply.status in (408, 429) or reply.status >= 500:
-        retry_after = _asked(reply.headers.get("Retry-After", ""), at)
+        retry_after = _retry_after(reply.headers.get("Retry-After", ""), at)
         return replace(response, verdict="again", retry_after=retry_after)
     if 300 <= reply.status < 400:
         reason = f"The receiver redirects ({reply.status}), which is not followed."
@@ -219,7 +219,7 @@ def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime
     return response
 
 
-def _asked(text: str, at: datetime) -> float:
+def _retry_after(text: str, at: datetime) -> float:
     """Return Retry-After in seconds, capped; 0 if there is none or it is invalid (RFC 9110, 10.2.3)."""
     text = text.strip()
     if text.isascii() and text.isdigit():
@@ -396,7 +396,7 @@ def _disable(session: Session, hook: Webhook, reason: str, now: datetime) -> Non
 
 def _host(url: str) -> str:
     """Return only the host name: a URL may contain a secret."""
-    return mail.plain(urlsplit(url).hostname or "")
+    return mail.single_line(urlsplit(url).hostname or "")
 
 
 # --- Webhooks -----------------------------------------------------------------------------------------------
@@ -460,7 +460,7 @@ def create(
     if scope == "workspace":
         place: dict[str, Any] = {"workspace_id": actor.workspace_id, "project_id": None, "team_id": None}
     else:
-        place = tenancy.here(actor)
+        place = tenancy.current_scope(actor)
     events = _validated_events(url, events)
     secret = _new_secret()
     _check_limit(actor)

@@ -680,7 +680,7 @@ def of_rows(actor: Actor, ask: ExportInput) -> PreparedPush:
     destination = pushes_targets.destination_of(actor, ask, gathered)
     with gathered.check("rows"):
         quotas.check_rows(actor, len(ask.rows))
-    table = row_makers.given_table(ask.rows)
+    table = row_makers.table_of_rows(ask.rows)
     push_id, now = ids.new("psh"), clock.now().replace(microsecond=0)
     pins = Pins(seed=push_id, now=now, vocabulary="", engine=ENGINE)
     maker: RowGenerator = GivenRows(table, pins.seed, pins.now)
@@ -695,7 +695,7 @@ def of_rows(actor: Actor, ask: ExportInput) -> PreparedPush:
         pins.to_json(),
         ask,
         "",
-        tenancy.here(actor),
+        tenancy.current_scope(actor),
         ("push", push_id),
         {"given": True},
     )

@@ -50,12 +50,12 @@ def of_locale(items: Iterable[dict[str, Any]], locale: str) -> list[dict[str, An
         hint = did_you_mean(locale, vocabulary.locales) or ""
         fault = Fault("locale", "unknown_locale", f'There is no locale "{locale}".', hint)
         raise ApiError("validation_error", details={"fields": [fault.as_dict()]})
-    found = lacking(known)
+    found = missing_values(known)
     return [{**item, "lacks": found.get(item["name"])} for item in items]
 
 
 @lru_cache(maxsize=128)
-def lacking(locale: str) -> dict[str, str]:
+def missing_values(locale: str) -> dict[str, str]:
     """Return what a locale of the present vocabulary lacks: a text by the names of the types that lack something."""
     found: dict[str, str] = {}
     for kind in (kind for kind in REGISTRY if kind.localised):

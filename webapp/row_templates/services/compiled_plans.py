@@ -78,7 +78,7 @@ def of_version(
     """
     key = template_id, version, locale, tuple(sorted(stated.items())), tuple(sorted(instead.items()))
     found = MEMORY.get(key)
-    if found is not None and (not found.related or related_templates.still_there(found.related)):
+    if found is not None and (not found.related or related_templates.all_exist(found.related)):
         return found
     spec, pins = load()
     versions = related_templates.gather(spec["fields"], template_id, related_templates.pinned(pins, instead))

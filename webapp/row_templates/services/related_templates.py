@@ -267,7 +267,7 @@ def related_of(found: Mapping[str, Version], library: Library) -> dict[str, dict
     }
 
 
-def still_there(ids: Collection[str]) -> bool:
+def all_exist(ids: Collection[str]) -> bool:
     """Return whether none of these templates is deleted."""
     statement = select(Template.id).where(Template.id.in_(ids), Template.deleted_at.is_(None))
     return len(db.session.scalars(statement).all()) == len(ids)

@@ -98,7 +98,9 @@ def create(
         "source": _stored_source(source),
         "invalid": _stored_invalid(invalid),
     }
-    template = Template(id=ids.new("tpl"), **tenancy.here(actor), created_by=actor.user_id, created_at=moment)
+    template = Template(
+        id=ids.new("tpl"), **tenancy.current_scope(actor), created_by=actor.user_id, created_at=moment
+    )
     template.made_from_id, template.made_from_entity = made_from
     ready, pins = _validated(actor, template, spec, before={"fields": ()})
     return KIND.save(actor, template, ready, pins, "create", moment)

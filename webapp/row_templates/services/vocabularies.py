@@ -142,7 +142,7 @@ def ensure_stored(vocabulary_id: str) -> None:
     stored_ids.add(vocabulary_id)
 
 
-def assume_kept(vocabulary_id: str) -> None:
+def record_stored(vocabulary_id: str) -> None:
     """Record that a vocabulary is in storage, which saves the check in `ensure_stored`."""
     current_app.extensions.setdefault(_KEPT, set()).add(vocabulary_id)
 

@@ -119,7 +119,7 @@ def is_cut(workspace_id: str) -> bool:
     return bool((settings or {}).get("redact_run_logs"))
 
 
-def mark(workspace_id: str) -> tuple[int, datetime | None]:
+def secrets_version(workspace_id: str) -> tuple[int, datetime | None]:
     """Return a value that changes whenever the secrets of a workspace change."""
     statement = select(func.count(), func.max(Secret.updated_at)).where(Secret.workspace_id == workspace_id)
     with reading() as session:

@@ -214,7 +214,7 @@ def _store(
         text = f"The outputs of a run may have {limit:,} bytes; {done.bytes:,} are kept, and this file has {size:,}."
         _reject(done.refused, path_text, text)
         return True
-    condition = files.seen(actor.workspace_id, actor.project_id) & (WorkspaceFile.name == name)
+    condition = files.visible_to(actor.workspace_id, actor.project_id) & (WorkspaceFile.name == name)
     try:
         replaces = db.session.scalar(select(WorkspaceFile.size).where(condition))
         files.check_quota(actor.workspace_id, size, replaces=replaces)

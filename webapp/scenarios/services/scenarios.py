@@ -165,7 +165,7 @@ def create(
     validation_error with every fault, forbidden (naming a secret needs the scope `secrets`), unavailable.
     """
     _refuse_programs(actor)
-    place = tenancy.here(actor)
+    place = tenancy.current_scope(actor)
     settings = {
         "timeout_seconds": timeout_seconds,
         "env": dict(env or {}),

@@ -187,7 +187,7 @@ def named(names: Sequence[Any]) -> list[str]:
     return found
 
 
-def again(file: IO[bytes]) -> IO[bytes]:
+def rewind(file: IO[bytes]) -> IO[bytes]:
     """Rewind a file."""
     file.seek(0)
     return file
@@ -284,18 +284,18 @@ def text_of(value: Any) -> str:
 
 def workbook(file: IO[bytes], sheet: str | None) -> Iterator[pa.RecordBatch]:
     """Yield the rows below the header row of a sheet. Empty cells are null."""
-    first = next(_cells(again(file), sheet), None)
+    first = next(_cells(rewind(file), sheet), None)
     if first is None:
         raise NotReadable("the sheet is empty")
     names = named(first)
     kinds: dict[str, set[str]] = {name: set() for name in names}
-    for row in _records(again(file), sheet):
+    for row in _records(rewind(file), sheet):
         for name, value in row.items():
             if value is not None:
                 kinds[name].add(_cell_kind(value))
     columns = {name: _cell_column(found) for name, found in kinds.items()}
     schema = pa.schema(list(columns.items()))
-    rows, empty = _records(again(file), sheet), True
+    rows, empty = _records(rewind(file), sheet), True
     while block := list(islice(rows, limits.SOURCE_BLOCK_ROWS)):
         empty = False
         arrays = [_cell_array([row.get(name) for row in block], kind) for name, kind in columns.items()]
@@ -547,11 +547,11 @@ class _SharedFile(io.RawIOBase):
 
 
 def _json(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
-    yield from _batches_of_objects(lambda: _elements(again(file)), "element")
+    yield from _batches_of_objects(lambda: _elements(rewind(file)), "element")
 
 
 def _ndjson(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
-    yield from _batches_of_objects(lambda: _lines(again(file)), "line")
+    yield from _batches_of_objects(lambda: _lines(rewind(file)), "line")
 
 
 def _lines(file: IO[bytes]) -> Iterator[Any]:
@@ -629,7 +629,7 @@ def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
             for field in schema
             if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
         ]
-        reader = parquet.ParquetFile(again(file), memory_map=False, read_dictionary=texts)
+        reader = parquet.ParquetFile(rewind(file), memory_map=False, read_dictionary=texts)
         # How many rows to read per batch, by the size that the file states for its row groups.
         groups = [reader.metadata.row_group(place) for place in range(reader.metadata.num_row_groups)]
         width = max((group.total_byte_size / max(1, group.num_rows) for group in groups), default=0)

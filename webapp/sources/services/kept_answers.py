@@ -86,7 +86,7 @@ def save(workspace_id: str, connection_id: str, tables: Mapping[str, pa.Table]) 
         snapshot = hashlib.sha256(raw).hexdigest()
         row = _row(workspace_id, connection_id, question, snapshot, table.num_rows)
         if len(raw) > limits.FETCHED_INLINE_BYTES:
-            row["storage_key"] = _put(workspace_id, snapshot, raw)
+            row["storage_key"] = _store(workspace_id, snapshot, raw)
         else:
             row["value"] = {"arrow": base64.b64encode(raw).decode()}
         answers[question] = StoredAnswer(table, snapshot, table.num_rows)
@@ -155,7 +155,7 @@ def keep(workspace_id: str, connection_id: str, answer: Answer) -> str:
         table = table.replace_schema_metadata({_SETS_KEY: orjson.dumps(sets)})
     raw = packed(table)
     name = hashlib.sha256(raw).hexdigest()
-    key = _put(workspace_id, name, raw)
+    key = _store(workspace_id, name, raw)
     row = _row(workspace_id, connection_id, name, answer.snapshot, table.num_rows)
     row["storage_key"] = key
     if _insert([row]):
@@ -170,7 +170,7 @@ def keep(workspace_id: str, connection_id: str, answer: Answer) -> str:
     return f"{workspace_id}/{name}"
 
 
-def _put(workspace_id: str, name: str, raw: bytes) -> str:
+def _store(workspace_id: str, name: str, raw: bytes) -> str:
     key = f"{FOLDER}/{workspace_id}/{name}.arrow"
     try:
         storage.of(current_app).head(key)

@@ -105,7 +105,7 @@ def offer(server: MCPServer[Any], tool: Tool, context: ToolContext) -> None:
             with context.api() as api:
                 return result_of(tool.function(Work(api, context), **arguments), context.caller.key)
 
-        return answered(await anyio.to_thread.run_sync(guarded(work, context), abandon_on_cancel=True))
+        return result(await anyio.to_thread.run_sync(guarded(work, context), abandon_on_cancel=True))
 
     shape = Annotated[CallToolResult, signature.return_annotation]
     call.__signature__ = signature.replace(parameters=given, return_annotation=shape)  # type: ignore[attr-defined]
@@ -140,7 +140,7 @@ def result_of(answer: Mapping[str, Any], key: str) -> dict[str, Any]:
     return fit_to_limit(without_keys(answer, key))
 
 
-def answered(result: dict[str, Any]) -> CallToolResult:
+def result(result: dict[str, Any]) -> CallToolResult:
     """Return the result twice, as the protocol requires: structured, and as text for clients that only read
     text."""
     return CallToolResult(

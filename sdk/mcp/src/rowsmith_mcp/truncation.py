@@ -141,7 +141,7 @@ def _without_ends(answer: dict[str, Any], limit: int) -> dict[str, Any]:
         # A little less than the proportion, since the rest of the result also has a size.
         keep = min(len(found) - 1, int(len(found) * limit / now * 0.97))
         del found[max(keep, 0) :]
-        told = [_told(made, where, was) for where, was in lengths.items()]
+        told = [_size_text(made, where, was) for where, was in lengths.items()]
         made["notes"] = [*answer.get("notes", []), *[item for item in told if item]]
     return dict(made)
 
@@ -161,7 +161,7 @@ def _heaviest(value: Any, path: Path) -> tuple[Path, list[Any]]:
     return best
 
 
-def _told(answer: Any, path: Path, was: int) -> str:
+def _size_text(answer: Any, path: Path, was: int) -> str:
     found = answer
     for name in path:
         found = found[name]

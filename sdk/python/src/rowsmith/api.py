@@ -45,10 +45,10 @@ class Api:
         total_timeout: Optional[float] = None,
         ca_file: Optional[str] = None,
     ) -> None:
-        address = parse(wanted("url", url, "SERVICE_API_URL"))
+        address = parse(required_setting("url", url, "SERVICE_API_URL"))
         if address.scheme == "http" and not address.loopback:
             raise not_configured(f"{address} would send the key unencrypted. Use https.")
-        headers = {"Authorization": f"Bearer {wanted('key', key, 'SERVICE_API_KEY')}"}
+        headers = {"Authorization": f"Bearer {required_setting('key', key, 'SERVICE_API_KEY')}"}
         if project:
             headers["X-Project-Id"] = project
         self._caller = caller = Caller(
@@ -114,7 +114,7 @@ class Api:
         return f"Api(url={str(self._caller.address)!r})"
 
 
-def wanted(name: str, given: Optional[str], variable: str) -> str:
+def required_setting(name: str, given: Optional[str], variable: str) -> str:
     """Return the argument or the environment variable. Raise ServiceError `not_configured` if both are
     missing."""
     found = (given or os.environ.get(variable, "")).strip()

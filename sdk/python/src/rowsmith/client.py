@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Optional, Union
 
-from rowsmith.api import wanted
+from rowsmith.api import required_setting
 from rowsmith.error import TARGET_CODES, ServiceError, TargetError
 from rowsmith.pages import Pages
 from rowsmith.template import AnyTemplate, as_dict, plain
@@ -60,10 +60,10 @@ class Client:
         self.run_id = os.environ.get("SERVICE_RUN_ID") or None
         self.uploads = _folder("SERVICE_WORKSPACE_UPLOADS")
         self.outputs = _folder("SERVICE_WORKSPACE_OUTPUTS")
-        headers = {"X-API-Key": wanted("key", api_key, "SERVICE_API_KEY")}
+        headers = {"X-API-Key": required_setting("key", api_key, "SERVICE_API_KEY")}
         if self.project_id:
             headers["X-Project-Id"] = self.project_id
-        address = parse(wanted("url", api_url, "SERVICE_API_URL"))
+        address = parse(required_setting("url", api_url, "SERVICE_API_URL"))
         self._caller = Caller(address, headers, retries=NONE, silent_seconds=timeout, ca_file=ca_file)
 
     # --- Templates and rows ---------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ def sum_(call: Call) -> Node:
 
 @function("count(list)", "Number of elements that are not blank.", "count([1, null, 3])", 2)
 def count(call: Call) -> Node:
-    return reductions.counted(call.items(0), call.at)
+    return reductions.count_values(call.items(0), call.at)
 
 
 @function("size(list)", "Number of elements, including blank ones.", "size([1, null, 3])", 3)

@@ -27,7 +27,7 @@ _LETTERS = (
 )  # fmt: skip
 
 
-def bare(texts: pa.Array) -> pa.Array:
+def without_accents(texts: pa.Array) -> pa.Array:
     """Texts without accents; letters that have none to lose are spelled out: ß is ss."""
     is_not_ascii = pc.fill_null(pc.invert(pc.string_is_ascii(texts)), False)
     texts_with_letters = texts.filter(is_not_ascii)  # mostly few
@@ -41,7 +41,7 @@ def bare(texts: pa.Array) -> pa.Array:
 
 def to_ascii(texts: pa.Array) -> pa.Array:
     """Texts without accents, and without what is not ASCII then."""
-    return pc.replace_substring_regex(bare(texts), r"[^\x00-\x7f]", "")
+    return pc.replace_substring_regex(without_accents(texts), r"[^\x00-\x7f]", "")
 
 
 _REPEATED = re.compile(r"(\))?\{([0-9]+)(?:,([0-9]*))?\}")
@@ -318,7 +318,7 @@ def ends_with(call: Call) -> Node:
     "Zoe Gross",
 )
 def strip_accents(call: Call) -> Node:
-    return _per_character(call, bare)
+    return _per_character(call, without_accents)
 
 
 @function(

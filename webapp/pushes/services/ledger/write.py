@@ -177,7 +177,7 @@ def settle(session: Session, push: Push, chunk: Chunk, arrived: bool, retry: Pus
     return count
 
 
-def leave_unknown(session: Session, push: Push, chunk: Chunk, retry: Push) -> None:
+def mark_unknown(session: Session, push: Push, chunk: Chunk, retry: Push) -> None:
     """Leave the rows of a chunk in doubt unknown, and exclude them from `retry`."""
     in_doubt = _rows_in_doubt(read.first_of(session, push).id, chunk)
     retry.total -= _retried_count(session, in_doubt, retry)

@@ -35,7 +35,7 @@ def start_run(
     """Start a scenario and return the queued run immediately. Its program acts on its own with the
     permissions of this key: it may write and push. Ask the user first. Follow the run with get_run and
     get_run_log."""
-    return shown(work.api.runs.start(scenario_id, params))
+    return run_without_values(work.api.runs.start(scenario_id, params))
 
 
 @registry.reads("List runs")
@@ -54,7 +54,7 @@ def list_runs(
 @registry.reads("Status of a run")
 def get_run(work: Work, scenario_id: ScenarioId, run_id: RunId) -> Run:
     """Return a run: its status, exit code, error and outputs. Of its parameters, only the names are included."""
-    return shown(work.api.runs.get(scenario_id, run_id))
+    return run_without_values(work.api.runs.get(scenario_id, run_id))
 
 
 @registry.reads("Log of a run")
@@ -90,10 +90,10 @@ def get_run_log(
 @registry.changes("Cancel a run", again=True)
 def cancel_run(work: Work, scenario_id: ScenarioId, run_id: RunId) -> Run:
     """Stop a queued or running run. Its changes are not undone."""
-    return shown(work.api.runs.cancel(scenario_id, run_id))
+    return run_without_values(work.api.runs.cancel(scenario_id, run_id))
 
 
-def shown(run: Mapping[str, Any]) -> Run:
+def run_without_values(run: Mapping[str, Any]) -> Run:
     """Return a run without the values of its parameters."""
     made: Any = {**some(run, WHOLE), "params": sorted(run["params"])}
     return made  # type: ignore[no-any-return]

@@ -55,7 +55,7 @@ def get_scenario(
     version: Annotated[int | None, Field(ge=1, description="An earlier version.")] = None,
 ) -> Scenario:
     """Return a scenario with its code, or a part of it. The values of its variables are not included."""
-    return shown(work.api.scenarios.get(scenario_id, version), offset)
+    return scenario_for_client(work.api.scenarios.get(scenario_id, version), offset)
 
 
 @registry.reads("Check a program", writing=True)
@@ -85,7 +85,7 @@ def create_scenario(
     more = given(
         description=description, timeout_seconds=timeout_seconds, network=network, env=env, secrets=secrets
     )
-    return shown(work.api.scenarios.create(name=name, code=code, **more))
+    return scenario_for_client(work.api.scenarios.create(name=name, code=code, **more))
 
 
 @registry.changes("Change a scenario")
@@ -112,11 +112,11 @@ def update_scenario(
         secrets=secrets,
     )
     if code:
-        return shown(work.api.scenarios.replace(scenario_id, code, **more))
-    return shown(work.api.scenarios.update(scenario_id, **more))
+        return scenario_for_client(work.api.scenarios.replace(scenario_id, code, **more))
+    return scenario_for_client(work.api.scenarios.update(scenario_id, **more))
 
 
-def shown(scenario: Mapping[str, Any], offset: int = 0) -> Scenario:
+def scenario_for_client(scenario: Mapping[str, Any], offset: int = 0) -> Scenario:
     """Return a scenario without the values of its variables, and as much of its code as a result can contain."""
     code = scenario["code"]
     piece = head(code[offset:])

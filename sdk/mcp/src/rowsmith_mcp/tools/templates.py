@@ -41,7 +41,7 @@ def get_template(
     ] = 0,
 ) -> Template:
     """Return a template with its fields. Keys of a field with default values are left out."""
-    return shown(work.api.templates.get(template_id, version), first_field)
+    return template_without_defaults(work.api.templates.get(template_id, version), first_field)
 
 
 @registry.makes("Create a template")
@@ -59,7 +59,7 @@ def create_template(
         "fields": fields,
         **given(description=description, quantity=quantity, locale=locale),
     }
-    return shown(work.api.templates.create(body))
+    return template_without_defaults(work.api.templates.create(body))
 
 
 @registry.changes("Change a template")
@@ -85,7 +85,7 @@ def update_template(
         changes["fields"] = fields
     if description is not None:
         changes["description"] = description
-    return shown(work.api.templates.update(template_id, **changes))
+    return template_without_defaults(work.api.templates.update(template_id, **changes))
 
 
 @registry.makes("Import a schema")
@@ -119,7 +119,7 @@ def import_schema(
     }
 
 
-def shown(template: Mapping[str, Any], first: int = 0) -> Template:
+def template_without_defaults(template: Mapping[str, Any], first: int = 0) -> Template:
     """Return a template without default values."""
     fields = template["fields"]
     made: Any = {**some(template, WHOLE), "fields": [brief(field) for field in fields[first:]]}

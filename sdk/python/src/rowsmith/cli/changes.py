@@ -122,20 +122,21 @@ def _moment(text: str) -> datetime:
 def lines(changes: Mapping[str, Any]) -> list[str]:
     """Format changes as text, one per line: + added, - removed, ~ changed, > moved."""
     told = [
-        f"~ {key}: {_shown(item['from'])} -> {_shown(item['to'])}" for key, item in changes["template"].items()
+        f"~ {key}: {_display_text(item['from'])} -> {_display_text(item['to'])}"
+        for key, item in changes["template"].items()
     ]
     fields = changes["fields"]
     told += [f"+ field {item['path']} ({item['field'].get('type')})" for item in fields["added"]]
     told += [f"- field {item['path']} ({item['field'].get('type')})" for item in fields["removed"]]
     for item in fields["changed"]:
         told += [
-            f"~ field {item['path']}.{key}: {_shown(change['from'])} -> {_shown(change['to'])}"
+            f"~ field {item['path']}.{key}: {_display_text(change['from'])} -> {_display_text(change['to'])}"
             for key, change in item["changes"].items()
         ]
     told += [f"> field {item['path']}: place {item['from'] + 1} -> {item['to'] + 1}" for item in fields["moved"]]
     return [clean(line) for line in told]
 
 
-def _shown(value: Any) -> str:
+def _display_text(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 120 else f"{text[:117]}..."

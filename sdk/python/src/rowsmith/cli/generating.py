@@ -66,7 +66,7 @@ def generate(work: Work) -> int:
             api._caller.retries,
             bar,
         )
-    return _told(work, told)
+    return _summary(work, told)
 
 
 def _to_output(work: Work, which: Any, asked: Mapping[str, Any]) -> int:
@@ -91,11 +91,11 @@ def _offline(work: Work, asked: Mapping[str, Any]) -> int:
         _pins(work, made.headers)
         return OK
     with work.console.bar(args.template, unit="B") as bar:
-        template_files.write_whole(Path(args.output), _counted(made.pieces, bar))
-    return _told(work, made.headers)
+        template_files.write_atomically(Path(args.output), _count_text(made.pieces, bar))
+    return _summary(work, made.headers)
 
 
-def _counted(pieces: Iterable[bytes], bar: console.Bar) -> Iterable[bytes]:
+def _count_text(pieces: Iterable[bytes], bar: console.Bar) -> Iterable[bytes]:
     for piece in pieces:
         yield piece
         bar.add(len(piece))
@@ -117,7 +117,7 @@ def _by_name(output: Any) -> Any:
         raise usage(f"{error} (with -f)") from None
 
 
-def _told(work: Work, headers: Mapping[str, str]) -> int:
+def _summary(work: Work, headers: Mapping[str, str]) -> int:
     path = Path(work.args.output)
     if work.console.as_json:
         found = {name.lower(): headers[name] for name in PINS if name in headers}

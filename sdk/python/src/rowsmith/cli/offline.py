@@ -69,12 +69,12 @@ def rows(path: Path, asked: Mapping[str, Any], vocabulary: Optional[str] = None)
     file = template_files.read(path)
     server = Server()
     try:
-        return _made(server, file, asked, vocabulary)
+        return _generated(server, file, asked, vocabulary)
     except server.errors.ApiError as error:
         raise refusal(error.status, error.as_dict()) from None
 
 
-def _made(server: Server, file: template_files.File, asked: Mapping[str, Any], words: Optional[str]) -> Rows:
+def _generated(server: Server, file: template_files.File, asked: Mapping[str, Any], words: Optional[str]) -> Rows:
     ask = _request(server, asked)
     source = _source(server, file, ask, words)
     if source.plan.external_requests or file.body.get("source"):
@@ -114,7 +114,7 @@ def _source(server: Server, file: template_files.File, ask: Any, words: Optional
     """Compile the template as the service compiles a saved one. Fields without IDs get the groups that saving
     would assign."""
     body, own = file.body, file.id or ""
-    versions = server.related_templates.gather(body["fields"], own, _beside(file.path))
+    versions = server.related_templates.gather(body["fields"], own, _related_templates(file.path))
     quantity = body.get("quantity") or server.compiled_plans.limits.DEFAULT_QUANTITY
     library = server.related_templates.library(versions, own, quantity, ask.rows)
     server.related_templates.check_stated(ask.rows, versions, own)
@@ -128,7 +128,7 @@ def _source(server: Server, file: template_files.File, ask: Any, words: Optional
     return server.compiled_plans.Source(plan, body["name"], quantity, anchor, file.id, None, related)
 
 
-def _beside(path: Path) -> Any:
+def _related_templates(path: Path) -> Any:
     """Read related templates from the files of a folder, as stored versions."""
     files: dict[str, template_files.File] = {}
 

@@ -139,7 +139,7 @@ def is_file(action: argparse.Action) -> bool:
 
 def positive(text: str) -> int:
     """Parse an integer greater than 0."""
-    number = _whole(text)
+    number = _integer(text)
     if number is None or number < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
     return number
@@ -147,13 +147,13 @@ def positive(text: str) -> int:
 
 def natural(text: str) -> int:
     """Parse an integer of at least 0."""
-    number = _whole(text)
+    number = _integer(text)
     if number is None or number < 0:
         raise argparse.ArgumentTypeError(f"expected a whole number, not {text!r}")
     return number
 
 
-def _whole(text: str) -> Optional[int]:
+def _integer(text: str) -> Optional[int]:
     try:
         return int(text.replace("_", ""))
     except ValueError:

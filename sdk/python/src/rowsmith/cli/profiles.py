@@ -101,7 +101,7 @@ class Profiles:
 
 
 @dataclass
-class Way:
+class ConnectionSettings:
     """The settings of a command, and their source."""
 
     url: str
@@ -112,7 +112,7 @@ class Way:
 
 def find_access(
     name: Optional[str], project: Optional[str] = None, environ: Optional[Mapping[str, str]] = None
-) -> Way:
+) -> ConnectionSettings:
     """Return the settings of a command: from the environment, and from the profile if the environment does
     not set them.
 
@@ -124,7 +124,7 @@ def find_access(
     named = name or env.get("RWS_PROFILE") or None
     wanted = project or env.get(PROJECT, "").strip() or None
     if url and key:
-        return Way(url, key, wanted, "the environment")
+        return ConnectionSettings(url, key, wanted, "the environment")
     profiles = Profiles()
     called = named or profiles.chosen
     if called not in profiles.all and named is None:
@@ -136,4 +136,4 @@ def find_access(
             f'The key of the profile "{called}" belongs to {kept.url}, but {URL} is {url}. Set {KEY} as well.'
         )
     own = kept.project if not key else None  # the project of a profile belongs to its key
-    return Way(url or kept.url, key or kept.key, wanted or own, f'the profile "{called}"')
+    return ConnectionSettings(url or kept.url, key or kept.key, wanted or own, f'the profile "{called}"')

@@ -43,9 +43,9 @@ def login(work: Work) -> int:
     args, kept = work.args, Profiles()
     name = args.profile or os.environ.get("RWS_PROFILE") or kept.chosen
     known = kept.all.get(name)
-    url = args.url or _asked_url(known.url if known else LOCAL)
+    url = args.url or _prompt_url(known.url if known else LOCAL)
     address = str(parse(url))
-    key = _asked_key()
+    key = _prompt_key()
     if not key:
         raise not_configured("No key was entered.")
     project = args.project
@@ -66,7 +66,7 @@ def login(work: Work) -> int:
     return OK
 
 
-def _asked_url(default: str) -> str:
+def _prompt_url(default: str) -> str:
     if not sys.stdin.isatty():
         return os.environ.get(URL, "").strip() or default
     sys.stderr.write(f"Address [{default}]: ")
@@ -74,7 +74,7 @@ def _asked_url(default: str) -> str:
     return sys.stdin.readline().strip() or default
 
 
-def _asked_key() -> str:
+def _prompt_key() -> str:
     if not sys.stdin.isatty():
         return sys.stdin.readline().strip()
     return getpass.getpass("API key (hidden): ").strip()

@@ -164,11 +164,11 @@ def write(path: Path, template: Mapping[str, Any]) -> bool:
     data = text_of(template).encode()
     if path.exists() and path.read_bytes() == data:
         return False
-    write_whole(path, [data])
+    write_atomically(path, [data])
     return True
 
 
-def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
+def write_atomically(path: Path, pieces: Iterable[bytes]) -> None:
     """Write a file atomically."""
     with replacing(path) as file:
         for piece in pieces:
@@ -195,4 +195,4 @@ class KnownVersions:
         self.folder.mkdir(exist_ok=True)
         (self.folder / ".gitignore").write_text("*\n")
         data = json.dumps(dict(sorted(self.versions.items())), indent=2) + "\n"
-        write_whole(self.folder / "versions.json", [data.encode()])
+        write_atomically(self.folder / "versions.json", [data.encode()])

@@ -81,11 +81,11 @@ def find_by_name(kind: str, name: str, near: Pages[Any], every: Any) -> Mapping[
         )
     known = [item["name"] for item in every()]
     raise Problem(
-        "not_found", f'There is no {kind} "{name}" in this project.{_meant(name, known)}', NOT_FOUND
+        "not_found", f'There is no {kind} "{name}" in this project.{_resolve(name, known)}', NOT_FOUND
     )
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
+def _resolve(name: str, known: Iterable[str]) -> str:
     by_fold = {item.casefold(): item for item in known}
     close = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.6)
     return f' Did you mean "{by_fold[close[0]]}"?' if close else ""

@@ -28,14 +28,14 @@ class Generation(Resource):
 
     def preview(self, template: Which, **request: Unpack[types.PreviewIn]) -> types.PreviewOut:
         """Return the first three rows. They do not count toward the quota."""
-        path, parts, body = _asked("preview", template, request)
+        path, parts, body = _request("preview", template, request)
         return self._ask(path, body, **parts)
 
     def generate(
         self, template: Which, **request: Unpack[types.GenerateInput]
     ) -> builtins.list[dict[str, Any]]:
         """Return `count` rows as a list. For many rows use `rows`."""
-        path, parts, body = _asked("generate", template, {**request, "format": "json"})
+        path, parts, body = _request("generate", template, {**request, "format": "json"})
         return self._ask(path, body, **parts)
 
     def answers(
@@ -43,12 +43,12 @@ class Generation(Resource):
     ) -> builtins.list[dict[str, Any]]:
         """Return the injected invalid cells in the rows of a saved template: their kinds and the original
         values. The arguments are those of `generate`, including its `seed`."""
-        path, parts, body = _asked("answers", template_id, {**request, "format": "json"})
+        path, parts, body = _request("answers", template_id, {**request, "format": "json"})
         return self._ask(path, body, **parts)
 
     def rows(self, template: Which, **request: Unpack[types.GenerateInput]) -> RowStream:
         """Iterate over rows in constant memory. Continues automatically after a broken connection."""
-        path, parts, body = _asked("generate", template, {**request, "format": "ndjson"})
+        path, parts, body = _request("generate", template, {**request, "format": "ndjson"})
 
         def again(changes: Mapping[str, Any]) -> Answer:
             sent = {**body, **changes}
@@ -97,11 +97,11 @@ class Generation(Resource):
         return self._bytes(template, {**request, "format": "parquet"}, {}).read()
 
     def _bytes(self, template: Which, request: Mapping[str, Any], headers: Mapping[str, str]) -> Answer:
-        path, parts, body = _asked("generate", template, request)
+        path, parts, body = _request("generate", template, request)
         return self._caller.open("POST", path, parts=parts, json=body, headers=headers, repeatable=True)
 
 
-def _asked(
+def _request(
     what: str, template: Which, request: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return the path, its parts, and the body of a request."""

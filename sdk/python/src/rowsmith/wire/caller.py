@@ -18,7 +18,7 @@ from rowsmith.record import Record
 from rowsmith.wire.address import Address, not_configured, path_of, query_of
 from rowsmith.wire.answer import Answer
 from rowsmith.wire.bodies import Body, Json
-from rowsmith.wire.connections import Connections, Held
+from rowsmith.wire.connections import Connections, OpenConnection
 from rowsmith.wire.retry import Retries
 
 AGENT: Final = f"rowsmith-python/{__version__} python/{platform.python_version()}"
@@ -140,7 +140,7 @@ class Caller:
             return answer
         raise _refused(answer)
 
-    def _connected(self, silent: float) -> Held:
+    def _connected(self, silent: float) -> OpenConnection:
         try:
             return self.connections.take(silent)
         except socket.timeout:
@@ -154,7 +154,7 @@ class Caller:
             ) from error
 
     def _spoken(
-        self, held: Held, method: str, target: str, headers: Mapping[str, str], body: Optional[Body]
+        self, held: OpenConnection, method: str, target: str, headers: Mapping[str, str], body: Optional[Body]
     ) -> http.client.HTTPResponse:
         sent = {**headers, **(body.headers if body else {})}
         if body is None and method in ("POST", "PUT", "PATCH"):
@@ -181,7 +181,7 @@ class Caller:
         failed.sent = True
         raise failed from cause
 
-    def _let_go(self, held: Held, reusable: bool) -> None:
+    def _let_go(self, held: OpenConnection, reusable: bool) -> None:
         if reusable and not held.spoilt:
             self.connections.give_back(held)
         else:

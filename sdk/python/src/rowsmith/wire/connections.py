@@ -22,7 +22,7 @@ KEPT: Final = 8
 
 
 @dataclass
-class Held:
+class OpenConnection:
     """An open connection. `spoilt`: a request on it was interrupted, so it cannot be reused."""
 
     http: http.client.HTTPConnection
@@ -48,7 +48,7 @@ class Connections:
             self._tls = ssl.create_default_context(cafile=ca_file)
             self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
         self._lock = threading.Lock()
-        self._kept: list[tuple[float, Held]] = []
+        self._kept: list[tuple[float, OpenConnection]] = []
         self._process = os.getpid()
         weakref.finalize(self, _close_all, self._kept)  # for programs that do not close the client
 
@@ -62,17 +62,17 @@ class Connections:
         """The Proxy-Authorization header that a proxy for plain HTTP requires in every request."""
         return self._proxy.authorization if self._proxy and self.absolute else None
 
-    def take(self, silent_seconds: float) -> Held:
+    def take(self, silent_seconds: float) -> OpenConnection:
         """Return a connection for one request. Raise OSError if none can be opened."""
         held = self._unused()
         if held is None:
-            held = Held(self._made())
+            held = OpenConnection(self._made())
             held.http.connect()
         assert held.http.sock is not None
         held.http.sock.settimeout(silent_seconds)
         return held
 
-    def give_back(self, held: Held) -> None:
+    def give_back(self, held: OpenConnection) -> None:
         """Keep a connection for the next request. Its response must have been read to the end."""
         with self._lock:
             if self._process == os.getpid() and len(self._kept) < KEPT and held.http.sock is not None:
@@ -85,7 +85,7 @@ class Connections:
         with self._lock:
             _close_all(self._kept)
 
-    def _unused(self) -> Optional[Held]:
+    def _unused(self) -> Optional[OpenConnection]:
         while True:
             with self._lock:
                 if self._process != os.getpid():  # after a fork: these sockets belong to the parent
@@ -133,7 +133,7 @@ class _Secured(http.client.HTTPConnection):
             self.sock = self._context.wrap_socket(self.sock, server_hostname=self._service.host)
 
 
-def _close_all(kept: list[tuple[float, Held]]) -> None:
+def _close_all(kept: list[tuple[float, OpenConnection]]) -> None:
     while kept:
         kept.pop()[1].http.close()
 
