@@ -73,13 +73,13 @@ def test_threads_share_a_few_arenas():
 GROWN = """
 from webapp import limits, memory
 
-memory.trim_if_grown()
+memory.trim()
 before = memory._resident()
 pieces = [bytes(2_000) for _ in range(4 * limits.TRIM_GROWN_BYTES // 2_000)]
 last = bytes(2_000)
 del pieces
 kept = memory._resident() - before
-memory.trim_if_grown()
+memory.trim()
 print(kept > limits.TRIM_GROWN_BYTES, memory._resident() - before < limits.TRIM_GROWN_BYTES)
 """
 
@@ -94,15 +94,15 @@ TOGETHER = """
 import time
 from webapp import limits, memory
 
-memory.trim_if_grown()
+memory.trim()
 before = memory._resident()
 pieces = [bytes(2_000) for _ in range(4 * limits.TRIM_GROWN_BYTES // 2_000)]
 last = bytes(2_000)
-memory.trim_if_grown()
+memory.trim()
 del pieces
 kept = memory._resident() - before
 time.sleep(limits.TRIM_SECONDS * 1.1)
-memory.trim_if_grown()
+memory.trim()
 print(kept > limits.TRIM_GROWN_BYTES, memory._resident() - before < limits.TRIM_GROWN_BYTES)
 """
 
