@@ -67,14 +67,14 @@ def test_a_merge_casts_values_to_types_that_cut_nothing():
             return 0
 
         def query(self, text, values=()):
-            self.asked.append(text)
+            self.requests.append(text)
             return ["r", "c0"], [(0, 1)]
 
     target = MssqlTarget(Link(), WriteSpec(entity, columns, "upsert", ("id",), ("id",)))
     target.begin()
     at = pa.array([dt.datetime(2024, 1, 31, 1, 2, 3)], pa.timestamp("us"))  # noqa: DTZ001
     target.send(pa.record_batch({"id": [1], "name": ["it's"], "at": at}))
-    assert Link.asked == [
+    assert Link.requests == [
         "SAVE TRANSACTION rowsmith; DECLARE @done TABLE (r int NOT NULL, c0 bigint NULL); MERGE INTO [dbo].[t] "
         "WITH (HOLDLOCK) AS t USING (SELECT [rowsmith row], CAST([id] AS bigint) AS [id], "
         "CAST([name] AS nvarchar(max)) AS [name], CAST([at] AS datetime2(6)) AS [at] "

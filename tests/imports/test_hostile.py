@@ -34,7 +34,7 @@ def imported(content: str | bytes, name: str = "", form: str = "auto"):
 
 def types(made) -> dict[str, str]:
     """By column, the type of its field."""
-    return {item.column: item.field["type"] for item in made[0].found if item.field}
+    return {item.column: item.field["type"] for item in made[0].columns if item.field}
 
 
 ROWS = "id;Straße;joined\n1;Müllerweg;01.02.2024\n2;Äcker;28.02.2024\n3;Ösch;03.03.2024\n"

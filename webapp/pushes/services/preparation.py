@@ -702,7 +702,7 @@ def of_rows(actor: Actor, ask: ExportInput) -> PreparedPush:
     key = f"pushes/{actor.workspace_id}/{push_id}/rows.arrow"
     name = ask.target or "rows"
     _plan_single_table(
-        actor, prepared, ask, name, {"maker": maker, "count": len(ask.rows), "given": key}, gathered
+        actor, prepared, ask, name, {"maker": maker, "count": len(ask.rows), "uploaded_key": key}, gathered
     )
     prepared.head.pop("workspace_id")
     prepared.uploaded_rows = (key, table)
