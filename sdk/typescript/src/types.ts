@@ -1397,11 +1397,11 @@ export interface PreviewIn {
   rows?: Record<string, number>;
   /** Field definitions of an unsaved draft. */
   fields?: Field[] | null;
-  /** Source of the rows: a workspace file, or a connection's table or query. Of a draft; not said: the template's own. */
+  /** Source of the rows: a workspace file, or a connection's table or query. Only for a draft. Default: the value stored with the template. */
   source?: SourceSpec | null;
-  /** Invalid data: a share of the rows, each with one invalid cell. Of a draft; not said: the template's own. */
+  /** Invalid data: a share of the rows, each with one invalid cell. Only for a draft. Default: the value stored with the template. */
   invalid?: Invalid | null;
-  /** Fetch missing values from connections; otherwise sample values are used. Not said: of a saved template, not of a draft. */
+  /** Fetch missing values from connections; otherwise sample values are used. Default: true for a saved template, false for a draft. */
   fetch?: boolean | null;
 }
 
