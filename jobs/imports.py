@@ -26,7 +26,10 @@ def run(import_id: str) -> None:
 
         order = background.Order(import_id)
         if order.interrupted:
-            text = "The worker was lost while it saved templates. Those that it saved are in the list of templates."
+            text = (
+                "The worker was lost while it was saving templates. The list of templates shows the ones "
+                "that were saved."
+            )
             work.finish("failed", error={"code": "worker_lost", "message": text, "details": {}})
             return
         try:

@@ -80,7 +80,7 @@ class NotificationSender:
             try:
                 self.turn()
             except SQLAlchemyError as error:
-                log.warning("the database does not answer: %s", type(error).__name__)
+                log.warning("the database does not respond: %s", type(error).__name__)
             except Exception:  # the next iteration tries again
                 log.exception("the notifier failed and will try again")
             if self._stopping.wait(limits.COURIER_SECONDS):
@@ -318,7 +318,7 @@ class Sweeper:
                 done["purged"] = self._purge()
                 done["sealed"] = self._seal_audit_log()
             except SQLAlchemyError as error:
-                log.warning("the database does not answer: %s", type(error).__name__)
+                log.warning("the database does not respond: %s", type(error).__name__)
                 return
             if any(done.values()):
                 log.info(

@@ -53,7 +53,7 @@ def chosen(text: str) -> list[str]:
     queues = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in queues if name not in names()]
     if unknown or not queues:
-        message = f"Unknown queue {unknown[0]!r}." if unknown else "Name at least one queue."
+        message = f"Unknown queue {unknown[0]!r}." if unknown else "Specify at least one queue."
         raise ValueError(f"{message} Available queues: {', '.join(names())}.")
     return list(dict.fromkeys(queues))
 
@@ -186,7 +186,7 @@ def preload(app: Flask, listened: Sequence[str]) -> None:
             except lease.NotAvailable:
                 continue
             except SQLAlchemyError as error:
-                log.warning("the database does not answer yet: %s", type(error).__name__)
+                log.warning("the database does not respond yet: %s", type(error).__name__)
         db.engine.dispose()  # so that forks do not share a connection
 
 

@@ -32,8 +32,10 @@ from webapp.pushes.services.ledger.write import NO_TOKEN, UNKNOWN, Bad, Book, Ch
 from webapp.pushes.services.planning import Order
 
 _INT64: Final = range(-(2**63), 2**63)
-IN_DOUBT: Final = "It is not known whether this row arrived: the worker was lost while it was being sent."
-NOT_SENT: Final = "The row was not sent: there was no OAuth token for it."
+IN_DOUBT: Final = (
+    "It is not known whether this row was delivered, because the worker was lost while it was being sent."
+)
+NOT_SENT: Final = "The row was not sent because no OAuth token could be fetched for it."
 
 
 class TargetUnavailable(ConnectorError):
@@ -242,7 +244,9 @@ class Caller:
             ]
             if failed and (self.order.stops or high <= canary(self.order, self.place)):
                 raise stopped(
-                    self.table.name, failed[0], f"Row {failed[0].row:,} of {self.table.name} did not arrive"
+                    self.table.name,
+                    failed[0],
+                    f"Row {failed[0].row:,} of {self.table.name} was not delivered",
                 )
             if away is not None:
                 raise TargetUnavailable(away)

@@ -434,7 +434,7 @@ class Runner:
         push.tables = [item.spec for item in self.order.tables]
         self.work.save(tables=push.tables, total=self.book.push.total + missing)
         self.book.load()
-        self.book.say(f"{table.name}: {missing:,} more rows, because as many were rejected")
+        self.book.say(f"{table.name}: sending {missing:,} more rows, because the same number was rejected")
         return True
 
     def _vanished_parent(self, session: Session, place: int, bad: Bad) -> str:

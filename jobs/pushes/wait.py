@@ -68,7 +68,7 @@ class Watch:
         threading.Thread(target=self._stop, name="stop", daemon=True).start()
         if self._over.wait(limits.PUSH_STUCK_SECONDS):
             return
-        log.warning("%s %s: the target does not react to the cancel", self._work.kind, self._work.id)
+        log.warning("%s %s: the target does not respond to the cancellation", self._work.kind, self._work.id)
         try:
             with self._app.app_context():
                 self._stuck(reason)

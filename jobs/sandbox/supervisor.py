@@ -267,7 +267,7 @@ def mode(setting: Setting = "auto") -> Mode:
     """
     if setting == "plain":
         return Mode(
-            "plain", "SANDBOX=plain: programs run as this service's own user, with all that it may do"
+            "plain", "SANDBOX=plain: programs run as this service's own user, with all of its permissions"
         )
     faults = []
     if setting in ("auto", "bubblewrap"):
@@ -279,10 +279,12 @@ def mode(setting: Setting = "auto") -> Mode:
                     return tried
                 faults.append(f"{bwrap}: {fault}")
         if not faults:
-            faults.append("there is no bubblewrap")
+            faults.append("bubblewrap is not installed")
     if setting in ("auto", "landlock"):
-        tried = Mode("landlock", "; ".join(faults) or "as the setting says", "", os.geteuid() == 0, True)
-        fault = _probe_failure(tried) if landlock_process.version() else "this kernel has no Landlock"
+        tried = Mode("landlock", "; ".join(faults) or "as configured", "", os.geteuid() == 0, True)
+        fault = (
+            _probe_failure(tried) if landlock_process.version() else "this kernel does not support Landlock"
+        )
         if fault is None:
             return tried
         faults.append(f"Landlock: {fault}")
@@ -327,4 +329,4 @@ def _probe_failure(tried: Mode) -> str | None:
             return str(error)
         message.seek(0)
         last = message.read(_OUTPUT_BYTES).decode(errors="replace").strip().rpartition("\n")[2]
-    return None if status == 0 else f"a program that does nothing ended with {status}: {last}"
+    return None if status == 0 else f"an empty test program ended with status {status}: {last}"

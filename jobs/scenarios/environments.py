@@ -355,7 +355,7 @@ class EnvironmentCache:
                     if handle.poll() != 0:
                         log.warning("Compiling packages ended with %s (%s)", handle.poll(), handle.stopped_by)
             except SandboxUnavailable as error:
-                log.warning("Packages are not compiled: %s", error)
+                log.warning("Could not compile packages: %s", error)
         for file in outputs.files(results):
             with open(outputs.open_file(results, file), "rb") as compiled:
                 while len(head := compiled.read(_RECORD.size)) == _RECORD.size:
@@ -446,7 +446,7 @@ def _write_bytecode(source: Path, bytecode: bytes) -> None:
             with open(target, "xb") as file:
                 file.write(bytecode)
     except OSError as error:
-        log.warning("%s is not compiled: %s", source.name, error.strerror)
+        log.warning("could not save the compiled %s: %s", source.name, error.strerror)
 
 
 def _make_readable(venv: Path) -> None:

@@ -419,7 +419,8 @@ def test_no_program_runs_unprotected_unless_configured(monkeypatch):
     mode.cache_clear()
     try:
         with pytest.raises(
-            SandboxUnavailable, match="there is no bubblewrap; Landlock: this kernel has no Landlock"
+            SandboxUnavailable,
+            match="bubblewrap is not installed; Landlock: this kernel does not support Landlock",
         ):
             mode()
         assert mode("plain").name == "plain"

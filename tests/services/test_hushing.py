@@ -126,7 +126,7 @@ def test_a_likely_secret_is_redacted_even_if_unknown(text):
         "export exp_01M81TTWCBK3Q8QQ7W8Q4MHH59: attempt 1, epoch 1",
         "GET /templates/<template_id> took 12 ms",
         "connecting to https://example.org:8443/odata/v4?$top=1",
-        "the database does not answer: OperationalError",
+        "the database does not respond: OperationalError",
     ],
 )
 def test_a_value_that_is_not_a_secret_is_kept(text):

@@ -56,7 +56,7 @@ def test_by_default_users_get_mail_about_long_work_that_failed(mailing, cast):
 def test_a_push_whose_rows_did_not_all_arrive_counts_as_failed(mailing, cast):
     assert ended(mailing, cast, "completed", kind=Push, delivered=9) == []
     assert ended(mailing, cast, "completed", kind=Push, delivered=6, failed=2, unknown=1) == [
-        "Push to people is complete, 3 rows did not arrive"
+        "Push to people is complete, 3 rows were not delivered"
     ]
 
 

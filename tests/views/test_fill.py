@@ -296,7 +296,7 @@ def test_rejected_rows_are_made_up_for(edith, app, cast, postgres_url, work):
         assert state["counts"]["total"] == sum(total.values())
         assert state["counts"]["failed"] == total["notes"] - 80 + 80 - database.count("never")
         assert state["counts"]["pending"] == 0
-        assert "more rows, because as many were rejected" in edith.get(f"{path}/logs").text
+        assert "more rows, because the same number was rejected" in edith.get(f"{path}/logs").text
         undo = edith.post(f"{path}/undo", json={})
         work(undo.json["id"])
         assert [database.count(name) for name in ("kinds", "notes", "comments", "never")] == [0, 0, 0, 0]

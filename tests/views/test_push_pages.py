@@ -481,4 +481,4 @@ def test_a_dataset_goes_table_by_table(page, api, cast, customers, shop, work):
     work(answer.headers["Location"].rsplit("/", 1)[1])
     assert shop.count("customers") == 12
     out = page.submit(f"/datasets/{dataset}/push/form", {**form, "t[0].out": "yes", "do": "send"})
-    assert "Every table is left out" in out.text
+    assert "All tables are left out" in out.text

@@ -242,7 +242,7 @@ def test_errors_of_a_push_are_shown_where_they_are(app, api, cast, edith, work):
     ask = {"connection_id": target.connection_id, "count": 3}
     wrong = edith.post(f"{path}/push", json={**ask, "canary": 0})
     assert [(item["path"], item["message"]) for item in told(wrong)] == [
-        ("canary", "This is a number of rows from 1 to 10,000, or true.")
+        ("canary", "Must be a number of rows from 1 to 10,000, or true.")
     ]
     rows = [{"id": 1, "mail": "a@example.com"}]
     wrong = edith.post(

@@ -243,7 +243,7 @@ def test_an_unreadable_file_is_reported_with_a_position(edith, people):
         return refused(answer, 422, "validation_error")["fields"][0]["message"]
 
     assert "row 3 has 1 columns" in reason("odd.csv", b"a,b\n1,2\n3\n")
-    assert 'two columns are called "a"' in reason("twice.csv", b"a,a\n1,2\n")
+    assert 'two columns are named "a"' in reason("twice.csv", b"a,a\n1,2\n")
     assert "column 1 has no name" in reason("noname.csv", b",b\n1,2\n")
     assert "it is empty" in reason("empty.csv", b"\n")
     assert "line 2" in reason("bad.ndjson", b'{"a": 1}\n{"a": \n')

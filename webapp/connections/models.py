@@ -99,7 +99,7 @@ class Fetched(InWorkspace, Base):
     value: Mapped[Any] = mapped_column(JSON_DOC, nullable=True)
     storage_key: Mapped[str | None] = mapped_column(String(300))
     snapshot: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of the answer."""
+    """SHA-256 of the response."""
     rows: Mapped[int] = mapped_column(default=1)
     fetched_at: Mapped[datetime]
     expires_at: Mapped[datetime]

@@ -358,7 +358,7 @@ class Session(TableReader):
                 "This connection is read-only.",
                 code="read_only_connection",
                 reason="read_only",
-                hint="Use another connection, or let its owner allow writing.",
+                hint="Use another connection, or ask its owner to allow writing.",
             )
 
     @abstractmethod
@@ -397,16 +397,20 @@ class Session(TableReader):
     @contextmanager
     def suspended_foreign_keys(self) -> Iterator[None]:
         """Do not check foreign keys of what this session writes. Only where `may_suspend_foreign_keys` says so."""
-        raise ConnectorError("Foreign keys cannot be suspended here.", reason="unsupported")
+        raise ConnectorError(
+            "This kind of connection cannot suspend foreign key checks.", reason="unsupported"
+        )
         yield
 
     def highest(self, entity: Entity, column: str) -> int | None:
         """Return the highest value of an integer column, None if the table is empty."""
-        raise ConnectorError("The highest value cannot be read here.", reason="unsupported")
+        raise ConnectorError(
+            "This kind of connection cannot read the highest value of a column.", reason="unsupported"
+        )
 
     def count(self, entity: Entity) -> int:
         """Return the number of rows of a table."""
-        raise ConnectorError("Rows cannot be counted here.", reason="unsupported")
+        raise ConnectorError("This kind of connection cannot count rows.", reason="unsupported")
 
     @abstractmethod
     def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:

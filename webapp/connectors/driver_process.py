@@ -208,11 +208,11 @@ def _parse_output(output: bytes, timed_out: bool, seconds: float) -> tuple[list[
             return parts, ConnectorError(message["error"].pop("message"), **message["error"])
         parts.append(message["part"])
     if timed_out:
-        text = f"The target did not answer within {seconds:g} s."
+        text = f"The target did not respond within {seconds:g} s."
         hint = "Check that the server is running and that no firewall blocks the connection."
         return parts, ConnectorError(text, code="target_timeout", reason="timeout", hint=hint, transient=True)
     text, hint = (
-        "The driver stopped without an answer.",
+        "The driver process stopped without responding.",
         "Try again. If it happens again, the driver does not support this server.",
     )
     return parts, ConnectorError(text, reason="driver_failed", hint=hint)
@@ -334,7 +334,7 @@ def _handle_request(channel: socket.socket) -> None:
         size += len(data)
         if size > limits.APART_ANSWER_BYTES:
             mb = limits.APART_ANSWER_BYTES // limits.MB
-            raise ConnectorError(f"The target's answer is larger than {mb:,} MB.", reason="too_large")
+            raise ConnectorError(f"The target's response is larger than {mb:,} MB.", reason="too_large")
         channel.sendall(data)
 
     tokens = ParentToken(StoredToken(**message["token"]) if "token" in message else None)
@@ -345,7 +345,7 @@ def _handle_request(channel: socket.socket) -> None:
     except MemoryError:
         mb = limits.QUERY_MEMORY_BYTES // limits.MB
         last_line = {
-            "error": {"message": f"The answer needs more than {mb:,} MB of memory.", "reason": "too_large"}
+            "error": {"message": f"The response needs more than {mb:,} MB of memory.", "reason": "too_large"}
         }
     except ConnectorError as error:
         last_line = {"error": error.to_json()}

@@ -282,14 +282,16 @@ def _check_address(values: Mapping[str, Any]) -> None:
         Fault(
             name,
             "not_allowed",
-            "An endpoint on a connection uses the setting of the connection.",
+            "An endpoint with connection_id uses this setting of the connection.",
             "Remove it.",
         )
         for name in ("auth", "environment")
         if values.get("connection_id") and values.get(name)
     ]
     if values.get("url") and values.get("path"):
-        faults.append(Fault("path", "not_allowed", "With url, the path is part of the URL.", "Remove path."))
+        faults.append(
+            Fault("path", "not_allowed", "If url is given, it must include the path.", "Remove path.")
+        )
     if faults:
         raise validation_error(faults)
 
@@ -319,7 +321,7 @@ def _check_unchangeable(endpoint: Endpoint, has_own_connection: bool, rejected: 
         subject = "its own URL" if has_own_connection else "the URL and the credentials of its connection"
         if endpoint.settings.get("operation"):
             subject = f"the request of the operation {endpoint.settings['operation']}"
-        text = f"This endpoint has {subject}."
+        text = f"This endpoint uses {subject}, so this setting cannot be changed."
         raise validation_error(
             [Fault(name, "not_allowed", text, "Create another endpoint.") for name in rejected]
         )
@@ -328,7 +330,7 @@ def _check_unchangeable(endpoint: Endpoint, has_own_connection: bool, rejected: 
 def _rest_connection(actor: Actor, connection_id: str) -> Connection:
     found = connections.get(actor, connection_id, "write")
     if found.type != _OWN_KIND:
-        text = f"Endpoints need a connection of type {_OWN_KIND}; this one has the type {found.type}."
+        text = f"Endpoints need a connection of type {_OWN_KIND}; this one is of type {found.type}."
         raise validation_error([Fault("connection_id", "not_for_this_type", text)])
     return found
 

@@ -79,7 +79,8 @@ def _reserve(app: Flask, workspace_id: str, key: str, total: int) -> int:
                     return hold.bytes
             if not _remove_oldest(workspace_id):
                 text = (
-                    f"The export files of this workspace may take {limit:,} bytes, and this file does not fit. "
+                    f"The export files of this workspace can use at most {limit:,} bytes, and this "
+                    "file exceeds that limit. "
                     "Export fewer rows, or wait until other exports have finished."
                 )
                 raise ApiError("quota_exceeded", text, {"limit_bytes": limit, "file_bytes": total})

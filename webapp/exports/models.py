@@ -42,7 +42,7 @@ class Export(Work, Noticed, SoftDeleted, InProject, Base):
     them."""
     storage_key: Mapped[str | None] = mapped_column(String(300))
     file_removed_at: Mapped[datetime | None]
-    """When its file, or those of its parts, went because the plan keeps them no longer."""
+    """When its file or those of its parts were removed at the end of the plan's retention period."""
     file_name: Mapped[str | None] = mapped_column(String(300))
     request: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
     pins: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)

@@ -70,11 +70,14 @@ def planned(recipe: Recipe, part_rows: int | None) -> int | None:
     parts = -(-recipe.count // part_rows)
     if parts > limits.MAX_PARTS:
         minimum = -(-recipe.count // limits.MAX_PARTS)
-        text = f"{recipe.count:,} rows are {parts:,} parts of {part_rows:,}; the maximum is {limits.MAX_PARTS:,} parts."
+        text = (
+            f"{recipe.count:,} rows in parts of {part_rows:,} need {parts:,} parts; the maximum is "
+            f"{limits.MAX_PARTS:,}."
+        )
         raise validation_error([Fault("part_rows", "too_small", text, f"Use {minimum:,} or more.")])
     together = recipe.writer().together if recipe.format.continues else 1
     if part_rows % together:
-        text = f"An INSERT has {together:,} rows, and a part may not end inside of one."
+        text = f"Each INSERT has {together:,} rows, and a part cannot end in the middle of one."
         hint = f"Use a multiple of {together:,}, or set sql.rows_per_statement."
         raise validation_error([Fault("part_rows", "not_a_multiple", text, hint)])
     return part_rows
@@ -556,8 +559,8 @@ def check_files_exist(export: Export) -> None:
     if export.file_removed_at is not None:
         at = clock.to_text(export.file_removed_at.replace(microsecond=0))
         text = (
-            f"This export's file was removed at {at}: its plan keeps files no longer, or a newer export needed the "
-            "space. An export with the same body, seed and now produces the same bytes again."
+            f"This export's file was removed at {at}: the plan's retention period for files has ended, or a newer "
+            "export needed the space. An export with the same body, seed and now produces the same bytes again."
         )
         raise ApiError("not_found", text, {"id": export.id, "file_removed_at": at})
 
@@ -771,7 +774,7 @@ def _check_retryable(export: Export) -> Export:
     elif not export.ended:
         text = "This export is still in progress. Cancel it first, or wait until it finishes."
     elif export.status == "completed":
-        text = "All parts of this export exist."
+        text = "All parts of this export already exist."
     else:
         return export
     raise ApiError("conflict", text, {"id": export.id, "status": export.status})

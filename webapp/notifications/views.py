@@ -43,7 +43,7 @@ class EndedQuery(Query):
 def choose(actor: Actor, body: NoticesForm) -> Response:
     """Set when one gets mail about one's own work."""
     mail.choose(actor, mail.Choice(body.mail, body.minutes))
-    return reply(see=url_for("session.me"), flashed="When you get mail is changed.")
+    return reply(see=url_for("session.me"), flashed="E-mail settings saved")
 
 
 @route(notices_bp, "/notices", scope="self", query=EndedQuery, hidden=True, programs=False)
@@ -140,7 +140,7 @@ NEW: Final = FormSpec(
         "scope": Control(
             "Scope",
             type="radios",
-            choices=[("project", "This project"), ("workspace", "Every project of the workspace")],
+            choices=[("project", "This project"), ("workspace", "All projects of the workspace")],
         ),
     },
     codes=_INPUT_BY_CODE,
@@ -323,9 +323,9 @@ def change(actor: Actor, webhook_id: str, body: WebhookPatch) -> Response:
     matching(webhooks.as_json(hook))
     sent = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
     changed = webhooks.change(actor, hook, sent)
-    message = "The webhook is changed."
+    message = "Webhook saved"
     if "active" in sent:
-        message = "The webhook is on." if sent["active"] else "The webhook is off."
+        message = "Webhook turned on" if sent["active"] else "Webhook turned off"
     return reply(
         webhooks.as_json(changed), see=url_for(".show", webhook_id=webhook_id), flashed=message, tag=True
     )
@@ -367,7 +367,11 @@ def test(actor: Actor, webhook_id: str) -> Response:
     """Send a `webhook.test` immediately and return the result. It is attempted once, even if the webhook is off."""
     hook = webhooks.get(actor, webhook_id)
     found = webhooks.delivery_json(webhooks.test(actor, hook))
-    ended = f"answered {found['response_status']}" if found["response_status"] else found["reason"]
+    ended = (
+        f"the receiver responded with status {found['response_status']}"
+        if found["response_status"]
+        else found["reason"]
+    )
     message = (
         f"The test was delivered in {found['ms']} ms."
         if found["status"] == "delivered"
@@ -406,4 +410,4 @@ def redeliver(actor: Actor, webhook_id: str, delivery_id: str) -> Response:
     hook = webhooks.get(actor, webhook_id)
     found = webhooks.redeliver(actor, hook, webhooks.delivery(hook, delivery_id, lock=True))
     see = url_for(".show", webhook_id=webhook_id)
-    return reply(webhooks.delivery_json(found), see=see, flashed="Sending again.")
+    return reply(webhooks.delivery_json(found), see=see, flashed="The delivery is being sent again.")

@@ -30,7 +30,7 @@ _ON_ERROR = (
     f"database, {limits.HTTP_SAME_FAILURES} over HTTP) all fail for the same reason."
 )
 _MAPPING = "Column by field; null leaves the field out. Other fields are mapped by name."
-_HTTP_ONLY = "For endpoints and connections that speak HTTP."
+_HTTP_ONLY = "Only for endpoints and HTTP connections."
 
 
 def _validate_canary(value: Any) -> Any:
@@ -38,7 +38,7 @@ def _validate_canary(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if not isinstance(value, int) or not 1 <= value <= limits.PUSH_CHUNK_ROWS:
-        raise ValueError(f"This is a number of rows from 1 to {limits.PUSH_CHUNK_ROWS:,}, or true")
+        raise ValueError(f"Must be a number of rows from 1 to {limits.PUSH_CHUNK_ROWS:,}, or true")
     return value
 
 
@@ -57,19 +57,21 @@ class SendingInput(RowsInput):
         "null: the server setting TARGET_WAIT_SECONDS.",
     )
     dry_run: bool = Field(
-        False, description="Send nothing: return three statements and the values that do not fit."
+        False, description="Send nothing. Return three statements and the values that do not fit."
     )
     canary: Annotated[
         Annotated[int, Field(ge=1, le=limits.PUSH_CHUNK_ROWS)] | bool | None,
         BeforeValidator(_validate_canary),
     ] = Field(
         None,
-        description=("Send this number of rows first (true: ten), and the others only if none was rejected."),
+        description=(
+            "Send this number of rows first (true: 10), and the other rows only if none of these was rejected."
+        ),
     )
     confirm: str | None = Field(
         None,
         max_length=limits.MAX_NAME_CHARS,
-        description=("The connection's name, if it is marked as prod."),
+        description=("The connection's name. Required if the connection is marked as prod."),
     )
     create_table: bool = Field(False, description="Create the table if it does not exist.")
     before_sql: Statements = Field(
@@ -108,7 +110,8 @@ class TableInput(SendingInput):
     """Parameters of a push into one table."""
 
     target: Target | None = Field(
-        None, description="Table, collection or entity set. Default: the one with the template's name."
+        None,
+        description="Table, collection or entity set. Default: the one that matches the template's name.",
     )
     mapping: Mapped = Field(default_factory=dict, description=_MAPPING)
     computed: Computed = Field(default_factory=dict, description="Formulas over the fields, by column.")
@@ -156,10 +159,10 @@ class DatasetPushInput(SendingInput):
 
 
 class ExportInput(TableInput):
-    """Rows in one call: rows that are given, or rows of a template."""
+    """Rows to send in one request: given rows, or rows of a template."""
 
     rows: Annotated[list[dict[str, Any]], Field(max_length=limits.MAX_ROWS_PER_GENERATION)] | None = Field(
-        None, description="The rows."
+        None, description="The rows to send, instead of rows of a template."
     )
     template_id: Name | None = Field(None, description="The template whose rows are sent.")
     count: Count | None = None
@@ -177,19 +180,19 @@ class ExportDbInput(ExportInput):
 
 
 class ExportRestInput(ExportInput):
-    """Rows for an endpoint, or for a connection that speaks HTTP."""
+    """Rows for an endpoint or an HTTP connection."""
 
 
 RetriedState = Literal["failed", "unknown", "pending"]
 
 
 class RetryInput(RowsInput):
-    """Rows of a push that did not arrive, to be sent again; a mapping and overrides can repair them."""
+    """Rows of a push that were not delivered and are sent again. A mapping and overrides can correct them."""
 
     states: Annotated[list[RetriedState], Field(min_length=1, max_length=3)] = Field(
         default_factory=lambda: list[RetriedState](("failed", "unknown")),
         description=(
-            "Which rows. Pending: rows that were never sent because the push failed or was cancelled."
+            "Which rows to send. pending: rows that were never sent because the push failed or was cancelled."
         ),
     )
     rows: Annotated[list[Count], Field(max_length=limits.MAX_ROWS_PER_GENERATION)] | None = Field(
@@ -204,6 +207,6 @@ class RetryInput(RowsInput):
 
 
 class UndoInput(RowsInput):
-    """Rows of a push to be deleted again."""
+    """Parameters of an undo, which deletes the rows that a push delivered."""
 
     confirm: str | None = Field(None, max_length=limits.MAX_NAME_CHARS)

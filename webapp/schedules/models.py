@@ -33,7 +33,7 @@ class Schedule(Updated, InProject, Base):
     timezone: Mapped[str] = mapped_column(String(limits.MAX_TIMEZONE_CHARS))
     enabled: Mapped[bool] = mapped_column(Boolean, default=True)
     new_seed: Mapped[bool] = mapped_column(Boolean, default=False)
-    """Whether each job has other rows; otherwise all have the same."""
+    """Whether each job uses a new seed; otherwise all jobs have the same rows."""
     undo_previous: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     """Of a push: whether the rows of the previous push are deleted first."""
     next_run_at: Mapped[datetime | None] = mapped_column(index=True)

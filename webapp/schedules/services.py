@@ -343,7 +343,7 @@ def _apply(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> None:
         text = "Only a push can be undone. Leave this out for an export."
         found.append(Fault("undo_previous", "not_allowed", text))
     elif schedule.undo_previous and schedule.request.get("mode", "insert") != "insert":
-        text = "Only inserted rows can be deleted again. Use the mode insert, or leave this out."
+        text = "Only inserted rows can be deleted again. Use mode insert, or leave this out."
         found.append(Fault("undo_previous", "not_allowed", text))
     if found:
         raise validation_error(found)
@@ -415,7 +415,8 @@ def _start_due(schedule_id: str, due_at: datetime, now: datetime) -> None:
     actor = identity.by_user(user, project) if user else None
     if actor is None or not actor.can(SCOPES[schedule.kind], schedule.team_id):
         text = (
-            "The user who last saved the schedule may no longer start it. A user who may can save it again."
+            "The user who last saved the schedule no longer has permission to start it. A user who has "
+            "it can save the schedule again."
         )
         raise ApiError("forbidden", text)
 

@@ -109,7 +109,8 @@ Zone = Annotated[
 ]
 ScheduleName = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 _NEW_SEED: Final = (
-    "Whether each job has other rows. Otherwise all jobs have the rows of the seed of the request."
+    "Whether each job uses a new seed, and so has different rows. Otherwise all jobs use the seed of the "
+    "request."
 )
 _UNDO: Final = "Of a push: whether the rows of the previous push are deleted first, by their keys."
 
@@ -133,7 +134,10 @@ class JobScheduleIn(Input):
     dataset_id: ScheduleName | None = None
     request: dict[str, Any] = Field(
         default_factory=dict,
-        description="The body of `POST /templates/{id}/exports`, `/push`, or the same of a dataset.",
+        description=(
+            "The body of `POST /templates/{id}/exports` or `POST /templates/{id}/push`, or of the same "
+            "routes of a dataset."
+        ),
     )
     repeats: ScheduleName | None = Field(
         None,

@@ -319,11 +319,11 @@ export interface DatasetPushInput {
   on_error?: "continue" | "stop" | "stop_when_all_fail";
   /** How many seconds to wait for a target that is unreachable or does not respond; null: the server setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
-  /** Send nothing: return three statements and the values that do not fit. */
+  /** Send nothing. Return three statements and the values that do not fit. */
   dry_run?: boolean;
-  /** Send this number of rows first (true: ten), and the others only if none was rejected. */
+  /** Send this number of rows first (true: 10), and the other rows only if none of these was rejected. */
   canary?: number | boolean | null;
-  /** The connection's name, if it is marked as prod. */
+  /** The connection's name. Required if the connection is marked as prod. */
   confirm?: string | null;
   /** Create the table if it does not exist. */
   create_table?: boolean;
@@ -331,19 +331,19 @@ export interface DatasetPushInput {
   before_sql?: string[];
   /** Statements to run after the rows; admins only. */
   after_sql?: string[];
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   push_mode?: "per_row" | "batch" | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   wrapper_key?: string | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   batch_size?: number | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   retry?: Record<string, any> | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   request_template?: Record<string, any> | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   parallel?: number | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   rate_per_second?: number | null;
   /** Target by the dataset's table; null leaves the table out. Other tables are mapped by name. */
   targets?: Record<string, string | null>;
@@ -556,9 +556,9 @@ export interface EndpointChange {
   query_params?: Record<string, any> | null;
   /** Default: the row. */
   body?: Record<string, any> | unknown[] | null;
-  /** For a complete URL. */
+  /** Only with url. */
   auth?: Record<string, any> | null;
-  /** For a complete URL. */
+  /** Only with url. */
   environment?: "dev" | "test" | "prod" | null;
   push_mode?: string | null;
   wrapper_key?: string | null;
@@ -587,9 +587,9 @@ export interface EndpointIn {
   query_params?: Record<string, any> | null;
   /** Default: the row. */
   body?: Record<string, any> | unknown[] | null;
-  /** For a complete URL. */
+  /** Only with url. */
   auth?: Record<string, any> | null;
-  /** For a complete URL. */
+  /** Only with url. */
   environment?: "dev" | "test" | "prod" | null;
   push_mode?: string | null;
   wrapper_key?: string | null;
@@ -645,11 +645,11 @@ export interface ExportDbInput {
   on_error?: "continue" | "stop" | "stop_when_all_fail";
   /** How many seconds to wait for a target that is unreachable or does not respond; null: the server setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
-  /** Send nothing: return three statements and the values that do not fit. */
+  /** Send nothing. Return three statements and the values that do not fit. */
   dry_run?: boolean;
-  /** Send this number of rows first (true: ten), and the others only if none was rejected. */
+  /** Send this number of rows first (true: 10), and the other rows only if none of these was rejected. */
   canary?: number | boolean | null;
-  /** The connection's name, if it is marked as prod. */
+  /** The connection's name. Required if the connection is marked as prod. */
   confirm?: string | null;
   /** Create the table if it does not exist. */
   create_table?: boolean;
@@ -657,21 +657,21 @@ export interface ExportDbInput {
   before_sql?: string[];
   /** Statements to run after the rows; admins only. */
   after_sql?: string[];
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   push_mode?: "per_row" | "batch" | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   wrapper_key?: string | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   batch_size?: number | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   retry?: Record<string, any> | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   request_template?: Record<string, any> | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   parallel?: number | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   rate_per_second?: number | null;
-  /** Table, collection or entity set. Default: the one with the template's name. */
+  /** Table, collection or entity set. Default: the one that matches the template's name. */
   target?: string | null;
   /** Column by field; null leaves the field out. Other fields are mapped by name. */
   mapping?: Record<string, string | null>;
@@ -679,7 +679,7 @@ export interface ExportDbInput {
   computed?: Record<string, string>;
   /** Columns that identify a row. Default: the table's primary key. */
   key_columns?: string[];
-  /** The rows. */
+  /** The rows to send, instead of rows of a template. */
   rows?: Record<string, any>[] | null;
   /** The template whose rows are sent. */
   template_id?: string | null;
@@ -745,7 +745,7 @@ export interface ExportPins {
   tables: TablePins[];
 }
 
-/** Rows for an endpoint, or for a connection that speaks HTTP. */
+/** Rows for an endpoint or an HTTP connection. */
 export interface ExportRestInput {
   /** The target connection. */
   connection_id?: string | null;
@@ -757,11 +757,11 @@ export interface ExportRestInput {
   on_error?: "continue" | "stop" | "stop_when_all_fail";
   /** How many seconds to wait for a target that is unreachable or does not respond; null: the server setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
-  /** Send nothing: return three statements and the values that do not fit. */
+  /** Send nothing. Return three statements and the values that do not fit. */
   dry_run?: boolean;
-  /** Send this number of rows first (true: ten), and the others only if none was rejected. */
+  /** Send this number of rows first (true: 10), and the other rows only if none of these was rejected. */
   canary?: number | boolean | null;
-  /** The connection's name, if it is marked as prod. */
+  /** The connection's name. Required if the connection is marked as prod. */
   confirm?: string | null;
   /** Create the table if it does not exist. */
   create_table?: boolean;
@@ -769,21 +769,21 @@ export interface ExportRestInput {
   before_sql?: string[];
   /** Statements to run after the rows; admins only. */
   after_sql?: string[];
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   push_mode?: "per_row" | "batch" | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   wrapper_key?: string | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   batch_size?: number | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   retry?: Record<string, any> | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   request_template?: Record<string, any> | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   parallel?: number | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   rate_per_second?: number | null;
-  /** Table, collection or entity set. Default: the one with the template's name. */
+  /** Table, collection or entity set. Default: the one that matches the template's name. */
   target?: string | null;
   /** Column by field; null leaves the field out. Other fields are mapped by name. */
   mapping?: Record<string, string | null>;
@@ -791,7 +791,7 @@ export interface ExportRestInput {
   computed?: Record<string, string>;
   /** Columns that identify a row. Default: the table's primary key. */
   key_columns?: string[];
-  /** The rows. */
+  /** The rows to send, instead of rows of a template. */
   rows?: Record<string, any>[] | null;
   /** The template whose rows are sent. */
   template_id?: string | null;
@@ -1037,14 +1037,14 @@ export interface JobScheduleIn {
   /** IANA name, for example Europe/Berlin. */
   timezone?: string;
   enabled?: boolean;
-  /** Whether each job has other rows. Otherwise all jobs have the rows of the seed of the request. */
+  /** Whether each job uses a new seed, and so has different rows. Otherwise all jobs use the seed of the request. */
   new_seed?: boolean;
   /** Of a push: whether the rows of the previous push are deleted first, by their keys. */
   undo_previous?: boolean;
   kind?: "export" | "push" | null;
   template_id?: string | null;
   dataset_id?: string | null;
-  /** The body of `POST /templates/{id}/exports`, `/push`, or the same of a dataset. */
+  /** The body of `POST /templates/{id}/exports` or `POST /templates/{id}/push`, or of the same routes of a dataset. */
   request?: Record<string, any>;
   /** ID of an export or a push, instead of `kind`, `template_id`, `dataset_id` and `request`. */
   repeats?: string | null;
@@ -1080,7 +1080,7 @@ export interface JobSchedulePatch {
   cron?: string | null;
   timezone?: string | null;
   enabled?: boolean | null;
-  /** Whether each job has other rows. Otherwise all jobs have the rows of the seed of the request. */
+  /** Whether each job uses a new seed, and so has different rows. Otherwise all jobs use the seed of the request. */
   new_seed?: boolean | null;
   /** Of a push: whether the rows of the previous push are deleted first, by their keys. */
   undo_previous?: boolean | null;
@@ -1464,11 +1464,11 @@ export interface PushInput {
   on_error?: "continue" | "stop" | "stop_when_all_fail";
   /** How many seconds to wait for a target that is unreachable or does not respond; null: the server setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
-  /** Send nothing: return three statements and the values that do not fit. */
+  /** Send nothing. Return three statements and the values that do not fit. */
   dry_run?: boolean;
-  /** Send this number of rows first (true: ten), and the others only if none was rejected. */
+  /** Send this number of rows first (true: 10), and the other rows only if none of these was rejected. */
   canary?: number | boolean | null;
-  /** The connection's name, if it is marked as prod. */
+  /** The connection's name. Required if the connection is marked as prod. */
   confirm?: string | null;
   /** Create the table if it does not exist. */
   create_table?: boolean;
@@ -1476,21 +1476,21 @@ export interface PushInput {
   before_sql?: string[];
   /** Statements to run after the rows; admins only. */
   after_sql?: string[];
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   push_mode?: "per_row" | "batch" | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   wrapper_key?: string | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   batch_size?: number | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   retry?: Record<string, any> | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   request_template?: Record<string, any> | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   parallel?: number | null;
-  /** For endpoints and connections that speak HTTP. */
+  /** Only for endpoints and HTTP connections. */
   rate_per_second?: number | null;
-  /** Table, collection or entity set. Default: the one with the template's name. */
+  /** Table, collection or entity set. Default: the one that matches the template's name. */
   target?: string | null;
   /** Column by field; null leaves the field out. Other fields are mapped by name. */
   mapping?: Record<string, string | null>;
@@ -1628,9 +1628,9 @@ export interface RerunIn {
   wait?: true | false | "true" | "false";
 }
 
-/** Rows of a push that did not arrive, to be sent again; a mapping and overrides can repair them. */
+/** Rows of a push that were not delivered and are sent again. A mapping and overrides can correct them. */
 export interface RetryInput {
-  /** Which rows. Pending: rows that were never sent because the push failed or was cancelled. */
+  /** Which rows to send. pending: rows that were never sent because the push failed or was cancelled. */
   states?: ("failed" | "unknown" | "pending")[];
   /** Row numbers from 1 in the table `table`, to limit the retry. */
   rows?: number[] | null;
@@ -2150,7 +2150,7 @@ export interface TryOut {
   reason: string;
 }
 
-/** Rows of a push to be deleted again. */
+/** Parameters of an undo, which deletes the rows that a push delivered. */
 export interface UndoInput {
   confirm?: string | null;
 }

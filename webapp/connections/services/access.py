@@ -328,7 +328,7 @@ def limited(session: Link, left: float, limit: float) -> Iterator[None]:
         if not timed_out.is_set():
             raise
         raise ConnectorError(
-            f"The target did not answer within {limit:g} s.",
+            f"The target did not respond within {limit:g} s.",
             code="target_timeout",
             reason="timeout",
             hint="Check whether the target is busy or waiting for a lock, then try again.",

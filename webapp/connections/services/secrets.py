@@ -285,7 +285,9 @@ def check_references(
             path = f"{front}{key}"
             if name not in usable:
                 hint = did_you_mean(name, usable)
-                hint = hint or "An admin can add it, or let this project use it, under Settings, Secrets."
+                hint = (
+                    hint or "An admin can add it, or allow this project to use it, under Settings, Secrets."
+                )
                 faults.append(Fault(path, "unknown_secret", f'There is no secret "{name}".', hint))
                 continue
             secret = known[name]
@@ -367,7 +369,7 @@ def reseal() -> tuple[int, int]:
             break
         last = batch[-1].id
     if failed:
-        raise ApiError("unavailable", f"{failed} secret(s) cannot be opened with any key of VAULT_KEYS.")
+        raise ApiError("unavailable", f"{failed} secret(s) cannot be decrypted with any key in VAULT_KEYS.")
     return resealed, total
 
 

@@ -173,7 +173,7 @@ def _ownership_faults(actor: Actor, body: ConnectionIn) -> list[Fault]:
         Fault(
             name,
             "not_yours",
-            f"{name} must be the current one.",
+            f"{name} must be that of the current {name.removesuffix('_id')}.",
             f"Leave it out, or send {current}.",
         )
         for name, sent, current in (
@@ -183,7 +183,7 @@ def _ownership_faults(actor: Actor, body: ConnectionIn) -> list[Fault]:
         if sent is not None and sent != current
     ]
     if not (body.type or body.connection_type):
-        faults.append(Fault("type", "missing", "This is needed: the kind of target, such as postgresql."))
+        faults.append(Fault("type", "missing", "Specify the kind of target, for example postgresql."))
     return faults
 
 

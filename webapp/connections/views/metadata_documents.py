@@ -39,7 +39,7 @@ def put(actor: Actor, connection_id: str) -> Response:
 def _save(actor: Actor, connection_id: str, document: bytes) -> dict[str, Any]:
     connection = connections.get(actor, connection_id, "write")
     if not document:
-        text, hint = "There is no document in the body.", "Send the file itself, not JSON around it."
+        text, hint = "The request body is empty.", "Send the file itself as the body, not wrapped in JSON."
         raise validation_error([Fault("document", "missing", text, hint)])
     found = metadata_documents.read(connection, document)
     connection = connections.get(actor, connection_id, "write", lock=True)
@@ -62,7 +62,7 @@ def upload(actor: Actor, connection_id: str) -> Response:
         connections.get(actor, connection_id)
     )  # the cached metadata of the target are no longer valid
     see = url_for("connections.show", connection_id=connection_id)
-    return reply(see=see, flashed=f"The document is stored: {details['entities']:,} entities.")
+    return reply(see=see, flashed=f"Metadata document saved ({details['entities']:,} entities)")
 
 
 @route(bp, ONE, scope="read", produces=("application/octet-stream",))

@@ -70,7 +70,8 @@ SECRET: Final = FormSpec(
             "Any host", hint="Every editor of the workspace can then send the secret anywhere."
         ),
         "project_id": Control(
-            "Project", hint="Members of a team only can use secrets of their project, and no others."
+            "Project",
+            hint="Users who are only members of teams can use the secrets of a project, but not those of all projects.",
         ),
     },
 )
@@ -149,7 +150,7 @@ def put(actor: Actor, name: str, body: SecretIn) -> Response:
     """
     changes = body.model_dump(include={"allowed_hosts", "project_id"} & body.model_fields_set)
     secret, is_new = secrets.put(actor, name, body.value, **changes)
-    message = f"The secret {name} is stored."
+    message = f"Secret {name} saved"
     return reply(
         secrets.as_json(secret), status=201 if is_new else 200, see=url_for("secrets.index"), flashed=message
     )
@@ -171,11 +172,11 @@ def store(actor: Actor, body: SecretForm) -> Response:
     secret, _ = secrets.put(
         actor, body.name.strip(), body.value or None, allowed_hosts=hosts, project_id=body.project_id or None
     )
-    return reply(see=url_for("secrets.index"), flashed=f"The secret {secret.name} is stored.")
+    return reply(see=url_for("secrets.index"), flashed=f"Secret {secret.name} saved")
 
 
 @route(bp, "/secrets/<name>", ["DELETE"], scope="secrets", returns=SecretOut, errors=("in_use",))
 def delete(actor: Actor, name: str) -> Response:
     """Delete a secret permanently, unless a connection or a scenario uses it."""
     secret = secrets.delete(actor, name)
-    return reply(secrets.as_json(secret), see=url_for("secrets.index"), flashed=f"The secret {name} is gone.")
+    return reply(secrets.as_json(secret), see=url_for("secrets.index"), flashed=f"Secret {name} deleted")

@@ -349,12 +349,14 @@ class Shaper:
                 continue
             share = max(0, self.document.visits_left - reserve) // (len(optional) - index)
             if depth == 0 and self.document.visits_left < reserve:
-                left_out[name] = {LEFT_OUT: "The schema is too large: its first properties are generated."}
+                left_out[name] = {
+                    LEFT_OUT: "The schema is too large, so only its first properties are generated."
+                }
                 continue
             shape = None if parts is None else self._solve_within(parts, depth + 1, max(share, _MIN_VISITS))
             if shape is None:
                 left_out[name] = {
-                    LEFT_OUT: "No value for it ends its recursion, or satisfies all its keywords."
+                    LEFT_OUT: "No value ends the recursion of its schema or satisfies all of its keywords."
                 }
             elif LEFT_OUT in shape:
                 left_out[name] = shape
@@ -363,7 +365,7 @@ class Shaper:
                 candidates.append(name)
                 shapes[name] = shape
             else:
-                left_out[name] = {LEFT_OUT: "The object would be too large with it."}
+                left_out[name] = {LEFT_OUT: "Including it would make the object too large."}
         required = [name for name in shapes if name not in candidates]
         accepted = self._compatible(shapes, required, candidates, raw) if candidates else required
         if not any(not shapes[name].get("readOnly") for name in accepted):

@@ -85,7 +85,7 @@ _STATEMENT_ERRORS: Final[Mapping[int, tuple[str, str, bool]]] = {
     1021: ("full", "The server's disk is full.", False),
     1030: ("full", "The server's storage engine failed.", False),
     1290: ("read_only", "The server is read-only. Connect to one that accepts changes.", False),
-    1792: ("read_only", "Only statements that read are allowed.", False),
+    1792: ("read_only", "Only read-only statements are allowed.", False),
     1836: ("read_only", "The server is read-only. Connect to one that accepts changes.", False),
     1317: ("cancelled", "The statement was stopped.", False),
     1969: ("timeout", "The statement took too long. Restrict it, or add an index.", False),
@@ -143,7 +143,7 @@ def convert_error(error: BaseException) -> ConnectorError:
     if isinstance(origin, TimeoutError) or "timed out" in message:
         return ConnectionLost("The server did not respond in time.", code="target_timeout")
     if is_lost(error) or isinstance(origin, OSError):
-        return ConnectionLost(f"The connection to the server was lost: {message or 'it closed'}.")
+        return ConnectionLost(f"The connection to the server was lost: {message or 'it was closed'}.")
     reason, hint, transient = _STATEMENT_ERRORS.get(number, ("failed", "", False))
     details = {"native": str(number)} if number else {}
     return ConnectorError(

@@ -805,9 +805,7 @@ class MysqlSession(Session):
         """See `Session.execute`. DDL commits implicitly, so no transaction may be open."""
         self.may_write()
         if self._target is not None and self._target.is_open:
-            raise ConnectorError(
-                "A chunk is being written. Wait until its transaction has ended.", reason="busy"
-            )
+            raise ConnectorError("A chunk is being written. Wait until its transaction ends.", reason="busy")
         with converting_errors():
             self.link.write(statement.strip().rstrip(";").encode())
             # The statement may have opened a transaction, or changed session variables.

@@ -297,7 +297,7 @@ class Reader:
         self.document = JsonSchemas(content, legacy)
         self.shaper = Shaper(self.document)
         self.lost: list[str] = []
-        """References that lead nowhere."""
+        """References to locations that do not exist."""
 
     def servers(self) -> Iterator[str]:
         """Yield base URLs, with variables replaced by their defaults."""

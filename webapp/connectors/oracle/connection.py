@@ -51,7 +51,7 @@ _STATEMENT_ERRORS: Final[Mapping[int, tuple[str, str, bool]]] = {
     1653: ("full", "The tablespace is full.", False),
     1536: ("full", "The account has exceeded its quota.", False),
     16000: ("read_only", "The database is read-only. Connect to the primary server.", False),
-    1456: ("read_only", "Only statements that read are allowed.", False),
+    1456: ("read_only", "Only read-only statements are allowed.", False),
     1013: ("cancelled", "The statement was stopped.", False),
     900: ("bad_query", "Check the syntax of the statement.", False),
     933: ("bad_query", "Check the syntax of the statement.", False),

@@ -641,7 +641,7 @@ def _receive_frames(child: subprocess.Popen[bytes], request: bytes) -> Iterator[
                     "A function in the query takes too long.",
                     code="target_timeout",
                     reason="timeout",
-                    hint="Let it work on shorter values.",
+                    hint="Apply the function to shorter values.",
                 )
             raise ConnectorError(
                 "The query was stopped.",

@@ -50,8 +50,8 @@ class EndpointChange(Input):
     )
     query_params: dict[str, Any] | None = None
     body: dict[str, Any] | list[Any] | None = Field(None, description="Default: the row.")
-    auth: dict[str, Any] | None = Field(None, description="For a complete URL.")
-    environment: Literal["dev", "test", "prod"] | None = Field(None, description="For a complete URL.")
+    auth: dict[str, Any] | None = Field(None, description="Only with url.")
+    environment: Literal["dev", "test", "prod"] | None = Field(None, description="Only with url.")
     push_mode: str | None = None
     wrapper_key: str | None = None
     batch_size: int | None = None

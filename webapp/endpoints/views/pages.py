@@ -47,7 +47,7 @@ PLAIN: Final = FormSpec(
         ),
         "url": Control(
             "URL",
-            hint="{{field}} is a value of the row; not in the host.",
+            hint="{{field}} is replaced with the row's value. Not allowed in the host name.",
             type="text",
             placeholder="https://api.example.org/customers/{{id}}",
             attributes={"inputmode": "url", "spellcheck": "false"},
@@ -101,7 +101,9 @@ class Form:
     def placed(self, faults: list[dict[str, Any]]) -> dict[str, str]:
         """Return the errors by the name of their input."""
         own = {
-            fault["path"]: str(fault["message"]) if self.texts[fault["path"]].strip() else "This is needed."
+            fault["path"]: str(fault["message"])
+            if self.texts[fault["path"]].strip()
+            else "This field is required."
             for fault in faults
             if fault["path"] in _PLAIN_INPUTS
         }
@@ -258,9 +260,9 @@ def code_samples(endpoint: Mapping[str, Any]) -> list[tuple[str, str]]:
     reference = {"endpoint_id": endpoint["id"]}
     push, rows = {**reference, "count": 100}, {**reference, "rows": [{"id": 1}]}
     return [
-        ("Push a template there", snippets.curl("POST", f"{base}/templates/tpl_…/push", push)),
+        ("Push a template to the endpoint", snippets.curl("POST", f"{base}/templates/tpl_…/push", push)),
         ("Send your own rows", snippets.curl("POST", f"{base}/export/rest", rows)),
-        ("Read it", snippets.curl("GET", f"{base}/endpoints/{endpoint['id']}")),
+        ("Get the endpoint", snippets.curl("GET", f"{base}/endpoints/{endpoint['id']}")),
     ]
 
 

@@ -91,7 +91,7 @@ def _notify(kind: str, model: Any, work_id: str, now: datetime) -> bool:
         try:
             _mail_creator(session, kind, work, now)
         except ApiError as error:  # no key to encrypt an e-mail with: webhooks are still sent
-            log.warning("%s %s: no mail: %s", kind, work_id, error.message)
+            log.warning("%s %s: could not create an e-mail: %s", kind, work_id, error.message)
     return True
 
 
@@ -140,7 +140,7 @@ _OUTCOMES: Final = {
     "completed": "is complete",
     "failed": "has failed",
     "cancelled": "was cancelled",
-    "timed_out": "ran out of time",
+    "timed_out": "timed out",
 }
 
 
@@ -153,7 +153,7 @@ def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> m
     if kind == "run" and code in run_completion.CODES:
         lines.append(run_completion.CODES[code])
     elif code == "worker_lost":
-        lines.append("Its workers were lost too often; it is not tried again.")
+        lines.append("Its workers were lost too often, so it will not be retried.")
     elif code in CODES:
         lines.append(CODES[code][1])
     if last:
@@ -175,13 +175,16 @@ def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> m
         lines=lines,
         facts=[fact for fact in facts if fact[1]],
         link=("View details", mail.link(page)),
-        because=f"You get this because you started it. When you get mail is set at {mail.link('/me')}",
+        because=(
+            "You received this e-mail because you started this job. Change your e-mail settings at "
+            f"{mail.link('/me')}"
+        ),
     )
 
 
 def _outcome_text(kind: str, work: Any) -> str:
     missing = work.failed + work.unknown if kind == "push" else 0
-    return _OUTCOMES[work.status] + (f", {missing:,} rows did not arrive" if missing else "")
+    return _OUTCOMES[work.status] + (f", {missing:,} rows were not delivered" if missing else "")
 
 
 def _subject_and_path(session: Session, kind: str, work: Any) -> tuple[str, str]:
@@ -281,7 +284,7 @@ def _send_warning(crossed: limit_warnings.LimitWarning, now: datetime) -> bool:
         try:
             _mail_admins(session, workspace, warning, now)
         except ApiError as error:  # no key to encrypt an e-mail with: webhooks are still sent
-            log.warning("%s: no mail: %s", warning.id, error.message)
+            log.warning("%s: could not create an e-mail: %s", warning.id, error.message)
     return True
 
 
@@ -322,7 +325,7 @@ def warning_event(warning: LimitWarning) -> dict[str, Any]:
 def sentence(warning: LimitWarning) -> str:
     """Return a warning as a sentence."""
     unit, window = _LIMITS[warning.limit_name]
-    return f"{warning.used:,} of the {warning.most:,} {unit} of this {window} are used."
+    return f"{warning.used:,} of the {warning.most:,} {unit} for this {window} are used."
 
 
 # --- Mail to admins and owners ------------------------------------------------------------------------------
@@ -361,11 +364,14 @@ def _mail_admins(session: Session, workspace: Workspace, warning: LimitWarning, 
             lines=[
                 sentence(warning),
                 f"Requests above the limit are rejected until capacity is available again, within one {window}.",
-                "You get this e-mail at most once a day.",
+                "You receive this e-mail at most once a day.",
             ],
             facts=[("Workspace", name), ("Plan", workspace.plan.capitalize())],
-            link=("See what is used, and by whom", mail.link("/usage")),
-            because=f"You get this as an admin of the workspace. When you get mail is set at {mail.link('/me')}",
+            link=("View usage by user", mail.link("/usage")),
+            because=(
+                "You received this e-mail because you are an admin of the workspace. Change your e-mail "
+                f"settings at {mail.link('/me')}"
+            ),
         )
         mail.post(session, letter, workspace_id=workspace.id, user_id=user.id, about=warning.id)
 

@@ -205,16 +205,18 @@ def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime
     unprefixed = [key.removeprefix(SECRET_PREFIX) for key in keys]
     redacted = redaction.without(reply.body.decode("utf-8", "replace"), [*keys, *unprefixed, *query_values])
     head = mail.single_line(redacted, limits.WEBHOOK_HEAD_CHARS)
-    response = Outcome("failed", f"The receiver answered {reply.status}.", reply.status, reply.ms, head)
+    response = Outcome(
+        "failed", f"The receiver responded with status {reply.status}.", reply.status, reply.ms, head
+    )
     if 200 <= reply.status < 300:
         return replace(response, verdict="delivered", reason="")
     if reply.status == 410:
-        return replace(response, verdict="gone", reason="The receiver says that it is gone (410).")
+        return replace(response, verdict="gone", reason="The receiver responded with status 410 (Gone).")
     if reply.status in (408, 429) or reply.status >= 500:
         retry_after = _retry_after(reply.headers.get("Retry-After", ""), at)
         return replace(response, verdict="again", retry_after=retry_after)
     if 300 <= reply.status < 400:
-        reason = f"The receiver redirects ({reply.status}), which is not followed."
+        reason = f"The receiver responded with a redirect ({reply.status}), which Rowsmith does not follow."
         return replace(response, reason=reason)
     return response
 
@@ -374,7 +376,7 @@ def _disable(session: Session, hook: Webhook, reason: str, now: datetime) -> Non
     creator = session.get(User, hook.created_by) if hook.created_by else None
     if creator is not None and creator.disabled_at is None and mail.configured():
         explanations = {
-            "gone": "Its receiver answered 410: it is gone for good.",
+            "gone": "Its receiver responded with status 410: it no longer exists.",
             "failing": f"{hook.failures:,} attempts in a row have failed, and none has succeeded for a day.",
         }
         letter = mail.Letter(
@@ -384,8 +386,8 @@ def _disable(session: Session, hook: Webhook, reason: str, now: datetime) -> Non
             subject=f"A webhook to {_host(hook.url)} was turned off",
             lines=[
                 f"Rowsmith has turned off a webhook that you created. {explanations[reason]}",
-                "Events that end from now on are not kept for it. When the receiver works again, turn it on and send "
-                "again what it has missed, from its list of deliveries.",
+                "New events are not recorded for it while it is turned off. When the receiver works "
+                "again, turn the webhook on and resend the deliveries that it missed from its list of deliveries.",
             ],
             facts=[("Receiver", _host(hook.url)), ("Description", hook.description)],
             link=("View webhook", mail.link(f"/webhooks/{hook.id}")),
@@ -490,7 +492,9 @@ def _check_limit(actor: Actor) -> None:
         Webhook.workspace_id == actor.workspace_id, Webhook.deleted_at.is_(None)
     )
     if (db.session.scalar(count) or 0) >= limits.WEBHOOKS:
-        raise ApiError("conflict", f"A workspace has at most {limits.WEBHOOKS} webhooks. Delete one first.")
+        raise ApiError(
+            "conflict", f"A workspace can have at most {limits.WEBHOOKS} webhooks. Delete one first."
+        )
 
 
 def get(actor: Actor, webhook_id: str, *, lock: bool = False, deleted: bool = False) -> Webhook:
@@ -576,14 +580,14 @@ def _validated_events(url: str, events: Sequence[str]) -> list[str]:
         Fault(
             f"events[{index}]",
             "not_allowed",
-            f"There is no event {event[:80]!r}.",
+            f"Unknown event {event[:80]!r}.",
             did_you_mean(event, known),
         )
         for index, event in enumerate(events)
         if event not in known
     ]
     if not events:
-        faults.append(Fault("events", "too_short", "Choose at least one event.", "`*` is every event."))
+        faults.append(Fault("events", "too_short", "Choose at least one event.", "Use `*` for all events."))
     if problem := urls.fault(url):
         faults.append(Fault("url", "wrong_form", problem))
     if faults:
@@ -662,7 +666,7 @@ def redeliver(actor: Actor, hook: Webhook, found: Delivery) -> Delivery:
     """Send a locked delivery again, with the same id and the same body; commits. Errors: conflict (it is on its way,
     or its webhook is off)."""
     if found.status == "pending":
-        raise ApiError("conflict", "This delivery is on its way already.", {"id": found.id})
+        raise ApiError("conflict", "This delivery is already being sent.", {"id": found.id})
     if not hook.active:
         raise ApiError("conflict", "This webhook is turned off. Turn it on first.", {"id": hook.id})
     found.status, found.attempts, found.next_at, found.ended_at = "pending", 0, clock.now(), None
@@ -695,7 +699,7 @@ def reseal() -> tuple[int, int]:
     db.session.commit()
     if lost:
         raise ApiError(
-            "unavailable", f"{lost} webhook secret(s) cannot be opened with any key of VAULT_KEYS."
+            "unavailable", f"{lost} webhook secret(s) cannot be decrypted with any key in VAULT_KEYS."
         )
     return renewed, total
 

@@ -150,8 +150,8 @@ class _TableMapping:
         current = self.cells[column.name] if column.name in self.cells else Cell(column)
         if current.filled:
             other = current.field or current.formula
-            text = f'The column "{column.name}" gets "{other}" already.'
-            self.faults.append(Fault(path, "mapped_twice", text, "Set one of the two to null."))
+            text = f'The column "{column.name}" is already mapped to "{other}".'
+            self.faults.append(Fault(path, "mapped_twice", text, "Set one of the two mappings to null."))
         elif column.generated == "computed":
             text = f'The column "{column.name}" is computed by the target and cannot be written.'
             self.faults.append(Fault(path, "generated_column", text, "Remove it."))
@@ -225,7 +225,7 @@ class _TableMapping:
         for cell in cells:
             if not cell.filled and not cell.skipped:
                 text = f'The column "{cell.column.name}" requires a value, but no field is mapped to it.'
-                hint = "Name a field for it in mapping, or a formula in computed."
+                hint = "Map a field to it in mapping, or set a formula in computed."
                 unused_fields = [
                     f'"{field.name}"' for field in self._unused_fields() if "." not in field.name
                 ]
@@ -233,9 +233,9 @@ class _TableMapping:
                     hint += f" Fields without a column: {', '.join(unused_fields)}."
                 self.faults.append(Fault(self.requested.mapping_path, "missing_column", text, hint))
         if not any(cell.filled for cell in cells) and not self.faults:
-            text = f'No field goes into a column of "{self.entity.name}".'
+            text = f'No field is mapped to a column of "{self.entity.name}".'
             self.faults.append(
-                Fault(self.requested.mapping_path, "nothing_mapped", text, "Name the columns.")
+                Fault(self.requested.mapping_path, "nothing_mapped", text, "Specify the columns in mapping.")
             )
         unused = [field.name for field in self._unused_fields() if "." not in field.name]
         parts = {name.partition(".")[0] for name in self.used if "." in name}

@@ -215,14 +215,14 @@ def new_entity(
 
 def long_names(entity: Entity, requested: RequestedMapping, can: Capabilities) -> list[Fault]:
     """Return faults for names that are too long for the target."""
-    text = f"Names have {can.name_chars} characters there at most."
+    text = f"Names in this target can have at most {can.name_chars} characters."
     long = [column.name for column in entity.fields if len(column.name) > can.name_chars]
     found = [
-        Fault(requested.mapping_path, "too_long", f'"{item[:60]}…": {text}', "Map it to a shorter one.")
+        Fault(requested.mapping_path, "too_long", f'"{item[:60]}…": {text}', "Map it to a shorter name.")
         for item in long
     ]
     if max(map(len, entity.parts)) > can.name_chars:
-        found.insert(0, Fault("target", "too_long", text, "Take a shorter one."))
+        found.insert(0, Fault("target", "too_long", text, "Use a shorter name."))
     return found
 
 
@@ -323,9 +323,14 @@ def table(requested_table: RequestedTable, can: Capabilities, push_id: str, plac
     requested = requested_table.mapping
     faults: list[Fault] = []
     if requested.mode not in can.modes:
-        message = f"This kind of connection does not support the mode {requested.mode}."
+        message = f"This kind of connection does not support mode {requested.mode}."
         faults.append(
-            Fault(f"{requested_table.path}mode", "not_allowed", message, f"It has {', '.join(can.modes)}.")
+            Fault(
+                f"{requested_table.path}mode",
+                "not_allowed",
+                message,
+                f"Supported modes: {', '.join(can.modes)}.",
+            )
         )
     key_columns, key_faults = _resolve_key_columns(
         requested.key_columns, entity, f"{requested_table.path}key_columns"
@@ -462,11 +467,14 @@ def _choose_key_columns(planned: Planned, key_columns: Sequence[str], can: Capab
     if requested.key_columns:
         for place, name in enumerate(key_columns):
             if name not in filled:
-                text = f'No field goes into the key column "{name}".'
+                text = f'No field is mapped to the key column "{name}".'
                 planned.faults.append(Fault(f"{path}[{place}]", "missing_column", text, "Map a field to it."))
         is_unique = any(key and set(key) == set(key_columns) for key in unique_keys)
         if mode == "upsert" and can.sql and not is_unique:
-            text = f"The columns {', '.join(key_columns)} are no key of the table: an upsert needs a unique constraint."
+            text = (
+                f"The columns {', '.join(key_columns)} are not a key of the table: an upsert needs a "
+                "unique constraint."
+            )
             planned.faults.append(Fault(path, "not_a_key", text, _keys_hint(entity)))
         spec["key_columns"] = list(key_columns)
     elif mode == "insert" and entity.keys and can.capture and _has_generated_key(entity, filled):
@@ -476,10 +484,10 @@ def _choose_key_columns(planned: Planned, key_columns: Sequence[str], can: Capab
         fit = next((list(names) for names in unique_keys if names and set(names) <= filled.keys()), [])
         spec["key_columns"] = fit
         if not fit and mode != "insert":
-            text = f"No field goes into a key of the table, by which {mode} could find its rows."
+            text = f"No field is mapped to a key of the table, which {mode} needs to find the rows."
             planned.faults.append(Fault(path, "missing_keys", text, _keys_hint(entity)))
     if mode == "update" and set(filled) <= set(spec["key_columns"]):
-        text = "Only key columns are written: there is nothing to update."
+        text = "Only key columns are mapped, so there is nothing to update."
         planned.faults.append(Fault(requested.mapping_path, "nothing_mapped", text, "Map more fields."))
 
 
@@ -510,7 +518,7 @@ def _has_generated_key(entity: Entity, filled: Mapping[str, Any]) -> bool:
 def _keys_hint(entity: Entity) -> str:
     known = [entity.keys, *entity.uniques, *((c.name,) for c in entity.fields if c.unique)]
     keys = [" + ".join(item) for item in dict.fromkeys(known) if item]
-    return f"Its keys: {'; '.join(keys)}." if keys else "It has no key; use insert."
+    return f"Keys of the table: {'; '.join(keys)}." if keys else "The table has no key. Use insert."
 
 
 # --- Keys from parents ------------------------------------------------------------------------------------------
@@ -758,17 +766,21 @@ def _defer_column(child: Planned, column: Column, can: Capabilities) -> None:
     path = child.request.mapping.mapping_path
     if can.by_row:
         text = (
-            f'"{column.name}" refers to rows that are not there yet, and cannot be set afterwards over HTTP.'
+            f'"{column.name}" references rows that do not exist yet, and cannot be set afterwards over HTTP.'
         )
-        hint = "Leave it out by mapping it to null, or take one of the references of the ring away."
+        hint = (
+            "Leave it out by mapping it to null, or remove one of the references of the circular reference."
+        )
         child.faults.append(Fault(path, "cycle", text, hint))
     elif not column.nullable:
-        text = f'The column "{column.name}" may not be null, and the rows it refers to are not there yet.'
-        hint = "Let it be null, or take one of the references of the ring away."
+        text = (
+            f'The column "{column.name}" must not be null, and the rows that it references do not exist yet.'
+        )
+        hint = "Allow null in the column, or remove one of the references of the circular reference."
         child.faults.append(Fault(path, "cycle", text, hint))
     elif not child.spec["key_columns"]:
-        text = f'Without a key the column "{column.name}" cannot be written afterwards.'
-        child.faults.append(Fault(path, "missing_keys", text, "Give the table a key."))
+        text = f'The column "{column.name}" cannot be written afterwards, because the table has no key.'
+        child.faults.append(Fault(path, "missing_keys", text, "Add a primary key to the table."))
     elif column.name not in child.spec["later"]:
         child.spec["later"].append(column.name)
 
@@ -837,7 +849,7 @@ def order(push_id: str) -> Order:
         connection = session.get(Connection, push.connection_id) if push.connection_id else None
         endpoint = session.get(Endpoint, push.endpoint_id) if push.endpoint_id else None
     if connection is None or connection.deleted_at is not None:
-        raise ApiError("not_found", "The connection of this push is gone.")
+        raise ApiError("not_found", "The connection of this push no longer exists.")
     app = application()
     spool = KeySpool(storage.of(app), folder_of(first.workspace_id, first.id))
     changed = targets.changed_settings(endpoint, push.request["ask"])

@@ -106,9 +106,10 @@ def _unknown_fields(
     """Yield a fault for each field that the request reads and the rows do not have."""
     for place, name in template.reads():
         if not known(name):
-            text = f'The request reads "{name[:100]}", and the rows have no such field.'
+            text = f'The request uses "{name[:100]}", but the rows have no such field.'
             hint = (
-                did_you_mean(name, names) or f"They have {', '.join(names[: limits.MAPPING_FIELDS_NAMED])}."
+                did_you_mean(name, names)
+                or f"Available fields: {', '.join(names[: limits.MAPPING_FIELDS_NAMED])}."
             )
             yield Fault(f"{path}request_template.{place}", "unknown_field", text, hint)
 
@@ -133,9 +134,9 @@ def _header_faults(
             placeholders[name] = holes
     if placeholders and rows.count > limits.HTTP_HEADER_ROWS:
         for name, holes in placeholders.items():
-            message = f"The header {name} reads {holes[0].name}, whose values cannot be checked in {rows.count:,} rows."
+            message = f"The header {name} uses {holes[0].name}, whose values cannot be checked in {rows.count:,} rows."
             yield _header_fault(
-                path, name, f"{message} Up to {limits.HTTP_HEADER_ROWS:,} rows can be checked."
+                path, name, f"{message} At most {limits.HTTP_HEADER_ROWS:,} rows can be checked."
             )
         return
     for first, batch in _blocks(
@@ -146,10 +147,13 @@ def _header_faults(
             if found is not None:
                 place, field, value = found
                 displayed = HIDDEN if _field_column(field, rows) in rows.sensitive else _quoted(value)
-                message = f"The header {name} cannot hold the value of {field} in row {first + place:,}: {displayed}."
-                reason = "It has line breaks or other control characters."
+                message = (
+                    f"The header {name} cannot contain the value of {field} in row {first + place:,}: "
+                    f"{displayed}."
+                )
+                reason = "The value contains line breaks or other control characters."
                 if any(ch > "\xff" for ch in value):
-                    reason = "It has characters beyond Latin-1."
+                    reason = "The value contains characters outside Latin-1."
                 yield _header_fault(path, name, f"{message} {reason}")
                 del placeholders[name]
         if not placeholders:
@@ -479,7 +483,9 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
     members = rows.members(version.spec, version.pins["templates"])
     gathered.add(_unknown_tables(ask, [member.name for member in members]))
     if all(ask.targets.get(member.name, member.name) is None for member in members):
-        gathered.add([Fault("targets", "nothing_mapped", "Every table is left out.")])
+        gathered.add(
+            [Fault("targets", "nothing_mapped", "All tables are left out. Keep at least one table.")]
+        )
     if destination is None:
         gathered.raise_all()
     assert destination is not None
@@ -657,7 +663,7 @@ def _unknown_tables(ask: DatasetPushInput, known: Sequence[str]) -> list[Fault]:
             f"{key}.{name}",
             "unknown_table",
             f'The dataset has no table "{name}".',
-            did_you_mean(name, known) or f"Its tables are {', '.join(known)}.",
+            did_you_mean(name, known) or f"Tables of the dataset: {', '.join(known)}.",
         )
         for key, item in requested.items()
         for name in item

@@ -427,11 +427,13 @@ def template_push_input(actor: Actor, ask: ExportInput) -> PushInput | None:
         faults.append(Fault("rows", "missing", "Specify either rows or a template_id."))
     table = ask.table if isinstance(ask, ExportDbInput) else None
     if table is not None and ask.target is not None and table != ask.target:
-        faults.append(Fault("table", "contradiction", "table and target name two tables."))
+        faults.append(
+            Fault("table", "contradiction", "table and target are different. Specify only one of them.")
+        )
     if isinstance(ask, ExportDbInput) and table is None and ask.target is None and ask.rows is not None:
-        faults.append(Fault("table", "missing", "The table is needed."))
+        faults.append(Fault("table", "missing", "table is required when rows is given."))
     if ask.rows is not None and not ask.rows:
-        faults.append(Fault("rows", "too_short", "There are no rows."))
+        faults.append(Fault("rows", "too_short", "rows must contain at least one row."))
     if faults:
         gathered = Gathered()
         gathered.add(faults)

@@ -54,7 +54,7 @@ def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
         Push.of_id == original.id, Push.kind == "undo", Push.status.not_in(END_STATES)
     )
     if db.session.scalar(running_undos.limit(1)) is not None:
-        raise ApiError("conflict", "This push is being undone right now.", {"id": original.id})
+        raise ApiError("conflict", "This push is currently being undone.", {"id": original.id})
     condition = _retry_condition(push, original, ask)
     recorded = db.session.scalar(select(func.count()).select_from(PushRow).where(condition)) or 0
     pending = _pending_spans(push, original, ask) if "pending" in ask.states else [[] for _ in tables]
@@ -105,11 +105,11 @@ def retry_request(original: Push, ask: RetryInput) -> dict[str, Any]:
 
 
 def _nothing_to_send_error(push: Push, original: Push, ask: RetryInput) -> ApiError:
-    text = f"No row of this push is {' or '.join(ask.states)}, or they are being sent again already."
+    text = f"No row of this push is {' or '.join(ask.states)}, or these rows are already being sent again."
     if ask.rows is not None:
-        text = f"None of these rows is {' or '.join(ask.states)}, or they are being sent again already."
+        text = f"None of these rows is {' or '.join(ask.states)}, or they are already being sent again."
     path = "states" if ask.rows is None else "rows"
-    hint = f"GET /pushes/{push.id}/rows?state={ask.states[0]} lists them."
+    hint = f"GET /pushes/{push.id}/rows?state={ask.states[0]} lists the rows."
     if "pending" in ask.states:
         hint = f"GET /pushes/{push.id} has the counts."
     else:
@@ -128,7 +128,7 @@ def repaired(actor: Actor, push_id: str, ask: RetryInput) -> list[dict[str, Any]
         gathered = Gathered()
         push = _require_ended(pushes.get(actor, push_id, "push"))
         if push.kind not in _RETRYABLE_KINDS:
-            raise validation_error([Fault("", "not_for_this_type", "An undo cannot be sent again.")])
+            raise validation_error([Fault("", "not_for_this_type", "An undo cannot be retried.")])
         original = read.first_of(db.session(), push)
         connection = _connection(actor, push, ask.confirm, gathered)
         tables, sound = _repaired_tables(actor, original, connection, ask, gathered)
@@ -164,17 +164,19 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
     _require_ended(push)
     if push.kind not in _RETRYABLE_KINDS:
         raise validation_error(
-            [Fault("", "not_for_this_type", "An undo cannot be undone; push the rows again.")]
+            [Fault("", "not_for_this_type", "An undo cannot be undone. Push the rows again.")]
         )
     _connection(actor, push, ask.confirm, gathered)
     original = _lock_original(push)
     keyless = [table["name"] for table in original.tables if not can_find_rows(table)]
     if len(keyless) == len(original.tables):
-        text = f"Rows of {', '.join(keyless)} cannot be found again: no key of them was sent."
+        text = f"Rows of {', '.join(keyless)} cannot be found in the target, because they were sent without a key."
         gathered.add([Fault("", "missing_keys", text)])
     changed = [table["name"] for table in original.tables if table["mode"] != "insert"]
     if changed:
-        text = f"What {', '.join(changed)} held before was not kept: only inserted rows can be deleted again."
+        text = (
+            f"The previous values in {', '.join(changed)} were not saved. Only inserted rows can be undone."
+        )
         gathered.add([Fault("mode", "not_allowed", text)])
     total = original.delivered
     if keyless:
@@ -182,11 +184,11 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
             counts.delivered for counts in read.by_table(db.session(), original) if counts.name in keyless
         )
     if not total:
-        gathered.add([Fault("", "nothing_to_send", "No row of this push is at the target.")])
+        gathered.add([Fault("", "nothing_to_send", "No rows of this push are in the target.")])
     gathered.raise_all()
     running = select(Push.id).where(Push.of_id == original.id, Push.status.not_in(END_STATES))
     if db.session.scalar(running.limit(1)) is not None:
-        raise ApiError("conflict", "This push is being sent again or undone right now.", {"id": original.id})
+        raise ApiError("conflict", "This push is currently being retried or undone.", {"id": original.id})
     completion.keep_verdict(original)
     new_push = _new_push(actor, original, "undo", total)
     new_push.tables, new_push.request = (
@@ -214,7 +216,7 @@ def _connection(actor: Actor, push: Push, confirm: str | None, gathered: Gathere
     """Return the connection of a push, or None if it no longer exists. Every error is added to `gathered`: not_found,
     validation_error (`confirm`), read_only_connection."""
     if push.connection_id is None:
-        gathered.add([Fault("connection_id", "missing", "The connection of this push is gone.")])
+        gathered.add([Fault("connection_id", "missing", "The connection of this push no longer exists.")])
         return None
     connection = None
     with gathered.check("connection_id"):
@@ -292,15 +294,15 @@ def _selected_place(original: Push, ask: RetryInput) -> int | None:
     names = [table["name"] for table in original.tables]
     if ask.table is not None and ask.table not in names:
         text = f'This push has no table "{ask.table}".'
-        hint = did_you_mean(ask.table, names) or f"It has {', '.join(names)}."
+        hint = did_you_mean(ask.table, names) or f"Tables of the push: {', '.join(names)}."
         raise validation_error([Fault("table", "unknown_table", text, hint)])
     if ask.table is not None:
         return names.index(ask.table)
     if ask.rows is None and not _has_repairs(ask):
         return None
     if len(names) > 1:
-        text = "Name the table that the rows or the repair belong to."
-        raise validation_error([Fault("table", "missing", text, f"The push has {', '.join(names)}.")])
+        text = "Specify the table to which the rows or corrections belong."
+        raise validation_error([Fault("table", "missing", text, f"Tables of the push: {', '.join(names)}.")])
     return 0
 
 
@@ -319,8 +321,8 @@ def _repaired_tables(
     if not _has_repairs(ask):
         return tables, True
     if ask.overrides and (original.dataset_id is not None or original.template_id is None):
-        text = "Values can be fixed in rows of a template; these are of a dataset, or came with the request."
-        gathered.add([Fault("overrides", "not_allowed", text, "Write a formula in computed.")])
+        text = "overrides can be used only with rows of a template. These rows come from a dataset or from the request."
+        gathered.add([Fault("overrides", "not_allowed", text, "Use a formula in computed.")])
         ask = ask.model_copy(update={"overrides": {}})
     makers = None
     with gathered.check():

@@ -478,7 +478,7 @@ def tables(push: Push) -> list[TableRows]:
     template was deleted).
     """
     if push.pins["engine"] not in ENGINES:
-        message = f"This push was created with engine {push.pins['engine']}; this is engine {ENGINE}."
+        message = f"This push was created with engine {push.pins['engine']}, but this is engine {ENGINE}."
         raise ApiError("unavailable", message, {"pinned": push.pins["engine"], "present": ENGINE})
     makers = makers_of(push.pins, push.request["ask"], [table.get("given") for table in push.tables])
     db.session.remove()

@@ -108,10 +108,10 @@ def _unsupported_settings(can: Capabilities, ask: SendingInput) -> list[Fault]:
     """Return the faults of settings that this kind of connection does not support."""
     messages: dict[str, str] = {}
     if not can.by_row:
-        messages = dict.fromkeys(OF_A_PUSH, "This is for connections that speak HTTP.")
+        messages = dict.fromkeys(OF_A_PUSH, "Only HTTP connections support this setting.")
     if not can.sql:
         messages |= dict.fromkeys(
-            ("before_sql", "after_sql"), "This kind of connection carries out no statements."
+            ("before_sql", "after_sql"), "This kind of connection cannot run SQL statements."
         )
     if not can.create_table and can.by_row:
         messages["create_table"] = "This kind of connection cannot create tables."
@@ -126,9 +126,9 @@ def named(actor: Actor, connection_id: str) -> Connection:
     """Return a connection with tables that the actor may push to. Raise not_found, forbidden or validation_error."""
     found = tenancy.get(actor, Connection, connection_id, "push")
     if not KINDS[found.type].can.modes:
-        text = f"A connection of type {found.type} takes no rows."
+        text = f"Connections of type {found.type} cannot receive rows."
         fitting = ", ".join(name for name, kind in KINDS.items() if kind.can.modes)
-        hint = f"It answers fields of type {found.type}. Send rows to one of type {fitting}."
+        hint = f"They are used by fields of type {found.type}. Send rows to a connection of type {fitting}."
         raise validation_error([Fault("connection_id", "not_for_this_type", text, hint)])
     return found
 
@@ -137,7 +137,7 @@ def usable(connection: Connection) -> None:
     """Raise read_only_connection if the connection is read-only."""
     if connection.read_only:
         text = f'The connection "{connection.name}" is read-only.'
-        hint = "Choose another connection, or change the setting of this one."
+        hint = "Choose another connection, or turn off read_only for this one."
         raise ApiError("read_only_connection", text, {"connection_id": connection.id, "hint": hint})
 
 
@@ -301,7 +301,11 @@ class Catalogue:
         can_create = capabilities(self._connection).create_table
         text = f'There is no {"table" if can_create else "target"} "{name}" in "{self._connection.name}".'
         known = [entity.name for entity in self._entities()]
-        default_hint = "Set create_table to create it." if can_create else "See its metadata for a list."
+        default_hint = (
+            "Set create_table to create it."
+            if can_create
+            else "The metadata of the connection lists its targets."
+        )
         hint = did_you_mean(name, known) or default_hint
         return Fault(path, "unknown_table", text, hint)
 

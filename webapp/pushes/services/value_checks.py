@@ -65,8 +65,8 @@ def bad_values(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
     if column.type in _NOT_FROM_OTHERS and not pa.types.is_string(dtype) and not pa.types.is_null(dtype):
         from_boolean = pa.types.is_boolean(dtype) and column.type == "integer"
         if column.type not in kinds_of(Field("", dtype)) and not from_boolean:
-            text = f"The column is {column.declared or column.type}."
-            yield "wrong_type", values.is_valid(), text, "Map another field, or write a formula in computed."
+            text = f"The column has the type {column.declared or column.type}."
+            yield "wrong_type", values.is_valid(), text, "Map another field, or use a formula in computed."
 
 
 _NOT_FROM_OTHERS: Final = frozenset(
@@ -77,23 +77,38 @@ _NOT_FROM_OTHERS: Final = frozenset(
 def _bad_texts(column: Column, values: pa.Array) -> Iterator[Bad]:
     length = column.max_length
     if length is not None and column.type in ("text", "other"):
-        text = f"The column takes {length:,} characters."
+        text = f"The column accepts at most {length:,} characters."
         yield "too_long", pc.greater(pc.utf8_length(values), length), text, "Shorten the texts of the field."
     if length is not None and column.type == "binary":
         long = pc.greater(pc.binary_length(values), length)
-        yield "too_long", long, f"The column takes {length:,} bytes.", "Shorten the texts of the field."
+        yield (
+            "too_long",
+            long,
+            f"The column accepts at most {length:,} bytes.",
+            "Shorten the texts of the field.",
+        )
     if column.choices:
         unknown = pc.invert(pc.is_in(values, value_set=pa.array(column.choices)))
-        hint = f"It takes {', '.join(column.choices[:20])}."
-        yield "enum", pc.and_(values.is_valid(), unknown), "The column has no such choice.", hint
+        hint = f"Allowed values: {', '.join(column.choices[:20])}."
+        yield (
+            "enum",
+            pc.and_(values.is_valid(), unknown),
+            "The value is not one of the column's allowed values.",
+            hint,
+        )
     pattern = _TEXT_PATTERNS.get(column.type)
     if pattern is not None:
         invalid = pc.invert(pc.match_substring_regex(values, pattern))
-        text = f"This cannot be read as {column.declared or column.type}."
-        yield "wrong_type", invalid, text, "Map another field, or write a formula in computed."
+        text = f"The value cannot be converted to {column.declared or column.type}."
+        yield "wrong_type", invalid, text, "Map another field, or use a formula in computed."
     if column.type == "json":
         invalid = pa.array([value is not None and not _is_json(value) for value in values.to_pylist()])
-        yield "wrong_type", invalid, "This is no JSON.", "Map an object or an array, or quote the text."
+        yield (
+            "wrong_type",
+            invalid,
+            "The value is not valid JSON.",
+            "Map an object or an array, or quote the text.",
+        )
 
 
 # How texts must be written for a column; RE2.
@@ -129,16 +144,16 @@ def _bad_numbers(column: Column, values: pa.Array) -> Iterator[Bad]:
         else:
             ends = (float(low), float(high))
         bad = pc.or_(pc.less(numbers, ends[0]), pc.greater(numbers, ends[1]))
-        text = f"The column takes {low:f} to {high:f}."
+        text = f"The column accepts values from {low:f} to {high:f}."
         yield "out_of_range", bad, text, "Narrow the field's min and max."
     is_integer = column.type == "integer"
     scale = 0 if is_integer else column.scale
     if scale is not None and decimal and column.type in ("integer", "decimal") and values.type.scale > scale:
         lost = pc.not_equal(pc.round(values, scale), values)
         text = (
-            "The column takes whole numbers."
+            "The column accepts only whole numbers."
             if is_integer
-            else f"The column keeps {scale} digits after the point."
+            else f"The column stores only {scale} digits after the decimal point."
         )
         yield ("wrong_type" if is_integer else "precision"), lost, text, "Set the field's decimals."
     if is_integer and pa.types.is_floating(values.type):
@@ -146,8 +161,8 @@ def _bad_numbers(column: Column, values: pa.Array) -> Iterator[Bad]:
         yield (
             "wrong_type",
             lost,
-            "The column takes whole numbers.",
-            "Round the field: a formula such as round(x).",
+            "The column accepts only whole numbers.",
+            "Round the field, for example with the formula round(this).",
         )
 
 
@@ -166,7 +181,7 @@ def _bad_dates(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
     if years is not None:
         found = pc.year(values)
         bad = pc.or_(pc.less(found, years[0]), pc.greater(found, years[1]))
-        text = f"The column takes the years {years[0]} to {years[1]}."
+        text = f"The column accepts only the years {years[0]} to {years[1]}."
         yield "out_of_range", bad, text, "Narrow the field's dates."
 
 
@@ -259,7 +274,7 @@ def _possible_mismatches(
 ) -> Iterator[tuple[str, str, str]]:
     length, generator = column.max_length, field.column
     if length is not None and field.longest is not None and field.longest > length and column.type == "text":
-        text = f"Texts may have {field.longest:,} characters; the column takes {length:,}."
+        text = f"Texts can have up to {field.longest:,} characters; the column accepts at most {length:,}."
         yield (
             "too_long",
             text,
@@ -269,21 +284,26 @@ def _possible_mismatches(
         share = generator.blank[0] / generator.blank[1]
         yield (
             "not_null",
-            f"{share:g} % of the values are blank; the column takes no null.",
+            f"{share:g} % of the values are blank, but the column does not accept null.",
             "Set percent_blank to 0.",
         )
     kinds = kinds_of(field)
     is_compatible = column.type in ("other", "text", "enum", *kinds) or pa.types.is_string(field.dtype)
     if not is_compatible and kinds != ["other"]:
-        text = f"The field holds {kinds[0]} values, the column is {column.declared or column.type}."
-        yield "wrong_type", text, "Map another field, or write a formula in computed."
+        text = (
+            f"The field has {kinds[0]} values, but the column has the type {column.declared or column.type}."
+        )
+        yield "wrong_type", text, "Map another field, or use a formula in computed."
     bounds = generator.bounds(rows) if generator is not None else None
     limit = limit_of(column)
     if bounds is not None and limit is not None:
         scale = field.dtype.scale if pa.types.is_decimal(field.dtype) else 0
         low, high = (Decimal(end).scaleb(-scale) for end in bounds)
         if low < limit[0] or high > limit[1]:
-            text = f"Numbers go from {low:f} to {high:f}; the column takes {limit[0]:f} to {limit[1]:f}."
+            text = (
+                f"The field's values range from {low:f} to {high:f}; the column accepts {limit[0]:f} to "
+                f"{limit[1]:f}."
+            )
             yield "out_of_range", text, "Narrow the field's min and max."
     if (
         is_unique
@@ -292,7 +312,11 @@ def _possible_mismatches(
         and rows > 1
         and mode == "insert"
     ):
-        yield "unique", "The column is unique, and the field's values may repeat.", "Set unique on the field."
+        yield (
+            "unique",
+            "The column must be unique, but the field's values can repeat.",
+            "Set unique on the field.",
+        )
 
 
 def _has_unique_values(field: Field) -> bool:
@@ -347,7 +371,7 @@ class _TableCheck:
                 continue
             if not column.nullable and not column.generated and values.null_count:
                 yield from self._mismatches(
-                    name, values.is_null(), "not_null", "The column takes no null.", _BLANK_HINT
+                    name, values.is_null(), "not_null", "The column does not accept null.", _BLANK_HINT
                 )
             for reason, bad, text, hint in bad_values(column, values, self.kind):
                 yield from self._mismatches(name, bad, reason, text, hint)
@@ -363,7 +387,7 @@ class _TableCheck:
             first = firsts[back]
             bad = valid & (first != np.arange(codes.size))
             for row in np.flatnonzero(bad)[: limits.MISFITS_SHOWN].tolist():
-                text = f"The same as in row {first[row] + 1:,}, and {' + '.join(names)} must be unique."
+                text = f"The value is the same as in row {first[row] + 1:,}, but {' + '.join(names)} must be unique."
                 yield self._mismatch(names[0], row, "unique", text, "Set unique on the field.")
 
     def strangers(self, session: Session, sent: Sequence[str]) -> Iterator[ValueMismatch]:
@@ -376,7 +400,7 @@ class _TableCheck:
             if parent is None:
                 continue
             exists, valid = self._find_existing(session, parent, relation.entity_columns, names)
-            text = f"There is no such row in {relation.entity}."
+            text = f"The referenced row does not exist in {relation.entity}."
             hint = f"Use a field of type foreign_key, or send rows of {relation.entity} first."
             yield from self._mismatches(names[0], pa.array(valid & ~exists), "foreign_key", text, hint)
 
@@ -384,8 +408,8 @@ class _TableCheck:
         """Yield values of unique columns that already exist in the target."""
         for names in self._unique_keys():
             exists, valid = self._find_existing(session, self.entity, names, names)
-            text = f"There is a row with this {' + '.join(names)} already."
-            hint = "Use another seed or offset, or the mode upsert."
+            text = f"A row with this {' + '.join(names)} already exists."
+            hint = "Use another seed or offset, or mode upsert."
             yield from self._mismatches(names[0], pa.array(valid & exists), "unique", text, hint)
 
     def _unique_keys(self) -> list[tuple[str, ...]]:

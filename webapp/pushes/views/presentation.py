@@ -255,12 +255,12 @@ def code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
         kind = "templates" if data["template_id"] else "datasets"
         url = f"{base}/{kind}/{data['template_id'] or data['dataset_id']}/push"
         examples.append(
-            ("Send it again with the same seed", snippets.curl("POST", url, {**ask, "seed": data["seed"]}))
+            ("Push again with the same seed", snippets.curl("POST", url, {**ask, "seed": data["seed"]}))
         )
     if data["status"] not in END_STATES:
-        examples.append(("Follow it", snippets.curl("GET", f"{at}/events", more="-N")))
-    examples.append(("Rows that failed", snippets.curl("GET", f"{at}/rows?state=failed&values=true")))
-    examples.append(("Send those again", snippets.curl("POST", f"{at}/retry", {})))
+        examples.append(("Follow the progress", snippets.curl("GET", f"{at}/events", more="-N")))
+    examples.append(("List the failed rows", snippets.curl("GET", f"{at}/rows?state=failed&values=true")))
+    examples.append(("Retry the failed rows", snippets.curl("POST", f"{at}/retry", {})))
     return examples
 
 
@@ -316,15 +316,15 @@ _EXPLANATIONS: Final[Mapping[str, tuple[str, str]]] = {
         "Enter the URL of the redirect in the connection. Often https:// or a slash at the end is missing.",
     ),
     "timeout": (
-        "The target did not respond in time. Rows with an unknown state may have arrived.",
+        "The target did not respond in time. Rows with an unknown state may have been delivered.",
         "Look for one of these rows in the target. Then raise the time limit under Retry, and retry.",
     ),
     "reset": (
-        "The connection was closed before the response. Rows with an unknown state may have arrived.",
+        "The connection was closed before the response. Rows with an unknown state may have been delivered.",
         "Look for one of these rows in the target, then retry. If it happens often, send fewer requests in parallel.",
     ),
     "unreachable": (
-        "The target could not be reached, so none of these rows arrived.",
+        "The target could not be reached, so none of these rows were delivered.",
         "Test the connection to see which stage fails, then retry the failed rows.",
     ),
     "no_token": (

@@ -100,7 +100,7 @@ def put_file(workspace_id: str, key: str, size: int, pieces: Iterable[bytes]) ->
         limit = limits.FETCHED_FILES_BYTES
         if used + size > limit:
             text = (
-                f"Cached rows and values from connections may use {limit:,} bytes. {used:,} are used, and "
+                f"Cached rows and values from connections can use at most {limit:,} bytes. {used:,} are used, and "
                 f"{size:,} more are needed. Read fewer rows, or try again later: rows are kept for "
                 f"{limits.SOURCE_KEPT_HOURS} hours, and longer for exports and pushes that need them."
             )

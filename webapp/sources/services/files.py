@@ -40,8 +40,11 @@ from webapp.files import workbooks
 
 def too_large() -> ApiError:
     """Return the error for a source that exceeds the limits."""
-    text = f"A source may have {limits.SOURCE_ROWS:,} rows and {limits.SOURCE_BYTES // 2**30} GB; this one has more."
-    hint = "Choose among its rows: by a condition, a query, or limit."
+    text = (
+        f"A source can have at most {limits.SOURCE_ROWS:,} rows and {limits.SOURCE_BYTES // 2**30} GB; "
+        "this one is larger."
+    )
+    hint = "Select fewer rows with a condition, a query, or limit."
     return ApiError("payload_too_large", text, {"max_rows": limits.SOURCE_ROWS, "hint": hint})
 
 
@@ -183,7 +186,7 @@ def named(names: Sequence[Any]) -> list[str]:
         if not name:
             raise NotReadable(f"column {index + 1} has no name")
         if name in found[:index]:
-            raise NotReadable(f'two columns are called "{name}"')
+            raise NotReadable(f'two columns are named "{name}"')
     return found
 
 
@@ -312,7 +315,7 @@ def _records(file: IO[bytes], sheet: str | None) -> Iterator[dict[str, Any]]:
             raise too_large()
         values = [None if value == "" else value for value in row[: len(names)]]
         if any(value is not None for value in row[len(names) :]):
-            raise NotReadable(f"row {number:,} has more cells than the head")
+            raise NotReadable(f"row {number:,} has more cells than the header row")
         if any(value is not None for value in values):
             yield dict(zip(names, values, strict=False))
 
@@ -324,7 +327,7 @@ def _cells(file: IO[bytes], sheet: str | None) -> Iterator[tuple[Any, ...]]:
             worksheet = next((item for item in found if sheet is None or item.title == sheet), None)
             if worksheet is None:
                 known = ", ".join(item.title for item in found[:20])
-                raise NotReadable(f'it has no sheet "{sheet}"; it has {known}')
+                raise NotReadable(f'it has no sheet "{sheet}"; its sheets are {known}')
             yield from worksheet.iter_rows(values_only=True)
     except workbooks.MemberTooLargeError:
         raise NotReadable("the workbook is too large when unpacked") from None
@@ -332,7 +335,7 @@ def _cells(file: IO[bytes], sheet: str | None) -> Iterator[tuple[Any, ...]]:
         raise
     except Exception as error:  # any error of the reader on a damaged workbook
         raise NotReadable(
-            f"the workbook is damaged, protected, or no XLSX ({type(error).__name__})"
+            f"the workbook is damaged or protected, or is not an XLSX file ({type(error).__name__})"
         ) from None
 
 
@@ -387,10 +390,11 @@ def batches(file: IO[bytes], name: str, sheet: str | None = None) -> Iterator[pa
     if kind is None:
         known = ", ".join(sorted(set(_FORMATS) - {"txt"}))
         raise refused(
-            f'The name of "{name}" does not have a known file extension.', f"Sources end in {known}."
+            f'The name of "{name}" does not have a known file extension.',
+            f"Supported file extensions: {known}.",
         )
     if sheet is not None and kind != "xlsx":
-        raise refused("Only a workbook has sheets.", "Take sheet away.")
+        raise refused("Only workbooks have sheets.", "Remove sheet.")
     max_bytes = max(limits.SOURCE_LEAST_BYTES, limits.SOURCE_EXPANSION * file.seek(0, io.SEEK_END))
     file.seek(0)
     try:
@@ -400,8 +404,10 @@ def batches(file: IO[bytes], name: str, sheet: str | None = None) -> Iterator[pa
             size += batch.nbytes
             if size > max_bytes:
                 megabytes = f"{max_bytes // limits.MB:,} MB"
-                text = f'The rows of "{name}" take more than {megabytes}, which is too much for its size.'
-                raise refused(text, f"Rows may take {limits.SOURCE_EXPANSION} times the size of their file.")
+                text = f'The rows of "{name}" need more than {megabytes}, which is too much for the size of the file.'
+                raise refused(
+                    text, f"Rows can need at most {limits.SOURCE_EXPANSION} times the size of their file."
+                )
             yield batch
     except (NotReadable, pa.ArrowException, UnicodeError, zipfile.BadZipFile) as error:
         message = str(error).partition("\n")[0][:300]
@@ -467,7 +473,8 @@ def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
             invalid_row = invalid_rows[0]
             position = f"row {invalid_row.number}" if invalid_row.number else "a row"
             raise NotReadable(
-                f"{position} has {invalid_row.actual_columns} columns; its head has {invalid_row.expected_columns}"
+                f"{position} has {invalid_row.actual_columns} columns, but the header row has "
+                f"{invalid_row.expected_columns}"
             ) from None
         raise
 
@@ -517,7 +524,7 @@ def _elements(file: IO[bytes]) -> Iterator[Any]:
         except (ValueError, RecursionError) as error:
             if at_end and position >= len(text):
                 if array:
-                    raise NotReadable("its array does not end") from None
+                    raise NotReadable("its array is not closed") from None
                 return
             if at_end or len(text) - position > limits.SOURCE_CELL_BYTES:
                 raise NotReadable(f"it is not valid JSON: {error}") from None

@@ -95,7 +95,7 @@ def save(workspace_id: str, connection_id: str, tables: Mapping[str, pa.Table]) 
         rejected = _insert(rows[start : start + limits.FETCHED_SAVED])
         existing = stored(workspace_id, connection_id, rejected)
         if len(existing) < len(rejected):
-            raise ApiError("unavailable", "The connection or its answers were just removed.")
+            raise ApiError("unavailable", "The connection or its stored responses were just deleted.")
         answers |= existing
     return answers
 
@@ -190,7 +190,7 @@ def load(location: str) -> Answer:
     try:
         raw = b"".join(storage.of(current_app).get(f"{FOLDER}/{location}.arrow"))
     except storage.MissingError:
-        text = "The external values of this work are no longer stored."
+        text = "The external values of this job are no longer stored."
         raise ApiError("unavailable", text, {"snapshot": location.rpartition("/")[2]}) from None
     table = _table_from(raw)
     metadata = (table.schema.metadata or {}).get(_SETS_KEY)

@@ -42,7 +42,7 @@ def rotate(actor: Actor) -> MaskingKey:
     with reading() as session:
         newest = max((item.version for item in session.scalars(_select_keys(actor.workspace_id))), default=0)
     if newest >= limits.MAX_MASKING_KEYS:
-        message = f"A workspace has at most {limits.MAX_MASKING_KEYS:,} versions of its masking key."
+        message = f"A workspace can have at most {limits.MAX_MASKING_KEYS:,} versions of its masking key."
         raise ApiError("conflict", message)
     if not _add(actor.workspace_id, newest + 1, actor.user_id):
         raise ApiError(
@@ -118,7 +118,7 @@ def _decrypted_keys(workspace_id: str) -> dict[int, bytes]:
             version: base64.b64decode(app_vault.vault().open(sealed)) for version, sealed in stored.items()
         }
     except VaultError as error:
-        raise ApiError("unavailable", f"A masking key cannot be opened. {error}") from None
+        raise ApiError("unavailable", f"A masking key cannot be decrypted. {error}") from None
 
 
 def _add(workspace_id: str, version: int, user_id: str | None) -> bool:

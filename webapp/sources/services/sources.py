@@ -102,7 +102,7 @@ class _WidestTypes:
             found = [str(name) for name in batch.schema.names]
             duplicate = next((name for index, name in enumerate(found) if name in found[:index]), None)
             if duplicate is not None:
-                message = f'Two columns are called "{duplicate}".'
+                message = f'Two columns are named "{duplicate}".'
                 raise ConnectorError(message, reason="no_column", hint="Give each its own name with AS.")
             if len(found) > limits.SOURCE_COLUMNS:
                 text = f"There are more than {limits.SOURCE_COLUMNS:,} columns."
@@ -318,7 +318,7 @@ def _open_file(actor: Actor, spec: SourceSpec, keys: Keys, project_id: str | Non
         if error.code != "not_found":
             raise
         text = f'There is no file "{spec.file}" in this project.'
-        hint = "Upload it, or name another one: GET /workspace/files lists them."
+        hint = "Upload it, or specify another one. GET /workspace/files lists the files."
         raise validation_error([Fault("source.file", "unknown_file", text, hint)]) from None
     location = _SourceLocation(
         actor.workspace_id, file.sha256, keys.current, file.id, file.name, spec.sheet or "", spec.limit or 0
@@ -442,5 +442,5 @@ def _reopen_rows(location: _SourceLocation) -> SourceTable:
             spool.fill(storage.of(current_app).get(location.stored))
             return spool.real(location.sha256)
     except storage.MissingError:
-        text = "The source rows of this work are no longer stored."
+        text = "The source rows of this job are no longer stored."
         raise ApiError("unavailable", text, {"snapshot": location.sha256}) from None

@@ -881,7 +881,7 @@ class ExportPins(TypedDict):
 
 
 class ExportRestInput(TypedDict):
-    """Rows for an endpoint, or for a connection that speaks HTTP."""
+    """Rows for an endpoint or an HTTP connection."""
 
     connection_id: NotRequired[str | None]
     endpoint_id: NotRequired[str | None]
@@ -1731,7 +1731,7 @@ class RerunIn(TypedDict):
 
 
 class RetryInput(TypedDict):
-    """Rows of a push that did not arrive, to be sent again; a mapping and overrides can repair them."""
+    """Rows of a push that were not delivered and are sent again. A mapping and overrides can correct them."""
 
     states: NotRequired[list[Literal["failed", "unknown", "pending"]]]
     rows: NotRequired[list[int] | None]
@@ -2256,7 +2256,7 @@ class TryOut(TypedDict):
 
 
 class UndoInput(TypedDict):
-    """Rows of a push to be deleted again."""
+    """Parameters of an undo, which deletes the rows that a push delivered."""
 
     confirm: NotRequired[str | None]
 

@@ -307,7 +307,8 @@ def _counts_by_state(session: Session, where: tuple[Any, ...]) -> dict[str, int]
 
 
 IN_DOUBT: Final = (
-    "It is not known whether this row arrived: the connection was lost while it was being committed."
+    "It is not known whether this row was delivered, because the connection was lost while it was being "
+    "committed."
 )
 
 
