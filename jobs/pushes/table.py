@@ -209,7 +209,7 @@ class Sender:
             except ConnectorError as error:
                 if error.reason != "deferred":
                     raise
-                # The target rejected the chunk at its commit: send it again with constraints checked at once, or
+                # The target rejected the chunk at its commit: send it again with constraints checked immediately, or
                 # in halves.
                 self.target.rollback()
                 self.book.retract()

@@ -47,7 +47,7 @@ def main() -> None:
     plan = marshal.loads(receive(control, int.from_bytes(receive(control, 8), "little")))  # noqa: S302 - our own
     folders = [os.open(folder, os.O_RDONLY | os.O_DIRECTORY) for folder in plan["folders"]]
     send(control, b"s", [*folders, *serve(plan)])
-    if control.recv(1) != b"g":  # the host's side is gone
+    if control.recv(1) != b"g":  # the host's side has exited
         os._exit(1)
     if plan["watch"]:
         supervise_group(control)

@@ -250,7 +250,7 @@ class KernelMemory:
                 except PermissionError:  # an ordinary user may not look: as large as a file can be
                     self._mapped[-1, int(inode)] = self._file_bytes
                 except OSError:
-                    continue  # it was given back
+                    continue  # it was unmapped in the meantime
                 else:
                     if about.st_dev != self._own_home:
                         self._mapped[about.st_dev, about.st_ino] = about.st_blocks * 512
@@ -344,7 +344,7 @@ class OutsideSockets:
         )
 
     def measure(self) -> int:
-        """Bytes that those hold that are not closed."""
+        """Return the bytes used by sockets that are not closed."""
         now = time.monotonic()
         if now < self._next or not self._requests:
             return self._last_bytes
@@ -422,7 +422,7 @@ def _number_after(text: bytes, label: bytes) -> int:
 
 
 def _setting(name: str) -> int:
-    """A number of /proc/sys; 0 if it is not there."""
+    """Return a number of /proc/sys, or 0 if it does not exist."""
     try:
         return int(Path("/proc/sys", name).read_text())
     except (OSError, ValueError):

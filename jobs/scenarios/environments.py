@@ -245,7 +245,7 @@ class EnvironmentCache:
             os.close(handle)
 
     def _create(self, lock: str, path: Path, tell: Tell, alive: Callable[[], None] | None) -> None:
-        # We hold the lock of this environment: what is there was left by an interrupted process.
+        # We hold the lock of this environment: existing files were left by an interrupted process.
         for leftover in self.folder.glob(f"{_NEW_PREFIX}{path.name}-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         folder = self.folder / f"{_NEW_PREFIX}{path.name}-{os.getpid()}"

@@ -396,7 +396,7 @@ class Session(TableReader):
 
     @contextmanager
     def suspended_foreign_keys(self) -> Iterator[None]:
-        """Do not check foreign keys of what this session writes. Only where `may_suspend_foreign_keys` says so."""
+        """Suspend foreign key checks for this session. Call it only if `may_suspend_foreign_keys` returns True."""
         raise ConnectorError(
             "This kind of connection cannot suspend foreign key checks.", reason="unsupported"
         )

@@ -69,11 +69,11 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class UniqueIndex:
-    """A unique index that is no plain constraint: over expressions, or only of the rows that satisfy a condition. An
+    """A unique index that is not a plain constraint: over expressions, or only for rows that satisfy a condition. An
     exclusion constraint counts as one, because rows that differ in these columns satisfy it."""
 
     columns: tuple[str, ...]
-    """The columns that it compares, those inside expressions included."""
+    """The columns that it compares, including those inside expressions."""
     condition: str = ""
     """The rows that it applies to, as SQL; empty for all rows."""
 
@@ -112,7 +112,7 @@ class Entity:
     comment: str = ""
     unique_indexes: tuple[UniqueIndex, ...] = ()
     obstacle: str = ""
-    """Why the table cannot take rows, such as a partitioned table without partitions; empty if it can."""
+    """Why rows cannot be written to the table, such as a partitioned table without partitions; empty if it can."""
     filled_by: str = ""
     """The table whose trigger inserts a row here for each of its own rows, if the target says so."""
 

@@ -105,7 +105,7 @@ def from_cron(cron: str) -> Repeat:
 
 
 def in_words(cron: str) -> str:
-    """Return a cron expression as people say it: `Every day at 02:00`."""
+    """Return a cron expression in words, such as `Every day at 02:00`."""
     repeat = from_cron(cron)
     if repeat.every == "hour":
         minute = repeat.at.removeprefix("00")
@@ -267,7 +267,7 @@ def _create(
     _apply(actor, schedule, values)
     _check_counts(actor, request)
     stored_json.take(actor, request)
-    # The workspace's row is locked, so that the number holds.
+    # Lock the workspace's row, so that the number of schedules cannot change.
     workspace_id = place.workspace_id
     db.session.get_one(Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True)
     number = db.session.scalar(select(func.count()).where(Schedule.workspace_id == workspace_id)) or 0
@@ -324,7 +324,7 @@ def start_now(actor: Actor, schedule: Schedule) -> Export | Push:
 
 
 def _check_saver(actor: Actor, schedule: Schedule) -> None:
-    """Check that a schedule allows nobody more than they may do themselves: its jobs start with all permissions of the
+    """Check that a schedule gives a user no additional permissions: its jobs start with all permissions of the
     user who saves it, also after an API key was revoked or a run has ended. Error: forbidden."""
     if actor.run_id is not None:
         text = "The program of a run can't save schedules, because their jobs would outlive the run."

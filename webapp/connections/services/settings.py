@@ -258,10 +258,7 @@ def check(
             if other and other[0] not in kind.harmless and before.get(other) != after.get(other)
         )
         if _value_at(stored, path) is None or value != _value_at(current, path):
-            text = (
-                f"The value contains {MASK} in place of the stored secret, but its other parts do not "
-                "match the stored value."
-            )
+            text = f"{MASK} is the placeholder for the stored secret, but this value does not match it."
             faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter the full value."))
         elif moved:
             text = f"You changed {', '.join(moved)}, so the secret would be sent elsewhere."

@@ -135,7 +135,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     bp,
     "/secrets/<name>",
     ["PUT"],
-    scope="self",  # a run may set those its scenario names; of others the service asks for `secrets`
+    scope="self",  # a run may set the secrets that its scenario names; for others the service requires `secrets`
     body=SecretIn,
     returns=SecretOut,
     also={201: SecretOut},

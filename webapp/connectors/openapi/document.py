@@ -484,7 +484,7 @@ def metadata(document: Document, found_at: str) -> Metadata:
     """Return the metadata of a document.
 
     The `parts` of an entity are the method, the path, the names of required parameters in the query
-    (`?name`) and in headers (`name:`), those that the body has too (`+name`), and how the body is made (`BODY_PARTS`).
+    (`?name`) and in headers (`name:`), those that the body has too (`+name`), and how the body is built (`BODY_PARTS`).
     """
     entities = tuple(_entity(operation) for operation in document.operations)
     base = base_url(document, found_at)

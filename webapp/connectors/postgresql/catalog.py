@@ -192,7 +192,7 @@ class Catalog:
         triggers = _group_by_table(self._rows(_TRIGGERS, selected))
         functions = dict(self._rows(_FUNCTIONS, {})) if triggers else {}
         texts = {table: _with_called([row[1] for row in rows], functions) for table, rows in triggers.items()}
-        # The table whose trigger makes the rows of a table: one whose key is the key of the other.
+        # The table whose trigger inserts the rows of another table: their keys are the same.
         filled = {}
         for row, entity in zip(tables, result, strict=True):
             targets = {name.replace('"', "").casefold() for name in _INSERT.findall(texts.get(row[0], ""))}

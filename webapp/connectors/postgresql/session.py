@@ -925,7 +925,7 @@ class PostgresqlSession(Session):
             )
         schema = writing.entity.parts[0]
         if schema not in self._search_path:
-            # Functions of triggers often name other tables of their schema alone: names are searched there, last.
+            # Trigger functions often name tables of their schema without the schema: search for names there, last.
             self._search_path.add(schema)
             with self.talking():
                 self.connection.execute(_ADD_TO_SEARCH_PATH, (schema,))

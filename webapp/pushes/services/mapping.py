@@ -122,7 +122,9 @@ class _TableMapping:
                 self._assign(path, column_name, Cell(_untyped_column(column_name), field=name, how="given"))
                 parent = self.fields.get(name.partition(".")[0])
                 if self.free_form and parent is not None and pa.types.is_struct(parent.dtype):
-                    self.used.add(parent.name)  # what goes member by member does not go as a whole as well
+                    self.used.add(
+                        parent.name
+                    )  # a field whose members are mapped is not mapped as a whole, too
 
     def take_computed(self) -> None:
         """Apply the requested formulas."""
@@ -159,7 +161,7 @@ class _TableMapping:
             self.cells[column.name] = replace(cell, column=column)
 
     def suggest(self) -> None:
-        """Fields that the request does not name, to the columns that are still open; the surest first."""
+        """Map fields that the request does not name to the remaining columns, the most certain matches first."""
         for how, key_of in _MATCH_LEVELS:
             columns: dict[str, list[str]] = {}
             for column in self._open_columns():
@@ -177,7 +179,7 @@ class _TableMapping:
                 if matches:
                     self.used.add(field.name)
                     self.cells[matches[0]] = replace(self.cells[matches[0]], field=field.name, how=how)
-        # The one field and the one column that needs a value of a type that no other has.
+        # The only field and the only required column of a distinctive type.
         required = [column for column in self._open_columns() if column.required]
         for kind in _DISTINCTIVE_TYPES:
             columns_of_kind = [column for column in required if column.type == kind]
@@ -212,7 +214,7 @@ class _TableMapping:
         return [field for field in self.fields.values() if not field.hidden and field.name not in self.used]
 
     def result(self) -> Mapped:
-        """The table, with what every column without a field is left out for."""
+        """Return the mapped table, with the reason why each column without a field is left out."""
         if self.requested.mode == "insert" and not any(cell.filled for cell in self.cells.values()):
             # A table whose only column is a key that the target would count needs a value for it.
             for name, cell in self.cells.items():
@@ -315,7 +317,7 @@ def singular(word: str) -> str:
 
 
 def _comparable_names(name: str, entity: Entity) -> list[str]:
-    """A name, and what remains without the table's in front of it: `customer_email` of `customers` is `email`."""
+    """Return a name, and the name without the table's as a prefix: `email` for `customer_email` of `customers`."""
     table_words = [singular(word) for word in words(entity.name.rpartition(".")[2])]
     name_words = words(name)
     prefix = [singular(word) for word in name_words[: len(table_words)]]

@@ -659,8 +659,8 @@ def without_parents(
 
 
 def optional_columns(entity: Entity, table: TableRows) -> list[str]:
-    """Return the columns of a table that may be left out of its rows: those that have a default or may be null, are no
-    part of its key, and that no row of another table refers to."""
+    """Return the columns of a table that may be left out of its rows: those that have a default or may be null, are not
+    part of its key, and are not referenced by another table."""
     read = {
         (parent["table"], column)
         for sibling in table.siblings

@@ -138,8 +138,8 @@ def _table_json(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keep_undo_columns(prepared: PreparedPush) -> None:
-    """Leave the columns by which an undo finds rows without a key only in tables that are empty: elsewhere it could
-    delete rows of others."""
+    """Keep the columns by which an undo finds rows without a key only for tables that are empty: in others it could
+    delete rows that this push did not send."""
     keyless = [
         table.spec
         for table in prepared.tables

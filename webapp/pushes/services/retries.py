@@ -485,7 +485,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A group as a page asks for it."""
+    """A group that a page requests."""
 
     table: int
     state: str

@@ -166,7 +166,7 @@ def _bad_numbers(column: Column, values: pa.Array) -> Iterator[Bad]:
         )
 
 
-# The years that a type has, where they are fewer than four digits can say: MySQL 8.0 Reference Manual, 11.2.2; SQL
+# The years of types that do not support all years of four digits: MySQL 8.0 Reference Manual, 11.2.2; SQL
 # Server, "datetime" and "smalldatetime".
 _YEARS: Final[Mapping[tuple[str, str], tuple[int, int]]] = {
     ("mysql", "datetime"): (1000, 9999),

@@ -245,7 +245,7 @@ def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:
     normal: dict[str, Any] = {name: value for name, value in settings.items() if name in names}
     how = SettingsForm(model, formdata=formdata, name=_HOW, names=names, normal=normal)
     stored = settings.get(_REQUEST) or {}
-    if connection.type != "rest":  # an entity set or an operation says it itself
+    if connection.type != "rest":  # an entity set or an operation defines its own request
         return Sending(how, None, stored)
     # Values of the form for another target do not apply to this request.
     is_same_target = formdata is not None and formdata.get("connection_id") == formdata.get("was")

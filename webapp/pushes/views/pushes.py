@@ -243,9 +243,7 @@ def logs(actor: Actor, push_id: str, query: LogQuery) -> Response:
     while lines := read.lines(push.id, after, limits.PUSH_LINES):
         text += "".join(f"{clock.to_text(line.at)} {line.text}\n" for line in lines)
         after = lines[-1].number
-    return Response(
-        log_lines.visible(text), mimetype="text/plain"
-    )  # a target says what it likes in its errors
+    return Response(log_lines.visible(text), mimetype="text/plain")  # errors of a target can contain any text
 
 
 class _Followed:
