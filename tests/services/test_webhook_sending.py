@@ -198,7 +198,7 @@ def test_no_redirect_is_followed(hooked, target, status):
     hooked.tell()
     assert hooked.send() == ["failed"]
     assert target.calls("/elsewhere") == []
-    assert "redirects" in hooked.deliveries()[0].reason
+    assert "redirect" in hooked.deliveries()[0].reason
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 422])

@@ -248,7 +248,7 @@ def test_an_unreadable_file_is_reported_with_a_position(edith, people):
     assert "it is empty" in reason("empty.csv", b"\n")
     assert "line 2" in reason("bad.ndjson", b'{"a": 1}\n{"a": \n')
     assert "element 2 is not an object" in reason("bad.json", b'[{"a": 1}, 2]')
-    assert "does not end" in reason("cut.json", b'[{"a": 1}')
+    assert "is not closed" in reason("cut.json", b'[{"a": 1}')
     assert 'no sheet "Nope"' in reason("book.xlsx", as_xlsx(), sheet="Nope")
     assert "damaged" in reason("broken.xlsx", b"PK no")
     assert "cannot be read" in reason("broken.parquet", b"PAR1 no")
