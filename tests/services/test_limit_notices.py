@@ -158,7 +158,7 @@ def test_only_browsers_of_members_show_it(app, browser, cast, small):
     generate(small, 900)
     assert told(app, lambda: clock.now() - timedelta(seconds=limits.NOTICE_BROWSER_LAG_SECONDS))
     (shown,) = edith.get(f"/notices?since={since}").json["items"]
-    assert (shown["text"], shown["href"]) == ("900 of the 1,000 rows of this hour are used.", "/usage")
+    assert (shown["text"], shown["href"]) == ("900 of the 1,000 rows for this hour are used.", "/usage")
     assert mallory.get(f"/notices?since={since}").json["items"] == []
 
 
