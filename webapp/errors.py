@@ -34,7 +34,7 @@ CODES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "payload_too_large": (413, "The body is too large."),
         "uri_too_long": (414, "The URL is too long."),
         "unsupported_media_type": (415, "This content type is not supported."),
-        "expectation_failed": (417, "The Expect header cannot be met."),
+        "expectation_failed": (417, "The Expect header is not supported."),
         "validation_error": (422, "The request is invalid."),
         "row_limit_exceeded": (422, "Too many rows for one request."),
         "idempotency_mismatch": (422, "This Idempotency-Key was used with a different request."),

@@ -139,7 +139,7 @@ def test_few_digits_in_a_token_are_chance(bound, monkeypatch):
         {"id": ["123456789012"]}, [{"name": "id", "type": "name", "masking": {"strategy": "tokenize"}}]
     )
     instead(monkeypatch, result, "id", ["tok_abcdefghijklmn123456789012"])
-    with pytest.raises(ApiError, match="is part of what"):
+    with pytest.raises(ApiError, match="is part of its masked value"):
         sent(result)
 
 

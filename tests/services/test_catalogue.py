@@ -74,11 +74,13 @@ def test_short_words_are_not_corrected():
 
 def test_the_catalogue_says_what_a_locale_lacks():
     lacking = {entry["name"]: entry["lacks"] for entry in catalogue.of_locale(catalogue.entries(), "yo-ng")}
-    assert lacking["product_name"] == "Product Name: no words are known for yo_NG, so these are English."
+    assert (
+        lacking["product_name"] == "Product Name: no words are available for yo_NG; English words are used."
+    )
     assert lacking["month"] is None
     assert {"job_title", "color", "industry"} <= {name for name, text in lacking.items() if text}
     assert catalogue.missing_values("ar_PS")["zip_code"].endswith(
-        "none are known in PS, so the column is blank."
+        "no values are available for PS, so the column is blank."
     )
     assert "product_name" not in catalogue.missing_values("de_DE")
 

@@ -74,6 +74,6 @@ def test_an_error_in_a_formula_has_its_position(victor):
 
 def test_the_types_say_what_a_locale_lacks(victor):
     found = victor.get("/field-types", query_string={"q": "product name", "locale": "yo_NG"}).json["items"]
-    assert found[0]["lacks"] == "Product Name: no words are known for yo_NG, so these are English."
+    assert found[0]["lacks"] == "Product Name: no words are available for yo_NG; English words are used."
     assert victor.get("/field-types?q=product+name&locale=de_DE").json["items"][0]["lacks"] is None
     refused(victor.get("/field-types?locale=xx_XX"), 422, "validation_error")

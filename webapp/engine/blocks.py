@@ -101,7 +101,7 @@ class BoundPlan:
                 f"overrides.{name}",
                 "wrong_type",
                 reason,
-                f'Give another value, or override "{column.name}" too.',
+                f'Use a different value, or override "{column.name}" too.',
             )
             for column in layers.every(self.plan.layer)
             if column.name not in fixed or column is not columns.get(column.name)
@@ -501,8 +501,8 @@ def source_faults(bound: BoundPlan, offset: int, count: int) -> list[Fault]:
 def check_capacity(
     bound: BoundPlan, layer: Layer, prefix: str, offset: int, count: int, faults: list[Fault]
 ) -> None:
-    """Adds to ``faults`` what there is too little of for ``count`` rows after ``offset``, in one level and those
-    inside it: values that never repeat, children, rows that a type has values for."""
+    """Append to ``faults`` an error for each thing that is insufficient for ``count`` rows after ``offset``, in one
+    level and the levels inside it: unique values, children, rows that a type has values for."""
     last = (offset + count) * (layer.expansion // bound.layer.expansion)
     for group in layer.groups.values():
         maximum = group.kind.most_rows()
@@ -523,7 +523,7 @@ def check_capacity(
         path = f"{prefix}{name}"
         unique = column.spec.common.unique
         if (unique or column.type.primary) and path in bound.overrides and count > 1:
-            text = "A unique field cannot have one fixed value in several rows."
+            text = "A unique field cannot have the same fixed value in several rows."
             faults.append(
                 Fault(f"overrides.{path}", "not_unique", text, "Request one row, or remove the override.")
             )
@@ -596,7 +596,7 @@ def related_row_faults(bound: BoundPlan, rows: int) -> list[Fault]:
         bound_plan = bound.relatives[address]
         if path:
             for fault in bound_plan.row_faults(row_count):
-                text = f'"{bound_plan.name}" has too little: {fault.message}'
+                text = f'"{bound_plan.name}" does not have enough rows or values: {fault.message}'
                 found.setdefault((address, fault.path), Fault(path, fault.code, text, fault.hint))
         for reader_path, other_address, more_rows in _reads_of_templates(
             bound_plan.layer, row_count, bound_plan.layer.expansion

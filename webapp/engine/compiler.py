@@ -109,7 +109,7 @@ class Compiler:
 
     def warn_english(self, spec: FieldSpec, locale: str | None) -> None:
         """Record that a type has no words in the language of a locale, so that its values are English."""
-        text = f"{spec.type.label}: no words are known for {locale}, so these are English."
+        text = f"{spec.type.label}: no words are available for {locale}; English words are used."
         self.warn(spec, "other_language", text)
 
     def answer(self, spec: FieldSpec, question: Question, keyed: bool = False) -> Answer | None:
@@ -136,9 +136,9 @@ class Compiler:
         """Return ``field_type``, or its replacement if the template has a source."""
         if self.source is None:
             if spec.common.column is not None:
-                text = "Only a field of a template with a source can name a column of it."
+                text = "column is only available in templates with a source."
                 self.fault(
-                    spec, "column", "no_source", text, "Take column away, or give the template a source."
+                    spec, "column", "no_source", text, "Remove column, or add a source to the template."
                 )
             return field_type
         answer = self.answer(spec, self.source)
@@ -247,11 +247,11 @@ class Compiler:
             names = {owner[0].group or RELATION}
         if len(names) != 1:
             text = (
-                "There is no parent here."
+                "This template has no parent."
                 if not names
-                else "There are several parents here; none has cardinality."
+                else "This template has several parents, and none of them has cardinality."
             )
-            hint = "Add a field of type reference; the one with cardinality is the parent."
+            hint = "Add a field of type reference. The reference with cardinality is the parent."
             self.fault(spec, option, "no_parent", text, hint)
             return None
         name = names.pop()
@@ -362,13 +362,21 @@ class Compiler:
             cycle = " -> ".join([*names, names[0]])
             assert reader is not None  # fields that are waiting are read
             self.fault(
-                reader, option, "cycle", f"These fields wait for each other: {cycle}.", "Break the circle."
+                reader,
+                option,
+                "cycle",
+                f"These fields depend on each other: {cycle}.",
+                "Remove one of these dependencies.",
             )
             return None
         if len(self._pending) >= limits.MAX_CHAIN:
-            text = f"More than {limits.MAX_CHAIN} fields wait for one another."
+            text = f"More than {limits.MAX_CHAIN} fields depend on each other in a chain."
             self.fault(
-                scope.fields[name], "", "too_deep", text, "Let fields read the first ones of the chain."
+                scope.fields[name],
+                "",
+                "too_deep",
+                text,
+                "Let the last fields of the chain read one of the first fields directly.",
             )
             return None
         self._pending.append((scope, name))
@@ -391,7 +399,7 @@ class Compiler:
             if self.vocabulary.engine >= 3 and groups.contradicts_as_unique(
                 spec, field_type, self.level_fields, located
             ):
-                text = f"{spec.type.label}: unique values do not agree with the other columns of the row."
+                text = f"{spec.type.label}: unique values do not match the other columns of the row."
                 self.warn(spec, "independent", text, "Remove unique.")
         self._scope = outer_scope
         self._pending.pop()
@@ -449,7 +457,12 @@ class Compiler:
         dtype = field_type.dtype if formula is None else formula.dtype
         structured = pa.types.is_struct(dtype) or pa.types.is_list(dtype)
         if after is not None and structured:
-            self.fault(spec, "prefix", "not_for_this_type", "Case, prefix and suffix are for single values.")
+            self.fault(
+                spec,
+                "prefix",
+                "not_for_this_type",
+                "text_case, prefix and suffix are only available for single values.",
+            )
         if common.locale and not spec.type.localised:
             text = f"{spec.type.label} has the same values in every locale."
             self.fault(spec, "locale", "not_for_this_type", text, "Remove locale.")
@@ -459,13 +472,15 @@ class Compiler:
                 spec, "locale", "unknown_locale", text, did_you_mean(common.locale, self.vocabulary.locales)
             )
         if common.unique and spec.type.localised and postprocess.merges_letters(common, self.locale_of(spec)):
-            text = "In upper case the Turkish letters ı and i become the same, so names may repeat."
+            text = "In uppercase, the Turkish letters ı and i are the same, so names may repeat."
             self.fault(spec, "unique", "not_unique", text, "Remove text_case, or remove unique.")
         elif common.unique and field_type.space() is None:
             text = f"{spec.type.label} cannot be unique with these options."
             self.fault(spec, "unique", "not_unique", text, field_type.unique_hint())
         elif common.unique and formula is not None and formula.proof is None:
-            self.fault(spec, "unique", "not_unique", "Its formula may give the same value twice.", ADVICE)
+            self.fault(
+                spec, "unique", "not_unique", "The formula may produce the same value more than once.", ADVICE
+            )
         blank_share = Fraction(0 if field_type.blank_together else common.percent_blank)
         blank = (blank_share.numerator, blank_share.denominator) if blank_share else None
         return Column(spec, field_type, pa.string() if after else dtype, blank, after, formula)

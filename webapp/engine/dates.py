@@ -258,7 +258,9 @@ def parse(source: str) -> tuple[Part, ...]:
     """A format as its parts. Raises `DateFormatError`."""
     parts = list(_strftime(source) if "%" in source else _tokens(source))
     if not any(kind != "text" for kind, _ in parts):
-        raise DateFormatError(f'"{source}" names no part of a date; write YYYY-MM-DD or %Y-%m-%d.')
+        raise DateFormatError(
+            f'"{source}" does not contain any part of a date. Use a format such as YYYY-MM-DD or %Y-%m-%d.'
+        )
     return tuple(parts)
 
 

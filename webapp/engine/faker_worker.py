@@ -107,7 +107,7 @@ def find_method(generator: Any, method: str) -> tuple[Any, str | None]:
     if method.startswith("_") or method in NO_DATA:
         text = f'Faker\'s "{method}" is not supported: its result cannot be stored in a row.'
         raise InvalidRequest(
-            "refused_method", "method", text, "Name a method of one of Faker's providers, such as `name`."
+            "refused_method", "method", text, "Choose a method of one of Faker's providers, such as `name`."
         )
     if method not in available:
         suggestions = get_close_matches(
@@ -133,13 +133,13 @@ def check_arguments(call: Any, arguments: dict[str, Any], maximum: int) -> None:
     ]
     for name, value in arguments.items():
         if name not in parameters and not open_ended:
-            hint = f"It takes: {', '.join(takes)}." if takes else "It takes none."
+            hint = f"Available arguments: {', '.join(takes)}." if takes else "The method has no arguments."
             raise InvalidRequest(
                 "unknown_key", f"arguments.{name}", f'The method has no argument "{name}".', hint
             )
         size = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
         if _SIZED.search(name) and abs(size) > maximum:
-            text = f"{name} is {size:,}; {maximum:,} is the most."
+            text = f"{name} is {size:,}; the maximum is {maximum:,}."
             raise InvalidRequest("too_large", f"arguments.{name}", text, "Use smaller arguments.")
 
 
@@ -158,21 +158,21 @@ def draw(call: Any, request: dict[str, Any]) -> list[Any]:
                 "too_large", "arguments", "A value takes too much memory.", "Use smaller arguments."
             ) from None
         except Exception as error:  # a provider may raise anything
-            text = f"Faker says: {type(error).__name__}: {str(error)[:200]}"
+            text = f"Faker reports: {type(error).__name__}: {str(error)[:200]}"
             raise InvalidRequest("method_failed", "arguments", text, "Correct the arguments.") from None
         values.append(value)
         length = len(value[1]) if isinstance(value[1], str) else 8
         if length > request["longest"]:
-            text = f"A value has {length:,} characters; {request['longest']:,} is the most."
-            raise InvalidRequest("too_large", "arguments", text, "Use arguments for shorter values.")
+            text = f"A value has {length:,} characters; the maximum is {request['longest']:,}."
+            raise InvalidRequest("too_large", "arguments", text, "Use arguments that produce shorter values.")
         size += length
         if size > request["bytes"]:
-            text = f"{at + 1:,} values are {request['bytes']:,} characters already."
-            raise InvalidRequest("too_large", "arguments", text, "Use arguments for shorter values.")
+            text = f"{at + 1:,} values already have {request['bytes']:,} characters."
+            raise InvalidRequest("too_large", "arguments", text, "Use arguments that produce shorter values.")
         if time.process_time() > end and at + 1 < request["count"]:
             text = f"{at + 1:,} of {request['count']:,} values took {request['seconds']:g} seconds."
             raise InvalidRequest(
-                "too_slow", "arguments", text, "Use arguments for smaller values, or another method."
+                "too_slow", "arguments", text, "Use arguments that produce smaller values, or another method."
             )
     return values
 
@@ -200,7 +200,7 @@ def plain(value: Any) -> tuple[str, Any]:
             return "date", value.isoformat()
         case bytes() | bytearray():
             raise InvalidRequest(
-                "refused_method", "method", "The method answers bytes.", "Choose one that answers text."
+                "refused_method", "method", "The method returns bytes.", "Choose a method that returns text."
             )
         case dict() | list() | tuple() | set() | frozenset():
             return "json", json.dumps(json_value(value), ensure_ascii=False, separators=(",", ":"))
@@ -234,8 +234,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     generator.seed_instance(request["seed"])
     drawn = draw(call, request)
     if drawn[:_REPEATED_VALUES] != first:
-        text = "The method does not give the same values again from the same seed."
-        raise InvalidRequest("refused_method", "method", text, "Choose another one.")
+        text = "The method does not return the same values for the same seed."
+        raise InvalidRequest("refused_method", "method", text, "Choose another method.")
     kinds, values = zip(*drawn, strict=True)
     return {"kinds": kinds, "values": values, "language": language, "clocked": clock.was_read}
 

@@ -65,7 +65,7 @@ def members(
             for other in field.type.reads_all(key[0]):
                 readers.setdefault(other, []).append(field)
         elif field.type.group_kind is None and field.group and compiler and field.type.name not in RULES:
-            text = f"{field.type.label} shares nothing with other fields."
+            text = f"{field.type.label} does not support groups."
             compiler.fault(field, "group", "not_for_this_type", text, "Remove group.")
     for key, reading in readers.items():
         if key in found or GROUP_KINDS[key[1]].founded_by_readers:

@@ -33,23 +33,25 @@ def read(text: str) -> plain.JSONPath:
     try:
         path = parse(text)
     except Exception as error:  # the parser raises what its lexer does
-        raise ValueError(f"this is no JSONPath: {str(error)[:200]}") from None
+        raise ValueError(f"this is not a valid JSONPath: {str(error)[:200]}") from None
     parts = list(_parts(path))
     if sum(isinstance(part, plain.Descendants) for part in parts) > 1:
-        raise ValueError("a JSONPath holds .. once")
+        raise ValueError("a JSONPath may contain .. only once")
     for part in parts:
         if type(part) not in _SUPPORTED_PARTS:
-            message = "is not taken: a JSONPath here has names, indices, slices, *, .., filters and `len`"
+            message = "is not supported: a JSONPath here can contain names, indices, slices, *, .., filters and `len`"
             # The text of `sorted` fails without arguments.
             name = "`sorted`" if isinstance(part, iterable.SortedThis) else part
             raise ValueError(f"{name} {message}")
         if isinstance(part, plain.Fields | plain.Index):
             named = part.fields if isinstance(part, plain.Fields) else part.indices
             if len(set(named)) < len(named):
-                raise ValueError(f"{part} names something twice")
+                raise ValueError(f"{part} contains the same name or index twice")
         if isinstance(part, filters.Expression):
             if part.op == "=~":
-                raise ValueError("a filter compares by ==, !=, <, <=, > and >=, not by a regular expression")
+                raise ValueError(
+                    "a filter may compare with ==, !=, <, <=, > and >=, but not with a regular expression"
+                )
             inner = [
                 *_parts(part.target),
                 *(_parts(part.value) if isinstance(part.value, plain.JSONPath) else ()),
@@ -68,7 +70,7 @@ def first(path: plain.JSONPath, document: Any) -> tuple[bool, Any]:
         for value in _Search(document).matches(path, document):
             return True, value
     except (TypeError, LookupError, AttributeError):
-        raise ValueError("the path does not fit the document") from None
+        raise ValueError("the path does not match the structure of the document") from None
     return False, None
 
 

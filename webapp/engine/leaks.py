@@ -225,7 +225,7 @@ class Watch:
             pairs = enumerate(zip(real_texts, output_texts, strict=True))
             at = next((at for at, (old, new) in pairs if old in new and len(old) >= min_length), None)
             if at is not None:
-                raise self._leak_error(name, name, rows[positions[at]], "is part of what stands for it")
+                raise self._leak_error(name, name, rows[positions[at]], "is part of its masked value")
         same = enumerate(zip(_digits(real_texts), _digits(output_texts), strict=True))
         for at in [at for at, (before, after) in same if before == after and before]:
             count = len(_digits([real_texts[at]])[0])
@@ -236,7 +236,9 @@ class Watch:
             if not is_short or (
                 masker.strategy not in _TOKEN_STRATEGIES and not _LETTER.search(real_texts[at])
             ):
-                raise self._leak_error(name, name, rows[positions[at]], "has the same digits")
+                raise self._leak_error(
+                    name, name, rows[positions[at]], "has the same digits as its masked value"
+                )
         # Against the real values of other rows.
         source_column, rows = self._sensitive[name], rows[positions]
         known = digests.of_column(source_column.real, source_column.column)
@@ -257,7 +259,7 @@ class Watch:
             counts["expected"] += expected
 
     def _leak_error(self, name: str, where: str, row: Any, how: str) -> ApiError:
-        text = f'A real value of the sensitive column "{name}" {how} in row {int(row) + 1:,}. Nothing of it has left.'
+        text = f'A real value of the sensitive column "{name}" {how} in row {int(row) + 1:,}. No data was output.'
         details = {
             "column": name,
             "found_in": where,
@@ -265,9 +267,9 @@ class Watch:
             "strategy": self._maskers[name].strategy,
         }
         hint = (
-            "Choose another masking for it."
+            "Choose another masking strategy for this column."
             if where == name
-            else f'Make "{where}" sensitive too (redact suits free text), or remove it from the template.'
+            else f'Mark "{where}" as sensitive too (use redact for free text), or remove it from the template.'
         )
         return ApiError("leak_found", text, {**details, "hint": hint})
 

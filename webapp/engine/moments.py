@@ -61,7 +61,7 @@ class Moment:
                 day = min(found.day, monthrange(year, month)[1])
                 found = found.replace(year=year, month=month, day=day)
         except (OverflowError, ValueError):
-            raise MomentError("It is outside the years 1 to 9999.") from None
+            raise MomentError("The date must be in the years 1 to 9999.") from None
         return found
 
 
@@ -96,9 +96,9 @@ def parse(source: str) -> Moment:
         steps.append((unit, sign * int(match.group(2))))
         at = match.end()
     if not anchor and not steps:
-        raise MomentError("An empty text is no date or time.")
+        raise MomentError("A date or time must not be empty.")
     if sum(abs(count) * _YEARS[unit] for unit, count in steps) > _MAX_YEARS:
-        raise MomentError(f"It is more than {_MAX_YEARS} years away.")
+        raise MomentError(f"The date is more than {_MAX_YEARS} years away.")
     return Moment(None, midnight, tuple(steps))
 
 

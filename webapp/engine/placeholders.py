@@ -101,7 +101,7 @@ def parse(source: str) -> Pattern:
 def _literal(source: str, start: int, end: int, parts: list[str | Placeholder]) -> None:
     piece = source[start:end]
     if "{{" in piece:
-        raise PlaceholderError("A {{ has no }}.", start + piece.index("{{"))
+        raise PlaceholderError("A {{ is not closed with }}.", start + piece.index("{{"))
     if piece:
         parts.append(piece)
 
@@ -125,17 +125,17 @@ def _filters(source: str, position: int) -> list[Filter]:
     while at < len(source):
         match = _FILTER.match(source, at)
         if not match:
-            raise PlaceholderError(f"This filter cannot be read: {source[at:].strip()}", position)
+            raise PlaceholderError(f"This filter is not valid: {source[at:].strip()}", position)
         name, argument = match.group(1), match.group(2) if match.group(2) is not None else match.group(3)
         if name == "date":
             if argument is None:
-                raise PlaceholderError("The date filter wants a format: date('YYYY-MM-DD').", position)
+                raise PlaceholderError("The date filter needs a format: date('YYYY-MM-DD').", position)
             found.append(dates.formatter(argument))
         elif name not in _PLAIN_FILTERS:
             names = ", ".join([*_PLAIN_FILTERS, "date('...')"])
-            raise PlaceholderError(f"There is no filter {name}; there are {names}.", position)
+            raise PlaceholderError(f"There is no filter {name}. Available: {names}.", position)
         elif argument is not None:
-            raise PlaceholderError(f"The filter {name} takes nothing in brackets.", position)
+            raise PlaceholderError(f"The filter {name} does not accept arguments.", position)
         else:
             found.append(_PLAIN_FILTERS[name])
         at = match.end()

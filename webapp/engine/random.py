@@ -150,7 +150,7 @@ class Weighted:
 
     def __init__(self, weights: list[int]) -> None:
         if not weights or min(weights) < 0 or sum(weights) == 0:
-            raise ValueError("weights are non-negative and at least one is positive")
+            raise ValueError("weights must not be negative, and at least one must be positive")
         self.size = len(weights)
         slots = 1 << max(1, (self.size - 1).bit_length())
         total = sum(weights)

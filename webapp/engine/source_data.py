@@ -72,15 +72,15 @@ class SourceSpec(json_input.Model):
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if (self.file is None) == (self.connection_id is None):
-            raise ValueError("Say either file, or connection_id with table or query")
+            raise ValueError("Set either file, or connection_id with table or query")
         if self.file is not None and (self.table or self.query or self.where):
-            raise ValueError("table, query and where belong to a connection_id")
+            raise ValueError("table, query and where require a connection_id")
         if self.connection_id is not None and (self.table is None) == (self.query is None):
             raise ValueError("With connection_id, set either table or query")
         if self.connection_id is not None and self.sheet is not None:
-            raise ValueError("sheet belongs to a file")
+            raise ValueError("sheet requires file")
         if self.where is not None and self.table is None:
-            raise ValueError("where belongs to a table; write it into the query")
+            raise ValueError("where is only available with table; include the condition in the query")
         return self
 
     def question(self) -> Question:

@@ -227,11 +227,13 @@ class _Parser:
 
     def fields(self, raw: Any, path: str, depth: int) -> tuple[FieldSpec, ...]:
         if not isinstance(raw, list):
-            return self._refuse(path, "wrong_type", "Fields are an array of field definitions.")
+            return self._refuse(path, "wrong_type", "fields must be an array of field definitions.")
         if not raw:
             return self._refuse(path, "too_few", "A template needs at least one field.")
         if depth > limits.MAX_NESTING:
-            return self._refuse(path, "too_deep", f"Fields nest at most {limits.MAX_NESTING} levels deep.")
+            return self._refuse(
+                path, "too_deep", f"Fields can be nested at most {limits.MAX_NESTING} levels deep."
+            )
         self._count += len(raw)
         if self._count > limits.MAX_FIELDS:
             text = f"A template has at most {limits.MAX_FIELDS} fields; this one has {self._count} or more."
@@ -247,8 +249,8 @@ class _Parser:
         result = []
         for field in found:
             if field.name in paths:
-                text = f'The name "{field.name}" is taken by {paths[field.name]}.'
-                self._refuse(f"{field.path}.name", "duplicate", text, "Give each field its own name.")
+                text = f'The name "{field.name}" is already used by {paths[field.name]}.'
+                self._refuse(f"{field.path}.name", "duplicate", text, "Use a different name for each field.")
                 # Under another name it is checked too.
                 field = replace(field, common=field.common.model_copy(update={"name": field.path}))
             paths.setdefault(field.name, field.path)
@@ -261,7 +263,9 @@ class _Parser:
 
     def _field(self, raw: Any, path: str, depth: int) -> FieldSpec | None:
         if not isinstance(raw, dict):
-            self._refuse(path, "wrong_type", "A field definition is an object with name, type and options.")
+            self._refuse(
+                path, "wrong_type", "A field definition must be an object with name, type and options."
+            )
             return None
         fault_count = len(self.faults)
         common = self._common(raw, path)
@@ -276,9 +280,13 @@ class _Parser:
             return self._placeholder_field(raw.get("name"), path)
         if common.id is not None:
             if not FIELD_ID.fullmatch(common.id):
-                self._refuse(f"{path}.id", "wrong_format", "A field id is fld_ and 26 characters of a ULID.")
+                self._refuse(
+                    f"{path}.id",
+                    "wrong_format",
+                    "A field ID must be fld_ followed by the 26 characters of a ULID.",
+                )
             elif common.id in self._ids:
-                self._refuse(f"{path}.id", "duplicate", f"This id is taken by {self._ids[common.id]}.")
+                self._refuse(f"{path}.id", "duplicate", f"This ID is already used by {self._ids[common.id]}.")
             self._ids.setdefault(common.id, path)
         if common.invalid is not None and depth > 1:
             text = "Only top-level fields support invalid data, not nested fields."
@@ -312,7 +320,10 @@ class _Parser:
             keys["hidden"] = not keys.pop("active")
         if "unique_together" in keys:
             self._refuse(
-                f"{path}.unique_together", "unknown_key", "There is no such key here.", "Write it as unique."
+                f"{path}.unique_together",
+                "unknown_key",
+                "This key is not supported here.",
+                "Use unique instead.",
             )
         options = keys.get("options")
         if options is None:
@@ -324,9 +335,9 @@ class _Parser:
         if keys.get("masking") is not None:
             keys.setdefault("sensitive", True)
             if keys["sensitive"] is False:
-                text = "Only sensitive fields are masked, and this one says that it is not."
+                text = "masking is only available for sensitive fields, but sensitive is false."
                 self._refuse(
-                    f"{path}.masking", "contradiction", text, "Take masking away, or write sensitive: true."
+                    f"{path}.masking", "contradiction", text, "Remove masking, or set sensitive: true."
                 )
         if isinstance(keys.get("unique"), str):
             keys["unique_together"] = keys.pop("unique")
@@ -363,9 +374,11 @@ class _Parser:
         """Return the field that generates the elements of an array; it needs no name."""
         if not isinstance(raw, dict):
             code = "required" if raw is None else "wrong_type"
-            return self._refuse(path, code, 'Give the type of the elements: {"type": "city", "options": {}}.')
+            return self._refuse(path, code, 'Set the type of the elements: {"type": "city", "options": {}}.')
         if depth > limits.MAX_NESTING:
-            return self._refuse(path, "too_deep", f"Fields nest at most {limits.MAX_NESTING} levels deep.")
+            return self._refuse(
+                path, "too_deep", f"Fields can be nested at most {limits.MAX_NESTING} levels deep."
+            )
         self._count += 1
         if self._count > limits.MAX_FIELDS:
             return self._refuse(path, "too_many", f"A template has at most {limits.MAX_FIELDS} fields.")
@@ -375,7 +388,7 @@ class _Parser:
 
 _MESSAGES = {
     "missing": ("required", "This is required."),
-    "extra_forbidden": ("unknown_key", "There is no such key here."),
+    "extra_forbidden": ("unknown_key", "This key is not supported here."),
 }
 
 
@@ -386,7 +399,7 @@ def validated(model: type[BaseModel], raw: dict[str, Any], path: str, faults: li
     except ValidationError as error:
         if error.error_count() > limits.MAX_FAULTS:  # listing them would take longer than finding them
             faults.append(
-                Fault(path, "too_many", f"There are {error.error_count():,} faults here, too many to list.")
+                Fault(path, "too_many", f"There are {error.error_count():,} errors here, too many to list.")
             )
         else:
             found = [

@@ -190,7 +190,7 @@ def test_the_table_is_named_after_the_title(title, name):
         ({"dialect": "mssql", "rows_per_statement": limits.MSSQL_ROWS_PER_STATEMENT + 1}, "at most 1000"),
         ({"rows_per_statement": 0}, "greater than or equal to 1"),
         ({"dialect": "postgresql", "table": "x" * 64}, "at most 63"),
-        ({"table": "a..b"}, "cannot be a name"),
+        ({"table": "a..b"}, "is not a valid name"),
         ({"dialect": "dbase"}, "postgresql"),
         ({"engine": "x"}, "Extra inputs"),
     ],

@@ -150,7 +150,9 @@ def test_postgresql_loads_a_ring_whose_last_key_comes_after_the_rows(postgresql)
 def test_a_dialect_without_alter_lists_the_omitted_keys():
     text = script("ansi", RING, RING_KEYS)
     assert "ALTER" not in text
-    assert text.endswith('-- "a": FOREIGN KEY ("b") REFERENCES "b" ("id") would close a ring\n')
+    assert text.endswith(
+        '-- "a": FOREIGN KEY ("b") REFERENCES "b" ("id") would create a circular reference\n'
+    )
     database = sqlite3.connect(":memory:")
     database.executescript(text)
     assert [row[2] for row in database.execute("PRAGMA foreign_key_list(b)")] == ["a"]

@@ -245,7 +245,7 @@ def _all_refused(code, module):
 def test_an_unsupported_kind_is_rejected_with_the_supported_ones(field, kinds, can):
     ((path, code, hint),) = refusals([with_bad(field, 0.1, kinds)])
     assert (path, code) == ("fields[0].invalid.kinds[0]", "not_for_this_type")
-    assert hint.startswith(f"It can have: {can}")
+    assert hint.startswith(f"Supported: {can}")
 
 
 def test_a_kind_that_no_field_supports_is_rejected_for_the_template():

@@ -39,7 +39,7 @@ def test_slugs_of_a_field_match_its_text():
 def test_slugs_have_one_way_to_be_requested():
     assert faults("slug", {"field": "x"}) != {}
     other = {"name": "title", "type": "city"}
-    with pytest.raises(Exception, match="words are those") as error:
+    with pytest.raises(Exception, match="count cannot be combined with field") as error:
         bound([other, {"name": "x", "type": "slug", "options": {"field": "title", "count": 2}}])
     assert error.value.faults[0].path == "fields[1].options.count"
 

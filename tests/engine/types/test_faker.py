@@ -156,7 +156,7 @@ def test_arguments_are_checked_by_name_and_size():
 def test_a_method_that_raises_returns_the_reason():
     found = fault("pyint", {"min_value": 9, "max_value": 1})
     assert (found.path, found.code) == ("fields[0].options.arguments", "method_failed")
-    assert "Faker says: " in found.message
+    assert "Faker reports: " in found.message
 
 
 def test_a_pool_is_bounded_in_size_and_time(monkeypatch):

@@ -355,7 +355,8 @@ class XmlEscape(Escape):
             size = len(text.encode("utf-16-le")) // 2
             if size > limits.XLSX_CELL_CHARS:
                 raise Unrepresentable(
-                    0, f"A text of {size:,} characters: a cell holds at most {limits.XLSX_CELL_CHARS:,}."
+                    0,
+                    f"A text has {size:,} characters; a cell can contain at most {limits.XLSX_CELL_CHARS:,}.",
                 )
         # First the underscores: the escapes that follow begin with one. And `&` before the marks that contain it.
         if "_x" in text:

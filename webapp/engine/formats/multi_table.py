@@ -199,7 +199,9 @@ class SqlScript(MultiTableFile):
             elif self._dialect.alters:
                 self._late.append(f"ALTER TABLE {child.table} ADD {key.clause(self._dialect)};\n")
             else:
-                self._late.append(f"-- {child.table}: {key.clause(self._dialect)} would close a ring\n")
+                self._late.append(
+                    f"-- {child.table}: {key.clause(self._dialect)} would create a circular reference\n"
+                )
         for index, writer in enumerate(self._writers):
             writer.keys = TableKeys(primary[index], tuple(unique[index]), tuple(foreign[index]), types[index])
 
@@ -208,7 +210,7 @@ class SqlScript(MultiTableFile):
         return self._dialect.preamble.encode()
 
     def finish(self) -> bytes:
-        """The keys that close a ring."""
+        """Return the keys that create a circular reference."""
         return "".join(self._late).encode()
 
 

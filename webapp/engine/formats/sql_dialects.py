@@ -64,9 +64,9 @@ class Dialect:
         size = len(name.encode()) if self.name_limit_in_bytes else len(name)
         unit = "bytes" if self.name_limit_in_bytes else "characters"
         if not name or "\0" in name or (self.name == "oracle" and '"' in name):
-            return f"{name!r} cannot be a name in {self.name}."
+            return f"{name!r} is not a valid name in {self.name}."
         if size > self.name_limit:
-            return f"The name has {size} {unit}; {self.name} takes at most {self.name_limit}."
+            return f"The name has {size} {unit}; {self.name} allows at most {self.name_limit}."
         return None
 
     def is_wide(self, lengths: Iterable[int]) -> bool:
@@ -235,7 +235,7 @@ class SqlEscape(Escape):
     def _replacement(self, match: re.Match[str]) -> str:
         found = self._dialect.replace.get(match[0])
         if found is None:
-            raise Unrepresentable(0, f"A text holds U+0000, which {self._dialect.name} cannot hold.")
+            raise Unrepresentable(0, f"A text contains U+0000, which {self._dialect.name} does not support.")
         return found
 
     def rows(self, scan: Scan) -> np.ndarray | None:

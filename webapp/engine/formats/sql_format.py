@@ -91,7 +91,7 @@ class SqlFormat(TextFormat):
         def _fits_dialect(self) -> Self:
             dialect = DIALECTS[self.dialect]
             if self.rows_per_statement and self.rows_per_statement > dialect.most_rows:
-                raise ValueError(f"{self.dialect} takes at most {dialect.most_rows} row(s) in one INSERT")
+                raise ValueError(f"{self.dialect} allows at most {dialect.most_rows} row(s) in one INSERT")
             for part in (self.table or "rows").split("."):
                 if problem := dialect.name_fault(part):
                     raise ValueError(f"table: {problem}")
@@ -130,7 +130,9 @@ class SqlFormat(TextFormat):
             if (problem := dialect.name_fault(name))
         ]
         faults += [
-            Fault(name, "duplicate_name", f"{dialect.name} takes two columns of this name for one.")
+            Fault(
+                name, "duplicate_name", f"{dialect.name} treats this column name and another one as the same."
+            )
             for name, fold in zip(names, folded, strict=True)
             if uses[fold] > 1
         ]

@@ -326,7 +326,10 @@ class XlsxFormat(TextFormat):
         super().__init__(schema, options, title=title)
         self._leaves = self._flat(schema, options)
         if len(self._leaves) > limits.XLSX_SHEET_COLUMNS:
-            text = f"{len(self._leaves):,} columns: a sheet holds at most {limits.XLSX_SHEET_COLUMNS:,}."
+            text = (
+                f"There are {len(self._leaves):,} columns; a sheet can contain at most "
+                f"{limits.XLSX_SHEET_COLUMNS:,}."
+            )
             raise FormatError([Fault("fields", "too_many_columns", text)])
         self._escape = XmlEscape()
         fields = [leaf.field for leaf in self._leaves]

@@ -212,7 +212,7 @@ class Builder:
             argument = node.args[0] if len(node.args) == 1 else None
             if not (isinstance(argument, ast.Constant) and isinstance(argument.value, str)):
                 raise FormulaError(
-                    "wrong_arguments", "field wants the name of a field.", at, 'field("first name")'
+                    "wrong_arguments", "field(...) needs the name of a field.", at, 'field("first name")'
                 )
             return self._column(argument.value, at)
         found = find(name)
@@ -227,11 +227,17 @@ class Builder:
             cut = node.slice
             if cut.step is not None:
                 raise FormulaError(
-                    "not_allowed", "A slice has no step here.", self._at(cut.step), "Use `text[0:3]`."
+                    "not_allowed",
+                    "Slices with a step are not supported.",
+                    self._at(cut.step),
+                    "Use `text[0:3]`.",
                 )
             if value.kind.name in ("list", "object"):
                 raise FormulaError(
-                    "wrong_type", f"{value.kind.label.capitalize()} cannot be sliced.", at, "Take one: [0]."
+                    "wrong_type",
+                    f"{value.kind.label.capitalize()} cannot be sliced.",
+                    at,
+                    "Take one element: [0].",
                 )
             start = 0 if cut.lower is None else self._index(cut.lower)
             return sliced(as_text(value), start, None if cut.upper is None else self._index(cut.upper), at)
@@ -244,15 +250,18 @@ class Builder:
             return reductions.element(value, index, at)
         if value.kind.name == "object":
             raise FormulaError(
-                "wrong_type", "An object has no elements.", at, "Name one of its fields with a dot."
+                "wrong_type",
+                "An object has no elements.",
+                at,
+                "Select one of its fields with a dot, such as address.city.",
             )
         return sliced(as_text(value), index, index + 1 if index != -1 else None, at, 1)
 
     def _index(self, node: ast.expr) -> int:
         index = self._visit(node)
         if not index.fixed or index.kind.name != "integer" or index.const is None or abs(index.const) > 2**30:
-            hint = "Count from 0, or from the end from -1: [0], [-1]."
-            raise FormulaError("not_fixed", "A place is a whole number that is written out.", index.at, hint)
+            hint = "Positions start at 0, or at -1 from the end: [0], [-1]."
+            raise FormulaError("not_fixed", "A position must be a literal integer.", index.at, hint)
         return index.const
 
     def _comparison(self, left: ast.expr, right: ast.expr, op: ast.cmpop, at: int) -> Node:
@@ -279,7 +288,7 @@ def member(node: Node, name: str, at: int) -> Node:
     names = [item for item, _ in kind.members]
     if name not in names:
         raise FormulaError(
-            "unknown_field", f'There is no field "{name}" in it.', at, did_you_mean(name, names)
+            "unknown_field", f'The object has no field "{name}".', at, did_you_mean(name, names)
         )
     position = names.index(name)
     inner = kind.members[position][1]
@@ -287,7 +296,7 @@ def member(node: Node, name: str, at: int) -> Node:
         return Node(inner, lambda frame: vectors.member(node.vector(frame), position, inner), at)
     if inner.name == "list":
         raise FormulaError(
-            "wrong_type", "Nested lists cannot be read in one step.", at, "Take one element: [0]."
+            "wrong_type", "A field of nested lists cannot be read in one step.", at, "Take one element: [0]."
         )
 
     def run(frame: Frame) -> Lists:
@@ -325,7 +334,7 @@ def _contains(a: Node, b: Node, at: int) -> Node:
     if b.kind.name != "text":
         raise operators.wrong_type(b, "a list or a text")
     if not a.fixed or a.kind.name != "text" or a.const is None:
-        hint = 'Write "part" in text, or value in [a, b].'
+        hint = 'Use "part" in text, or value in [a, b].'
         raise FormulaError("not_fixed", "The text to search for must be a literal.", a.at, hint)
     part = a.const
     kernel = text_kernels.measured(lambda texts: pc.match_substring(texts, part))

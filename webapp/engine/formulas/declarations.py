@@ -78,7 +78,7 @@ class Call:
         self.builder, self.function, self.args, self.at = builder, function, args, at
         argument_count = len(args)
         if argument_count < function.least or (function.most is not None and argument_count > function.most):
-            text = f"{function.name} is called as {function.signature}, not with {argument_count} arguments."
+            text = f"{function.name} does not accept {argument_count} arguments. Use {function.signature}."
             raise FormulaError("wrong_arguments", text, at, f"For example {function.example}.")
 
     def has(self, index: int) -> bool:
@@ -97,7 +97,7 @@ class Call:
         """An argument that is a whole number."""
         node = self.number(index)
         if node.single.places:
-            raise wrong_type(node, "a whole number", "Use `int(...)` to drop what is after the point.")
+            raise wrong_type(node, "a whole number", "Use `int(...)` to remove the decimal places.")
         return node
 
     def truth(self, index: int) -> Node:
@@ -124,7 +124,7 @@ class Call:
         """The value of an argument that must be written out in the formula."""
         node = self.args[index]
         if not node.fixed or node.const is None:
-            text = f"{self.function.name} wants {expected} that is written out, not one that differs from row to row."
+            text = f"{self.function.name} needs {expected} as a literal here, not a value that differs from row to row."
             raise FormulaError("not_fixed", text, node.at, f"For example {self.function.example}.")
         return node
 
@@ -134,7 +134,7 @@ class Call:
             return default
         node = self.fixed(index, "a whole number")
         if node.kind.name != "integer" or not low <= node.const <= high:
-            text = f"{self.function.name} wants a whole number from {low:,} to {high:,} here."
+            text = f"{self.function.name} needs a whole number from {low:,} to {high:,} here."
             raise FormulaError("out_of_range", text, node.at, f"For example {self.function.example}.")
         return node.const
 
@@ -145,9 +145,9 @@ class Call:
         node = self.fixed(index, "a text")
         if node.kind.name != "text" or not (node.const or empty):
             text = (
-                f"{self.function.name} wants a text here, not an empty one."
+                f"{self.function.name} needs a text here that is not empty."
                 if not empty
-                else "Here is no text."
+                else "A text is required here."
             )
             raise FormulaError("wrong_type", text, node.at, f"For example {self.function.example}.")
         if len(node.const) > limits.MAX_PATTERN_CHARS:

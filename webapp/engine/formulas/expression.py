@@ -100,7 +100,7 @@ class Fields:
     def this(self, at: int) -> Node:
         if self._field_type is None:
             text = "`this` is only available in the formula key of a field."
-            raise FormulaError("not_for_this_type", text, at, "Name the field to read.")
+            raise FormulaError("not_for_this_type", text, at, "Use the name of a field.")
         field_type, unique = self._field_type, self._spec.common.unique or self._field_type.primary
         kind = _bounded(_kind(field_type.dtype, field_type.max_length, "this", at), field_type)
         proof = Proof(field_type.space() or types.MOST) if unique and field_type.space() is not None else None
@@ -131,7 +131,7 @@ class Fields:
                 if fault.code == "unknown_field" and not hint:
                     name = fault.message.partition('"')[2].partition('"')[0]
                     hint = did_you_mean(name, BUILT_IN) or (
-                        "Name a field of this template, or call a function: upper(name)."
+                        "Use a field of this template, or call a function: upper(name)."
                     )
                 faults[index] = replace(
                     fault, message=_with_position(fault.message, at), hint=hint, position=at
@@ -149,7 +149,7 @@ def _kind(dtype: pa.DataType, longest: int | None, name: str, at: int) -> Kind:
     try:
         return types.of_arrow(dtype, longest, origin=name)
     except TypeError:
-        message = f'"{name}" holds values that formulas cannot read.'
+        message = f'"{name}" has values that formulas cannot read.'
         raise FormulaError("not_for_this_type", message, at) from None
 
 
@@ -191,7 +191,7 @@ def compile_formula(
             raise FormulaErrors(
                 [
                     FormulaError(
-                        "wrong_type", "An object is no value of a formula.", 1, "Name one of its fields."
+                        "wrong_type", "A formula cannot return an object.", 1, "Select one of its fields."
                     )
                 ]
             )
@@ -227,7 +227,9 @@ class Columns:
         return name in self._kinds
 
     def this(self, at: int) -> Node:
-        raise FormulaError("not_for_this_type", "this has no meaning here.", at, "Name the column to read.")
+        raise FormulaError(
+            "not_for_this_type", "`this` is not available here.", at, "Use the name of a column."
+        )
 
     def column(self, name: str, at: int) -> Node:
         kind = self._kinds.get(name)

@@ -98,8 +98,8 @@ def read(column: pa.Array, kind: Kind, name: str) -> Value:
         return vectors.to_text(actual, vectors.load_vector(column, actual), len(column))
     if kind.name == "decimal" and pa.types.is_int64(dtype):
         return vectors.convert(vectors.load(column, types.number(0)), types.number(0), kind, len(column))
-    text = f'"{name}" is fixed to a value that is not {kind.label}, as the formula takes it to be.'
-    raise ValueFault("wrong_type", text, "Give a value of the field's own type.")
+    text = f'"{name}" is fixed to a value that is not {kind.label}, but the formula expects {kind.label}.'
+    raise ValueFault("wrong_type", text, "Use a value of the field's type.")
 
 
 @dataclass(slots=True)
@@ -191,13 +191,13 @@ larger than the formula, so a cache of compiled formulas counts it."""
 def _elementwise_lists(args: list[Node], lists: list[Node], kind: Kind, kernel: Kernel, at: int) -> Node:
     origin = lists[0].kind.origin
     if any(other.kind.origin != origin for other in lists):
-        text = "Elements of two different lists cannot be put together."
+        text = "Elements of two different lists cannot be combined."
         raise FormulaError("different_lists", text, at, "Sum or join one of them first.")
     if kind.name == "list":
         raise FormulaError("wrong_type", "Lists of lists are not supported.", at, "Take one element: [0].")
     first = args.index(lists[0])
     if any(arg.kind.name == "object" for arg in args):
-        raise FormulaError("wrong_type", "An object is no single value.", at, "Name one of its fields.")
+        raise FormulaError("wrong_type", "An object is not a single value.", at, "Select one of its fields.")
 
     def run(frame: Frame) -> Lists:
         values = [arg.run(frame) for arg in args]
@@ -239,8 +239,8 @@ def converted(node: Node, target: Kind) -> Node:
 def as_text(node: Node) -> Node:
     """``node`` spelled as a text."""
     if node.single.name in ("list", "object"):
-        text = f"Here a single value is needed, not {node.single.label}."
-        raise FormulaError("wrong_type", text, node.at, "Name one of its fields, or join the list.")
+        text = f"A single value is required here, not {node.single.label}."
+        raise FormulaError("wrong_type", text, node.at, "Select one of its fields, or join the list.")
     return converted(node, types.text(types.text_length(node.single)))
 
 
@@ -249,10 +249,8 @@ def check_bounds(kind: Kind, at: int) -> None:
     if kind.low is None or kind.high is None or (kind.low >= types.LEAST and kind.high <= types.MOST):
         return
     digits = len(str(max(abs(kind.low), abs(kind.high))))
-    text = f"This may have {digits} digits, those after the point counted; 18 are the most."
-    raise FormulaError(
-        "too_large", text, at, "Round to fewer digits after the point, or use smaller numbers."
-    )
+    text = f"This number may have {digits} digits, including decimal places; the maximum is 18."
+    raise FormulaError("too_large", text, at, "Round to fewer decimal places, or use smaller numbers.")
 
 
 def check_length(longest: int | None, at: int) -> None:

@@ -31,7 +31,7 @@ QUOTIENT_PLACES = 6
 
 def wrong_type(node: Node, expected: str, hint: str = "") -> FormulaError:
     """``node`` is not what is needed."""
-    text = f"Here {expected} is needed, not {node.single.label}."
+    text = f"{expected[0].upper()}{expected[1:]} is required here, not {node.single.label}."
     return FormulaError("wrong_type", text, node.at, hint)
 
 
@@ -83,7 +83,7 @@ def subtract(a: Node, b: Node, at: int) -> Node:
             )
         if b.single.name in ("date", "timestamp"):
             hint = "Use `days_between(a, b)` or `seconds_between(a, b)`."
-            raise FormulaError("wrong_type", "Two points in time are not subtracted.", at, hint)
+            raise FormulaError("wrong_type", "Two points in time cannot be subtracted.", at, hint)
         return shifted(a, number_of(b), -1, at)
     return _sum(a, b, at, vectors.subtract, lambda p, q: (p[0] - q[1], p[1] - q[0]))
 
@@ -129,7 +129,7 @@ def multiply(a: Node, b: Node, at: int) -> Node:
     a, b = number_of(a), number_of(b)
     places = a.single.places + b.single.places
     if places > limits.MAX_DECIMALS:
-        text = f"The product has {places} digits after the point; {limits.MAX_DECIMALS} are the most."
+        text = f"The product has {places} decimal places; the maximum is {limits.MAX_DECIMALS}."
         raise FormulaError("too_fine", text, at, "Round one of the two first: round(x, 2).")
     p, q = a.single.bounds, b.single.bounds
     kind = types.number(places, *(vectors.product_bounds(p, q) if p and q else (None, None)))
@@ -156,7 +156,7 @@ def quotient(a: Node, b: Node, places: int, at: int) -> Node:
 
 def _reject_zero(b: Node) -> None:
     if b.fixed and b.const == 0:
-        raise FormulaError("wrong_value", "Nothing can be divided by 0.", b.at)
+        raise FormulaError("wrong_value", "Division by 0 is not possible.", b.at)
 
 
 def floor_divide(a: Node, b: Node, at: int) -> Node:
@@ -169,7 +169,7 @@ def floor_divide(a: Node, b: Node, at: int) -> Node:
 def modulo(a: Node, b: Node, at: int) -> Node:
     """``a % b``, with the sign of b."""
     if a.single.name == "text":
-        raise FormulaError("wrong_type", "Texts are not formatted with %.", at, "Join texts with +.")
+        raise FormulaError("wrong_type", "Texts cannot be formatted with %.", at, "Join texts with +.")
     a, b = _with_same_places(number_of(a), number_of(b))
     _reject_zero(b)
     low = high = None
@@ -190,7 +190,7 @@ def power(a: Node, b: Node, at: int) -> Node:
     exponent = b.const
     places = a.single.places * exponent
     if places > limits.MAX_DECIMALS:
-        text = f"The power has {places} digits after the point; {limits.MAX_DECIMALS} are the most."
+        text = f"The power has {places} decimal places; the maximum is {limits.MAX_DECIMALS}."
         raise FormulaError("too_fine", text, at, "Round the number first: round(x, 2).")
     kind = types.number(places)
     if a.single.bounds:
@@ -358,7 +358,7 @@ def either(condition: Node, yes: Node, no: Node, at: int) -> Node:
     condition = truth_of(condition)
     if "list" in (yes.kind.name, no.kind.name) and condition.kind.name != "list":
         hint = "Sum, join or count the list, or take one element: [0]."
-        raise FormulaError("wrong_type", "A whole list cannot be chosen so.", at, hint)
+        raise FormulaError("wrong_type", "A list cannot be chosen as a whole.", at, hint)
     (yes, no), kind = with_common_type([yes, no], at)
     return elementwise([condition, yes, no], kind, lambda n, c, x, y: choose(kind, n, truth(c), x, y), at)
 

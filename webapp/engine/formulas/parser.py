@@ -84,7 +84,7 @@ def parse(text: str) -> Source:
             f"A formula has at most {limits.MAX_FORMULA_CHARS:,} characters; this one has {len(text):,}."
         )
         raise FormulaError(
-            "too_long", message, limits.MAX_FORMULA_CHARS + 1, "Split it over several hidden fields."
+            "too_long", message, limits.MAX_FORMULA_CHARS + 1, "Split it into several hidden fields."
         )
     lexed = _lex(text)
     clean = "".join(lexed.pieces)
@@ -118,9 +118,9 @@ def _lex(text: str) -> _LexerResult:
             lexed.nodes += 1
             if lexed.nodes > limits.MAX_FORMULA_PARTS:
                 message = (
-                    f"A formula has at most {limits.MAX_FORMULA_PARTS:,} names, numbers, texts and signs."
+                    f"A formula has at most {limits.MAX_FORMULA_PARTS:,} names, numbers, texts and operators."
                 )
-                raise FormulaError("too_complex", message, at + 1, "Split it over several hidden fields.")
+                raise FormulaError("too_complex", message, at + 1, "Split it into several hidden fields.")
             lexed.prefixes = lexed.prefixes + 1 if piece in ("-", "+", "not") else 0
             if lexed.prefixes > limits.MAX_FORMULA_DEPTH:
                 raise _too_deep(at)
@@ -130,7 +130,7 @@ def _lex(text: str) -> _LexerResult:
     if lexed.open:
         sign, where = lexed.open[-1]
         raise FormulaError(
-            "bad_formula", f"This `{sign}` is never closed.", where + 1, f"Add a `{_OPEN[sign]}`."
+            "bad_formula", f"This `{sign}` is not closed.", where + 1, f"Add a `{_OPEN[sign]}`."
         )
     return lexed
 
@@ -156,7 +156,7 @@ def _number(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
     after = text[at + len(piece) : at + len(piece) + 1]
     if after and (after.isalnum() or after in "_."):
         hint = "Write numbers in full: 1500 or 0.25."
-        raise FormulaError("bad_number", "This number cannot be read.", at + 1, hint)
+        raise FormulaError("bad_number", "This number is not valid.", at + 1, hint)
     plain = piece.replace("_", "")
     integer_part, _, fraction = plain.partition(".")
     if (
@@ -164,13 +164,12 @@ def _number(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
         or len(fraction) > limits.MAX_DECIMALS
     ):
         message = (
-            f"A number has at most {limits.MAX_FORMULA_DIGITS} digits, {limits.MAX_DECIMALS} after the point."
+            f"A number has at most {limits.MAX_FORMULA_DIGITS} digits, of which {limits.MAX_DECIMALS} "
+            "can be decimal places."
         )
         raise FormulaError("bad_number", message, at + 1, "Write fewer digits.")
     if piece.endswith("_") or "__" in piece or (len(integer_part) > 1 and integer_part.startswith("0")):
-        raise FormulaError(
-            "bad_number", "This number cannot be read.", at + 1, "Leave out zeros before the number."
-        )
+        raise FormulaError("bad_number", "This number is not valid.", at + 1, "Remove the leading zeros.")
     lexed.numbers[at + 1] = plain
     return piece
 
@@ -178,17 +177,17 @@ def _number(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
 def _name(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
     if piece in _UNSUPPORTED_WORDS:
         raise FormulaError(
-            "not_allowed", f"A formula cannot contain {piece}.", at + 1, "It is one expression."
+            "not_allowed", f"A formula cannot contain {piece}.", at + 1, "A formula is a single expression."
         )
     if text[at + len(piece) : at + len(piece) + 1] in ("'", '"') and piece not in _WORDS:
         hint = "Remove the prefix; join texts with +, or use {{field}} in a field of type derived."
-        raise FormulaError("not_allowed", f"Texts with {piece} before them are not known.", at + 1, hint)
+        raise FormulaError("not_allowed", f"Texts with the prefix {piece} are not supported.", at + 1, hint)
     if unicodedata.normalize("NFKC", piece) != piece:
-        message = f"{piece} looks like {unicodedata.normalize('NFKC', piece)}, but is another name."
+        message = f"{piece} looks like {unicodedata.normalize('NFKC', piece)}, but is a different name."
         raise FormulaError("not_allowed", message, at + 1, f'Write field("{piece}").')
     if "__" in piece and piece.startswith("_"):
         raise FormulaError(
-            "not_allowed", f"There is no name {piece} here.", at + 1, "Use the names of fields."
+            "not_allowed", f"The name {piece} is not available here.", at + 1, "Use the names of fields."
         )
     if piece == "if" and text[at + 2 :].lstrip()[:1] == "(" and _expects_operand(lexed.last):
         return "IF"  # found as the function if_: names of functions are not case-sensitive
@@ -206,7 +205,7 @@ def _text(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
     wrong = _ESCAPES.search(piece.replace("\\\\", "  "))
     if wrong:
         hint = "Write \\\\ for a backslash."
-        message = f"There is no escape \\{wrong[1]} in texts."
+        message = f"The escape sequence \\{wrong[1]} is not supported in texts."
         raise FormulaError("bad_escape", message, at + wrong.start() + 1, hint)
     if lexed.last[:1] in ("'", '"'):
         raise FormulaError(
@@ -222,25 +221,30 @@ def _sign(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
             raise _too_deep(at)
     elif piece in _CLOSE:
         if not lexed.open or _OPEN[lexed.open[-1][0]] != piece:
-            raise FormulaError("bad_formula", f"This `{piece}` closes nothing.", at + 1, "Remove it.")
+            raise FormulaError(
+                "bad_formula", f"This `{piece}` has no matching opening bracket.", at + 1, "Remove it."
+            )
         lexed.open.pop()
     elif piece == "*" and lexed.last == "[" and text[at + 1 :].lstrip()[:1] == "]":
         lexed.stars.add(at + 1)
         return "0"
     elif piece == ":" and (not lexed.open or lexed.open[-1][0] != "["):
         raise FormulaError(
-            "not_allowed", "A colon has no place here.", at + 1, "Slices are written text[0:3]."
+            "not_allowed", "A colon is not allowed here.", at + 1, "Slices are written text[0:3]."
         )
     elif piece in ("*", "**") and lexed.last in ("(", ","):
         raise FormulaError(
-            "not_allowed", f"{piece} cannot spread arguments here.", at + 1, "Name them one by one."
+            "not_allowed",
+            f"Arguments cannot be unpacked with {piece} here.",
+            at + 1,
+            "List the arguments individually.",
         )
     return piece
 
 
 def _too_deep(at: int) -> FormulaError:
     message = f"A formula nests at most {limits.MAX_FORMULA_DEPTH} levels deep."
-    return FormulaError("too_complex", message, at + 1, "Split it over several hidden fields.")
+    return FormulaError("too_complex", message, at + 1, "Split it into several hidden fields.")
 
 
 _READ: dict[str, Callable[[_LexerResult, str, str, int], str]] = {
@@ -279,26 +283,29 @@ def _check_tree(source: Source) -> None:
         if not isinstance(node, NODES):
             what = _CALLED.get(type(node).__name__, type(node).__name__)
             raise FormulaError(
-                "not_allowed", f"{what} has no place in a formula.", at, "It is one expression."
+                "not_allowed", f"{what} is not allowed in a formula.", at, "A formula is a single expression."
             )
         if depth > limits.MAX_FORMULA_DEPTH:
             raise _too_deep(at - 1)
         if isinstance(node, ast.Constant) and type(node.value) not in _CONSTANTS:
             raise FormulaError(
-                "not_allowed", "This value has no place in a formula.", at, "Write a number or text."
+                "not_allowed", "This value is not allowed in a formula.", at, "Write a number or text."
             )
         if isinstance(node, ast.Call):
             if not isinstance(node.func, ast.Name):
-                hint = "Functions are called by their own name: upper(name)."
+                hint = "Call functions by their name: upper(name)."
                 raise FormulaError("not_allowed", "Only functions can be called.", at, hint)
             if node.keywords:
                 where = source.at(node.keywords[0])
                 raise FormulaError(
-                    "not_allowed", "Arguments have no names here.", where, "Give them in their order."
+                    "not_allowed",
+                    "Named arguments are not supported.",
+                    where,
+                    "Pass the arguments in their order.",
                 )
         elif isinstance(node, ast.Attribute) and node.attr.startswith("_"):
             raise FormulaError(
-                "not_allowed", f"There is no part {node.attr} here.", at, "Use the names of fields."
+                "not_allowed", f"There is no field {node.attr} here.", at, "Use the names of fields."
             )
         elif isinstance(node, ast.List) and len(node.elts) > limits.MAX_FORMULA_LIST:
             message = (

@@ -49,7 +49,7 @@ def _sums(value: Lists) -> Vector:
         sums = [sum(numbers[start:end]) for start, end in pairwise(value.offsets.tolist())]
         if sums and not vectors.fits(min(sums), max(sums)):
             raise ValueFault(
-                "too_large", "A sum is too large for 64 bits.", "Round its parts to fewer digits."
+                "too_large", "A sum is too large for 64 bits.", "Round the elements to fewer decimal places."
             )
         return Vector(np.array(sums, np.int64), value.valid)
     # Running totals may wrap; their differences are right again, since every sum fits.
@@ -192,7 +192,7 @@ def distinct(node: Node, at: int) -> Node:
     """Return the number of distinct elements, without nulls."""
     kind = node.kind.element
     if kind.name in ("list", "object"):
-        raise operators.wrong_type(node, "a list of single values", "Name one of the fields: lines[*].sku.")
+        raise operators.wrong_type(node, "a list of single values", "Select one of the fields: lines[*].sku.")
 
     def kernel(n: int, value: Lists) -> Vector:
         size = int(value.offsets[-1])
@@ -219,7 +219,7 @@ def listed(nodes: list[Node], at: int) -> Node:
     nodes, kind = operators.with_common_type(nodes, at)
     width = len(nodes)
     if kind.name == "object":
-        raise FormulaError("wrong_type", "A list of objects cannot be written out.", at)
+        raise FormulaError("wrong_type", "A list of objects cannot be converted to text.", at)
 
     def run(frame: Frame) -> Lists:
         n = frame.n

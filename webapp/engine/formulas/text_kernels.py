@@ -139,4 +139,4 @@ def check_lengths(sizes: np.ndarray) -> None:
     budget.check(int(sizes.sum()))
     if sizes.size and int(sizes.max()) > limits.MAX_FORMULA_TEXT:
         text = f"The text would have {int(sizes.max()):,} characters; the maximum is {limits.MAX_FORMULA_TEXT:,}."
-        raise ValueFault("too_long", text, "Cut the text with left(...) first.")
+        raise ValueFault("too_long", text, "Shorten the text with left(...) first.")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SPACE = 1 << 62
 ADVICE = (
     "A formula is unique only if it is one-to-one with one unique field: that field plus or times a constant, padded, "
-    "or in a text where a sign that it cannot contain sets it off."
+    "or in a text next to a character that the field cannot contain."
 )
 
 _DIGITS = frozenset("0123456789-")

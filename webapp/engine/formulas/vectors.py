@@ -117,7 +117,7 @@ def _with_python_integers(
 
 def _too_large() -> ValueFault:
     text = "A number is too large: with its decimals it has more digits than fit in 64 bits."
-    return ValueFault("too_large", text, "Round to fewer digits after the point, or use smaller numbers.")
+    return ValueFault("too_large", text, "Round to fewer decimal places, or use smaller numbers.")
 
 
 def divide(a: Vector, b: Vector, digits: int) -> Vector:
@@ -334,7 +334,7 @@ def single(kind: Kind, value: Value) -> Any:
     if not is_valid(kind, value, 1)[0]:
         return None
     if isinstance(value, Lists):
-        raise TypeError("a list is no single value")
+        raise TypeError("a list is not a single value")
     if kind.name == "text":
         return value.data.as_py() if isinstance(value.data, pa.Scalar) else value.data[0].as_py()
     only = value.data.reshape(-1)[0]

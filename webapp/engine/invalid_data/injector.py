@@ -97,11 +97,11 @@ def compile_invalid_data(spec: TemplateSpec, layer: Layer, faults: list[Fault]) 
             path = f"{field.path}.invalid.kinds[{kinds.index(kind)}]"
             text = f"{field.type.label} with these options does not support {kind}."
             faults.append(
-                Fault(path, "not_for_this_type", text, f"It can have: {join_kinds(list(injectors))}.")
+                Fault(path, "not_for_this_type", text, f"Supported: {join_kinds(list(injectors))}.")
             )
         if not injectors and not unsupported:
             text = f"{field.type.label} does not support invalid data."
-            faults.append(Fault(f"{field.path}.invalid", "not_for_this_type", text, "Take invalid away."))
+            faults.append(Fault(f"{field.path}.invalid", "not_for_this_type", text, "Remove invalid."))
         _check_duplicates(settings, f"{field.path}.invalid", faults)
         fields[field.name] = InvalidField(column, _selected_kinds(injectors, settings), settings.share)
     if spec.invalid is not None:
@@ -113,12 +113,12 @@ def compile_invalid_data(spec: TemplateSpec, layer: Layer, faults: list[Fault]) 
         supported = [kind for kind in KINDS if any(kind in makes for makes in others.values())]
         for number, kind in enumerate(spec.invalid.kinds or ()):
             if kind not in supported:
-                text = f"No field of this template can have {kind}."
-                hint = f"They can have: {join_kinds(supported)}."
+                text = f"No field of this template supports {kind}."
+                hint = f"Supported: {join_kinds(supported)}."
                 faults.append(Fault(f"invalid.kinds[{number}]", "not_for_these_fields", text, hint))
         if not supported and not spec.invalid.kinds:
             text = "No field of this template supports invalid data."
-            faults.append(Fault("invalid", "not_for_these_fields", text, "Take invalid away."))
+            faults.append(Fault("invalid", "not_for_these_fields", text, "Remove invalid."))
         _check_duplicates(spec.invalid, "invalid", faults)
         for name, makes in others.items():
             chosen = _selected_kinds(makes, spec.invalid)
@@ -140,7 +140,7 @@ def _check_duplicates(settings: Invalid, path: str, faults: list[Fault]) -> None
     """A duplicate repeats the value of a row that is not bad."""
     if settings.rate == 1 and "duplicate" in (settings.kinds or ()):
         text = "If every row is invalid, there is no valid value for a duplicate to repeat."
-        faults.append(Fault(f"{path}.rate", "out_of_range", text, "Write a rate below 1, such as 0.5."))
+        faults.append(Fault(f"{path}.rate", "out_of_range", text, "Use a rate below 1, such as 0.5."))
 
 
 # --- Kinds and their values ---------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ class Invalid(json_input.Model):
     @classmethod
     def _each_once(cls, value: tuple[Kind, ...] | None) -> tuple[Kind, ...] | None:
         if value is not None and len(set(value)) < len(value):
-            raise ValueError("Name each kind once")
+            raise ValueError("Each kind may be listed only once")
         return value
 
     @field_serializer("rate")

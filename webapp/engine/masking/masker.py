@@ -200,10 +200,12 @@ class Masker:
             )
             raise MaskingError(self.path, "no_date", message) from None
         except replace.NoReplacement:
-            message = "The field's type has no value other than the real one. Mask it with redact or null."
+            message = (
+                "The field's type has no other value than the original one. Mask it with redact or null."
+            )
             raise MaskingError(self.path, "no_other_value", message) from None
         except OverflowError:
-            message = "A number has too many digits to be masked. Read the column as text."
+            message = "A number has too many digits to mask. Read the column as text."
             raise MaskingError(self.path, "too_large", message) from None
 
 
@@ -234,7 +236,7 @@ def masker_of(
     strategy = masking.strategy
     unique = bool(field.common.unique or field.common.unique_together)
     if unique and strategy in ("redact", "null"):
-        message = f"{strategy} cannot keep the values of {field.type.label} unique."
+        message = f"{strategy} does not produce unique values for {field.type.label}."
         raise SpecError(
             [
                 Fault(
@@ -281,7 +283,7 @@ def masker_of(
         field, strategy, key, vocabulary, locale, None if masking.consistent else now, bind_fields
     )
     if unique and not is_collision_free:
-        message = f"With these options {field.type.label} has too few values to replace each one by a different one."
+        message = f"With these options {field.type.label} has too few values to replace each one with a different one."
         hint = "Use format_preserve or tokenize, or remove unique."
         raise SpecError([Fault(f"{field.path}.masking.strategy", "not_unique", message, hint)])
     masker = Masker(field, masking, version, change, is_collision_free)
@@ -370,7 +372,10 @@ def _preserve_format(field: FieldSpec, aes: Aes, column: pa.Array) -> pa.Array:
             return format_preserving.decimals(aes, column)
     except (pa.ArrowInvalid, ArithmeticError):
         raise OverflowError from None
-    message = f"Values of type {kind} have no format to preserve. Read them as text, or mask them with replace or null."
+    message = (
+        f"Values of type {kind} do not have a format to preserve. Read them as text, or mask them "
+        "with replace or null."
+    )
     raise MaskingError(field.path, "not_for_this_type", message)
 
 
@@ -380,5 +385,8 @@ def _guessable_warnings(
     space = replace.space(field, vocabulary, locale, bind_fields) if can_replace(field.type) else None
     if space is None or space >= _GUESSABLE:
         return ()
-    message = f"{field.type.label} has so few values (about {space:,}) that users who can mask can find the real one."
+    message = (
+        f"{field.type.label} has so few values (about {space:,}) that users with masking access "
+        "can find out the original value."
+    )
     return (Fault(f"{field.path}.masking", "guessable", message, "Mask it with replace, redact or null."),)

@@ -122,9 +122,9 @@ def faults(field: FieldSpec, fields: Sequence[FieldSpec]) -> list[Fault]:
     if field.common.unique or field.common.unique_together:
         text = ""
         if masking.strategy == "replace" and not carries_bits(field.type):
-            text = f"There are too few values of {field.type.label} to replace each one by a different one."
+            text = f"There are too few values of {field.type.label} to replace each one with a different one."
         elif masking.strategy in ("shift", "redact", "null"):
-            text = f"{masking.strategy} may map two values to the same one, so unique is not possible."
+            text = f"{masking.strategy} may map two values to the same value, so the field cannot be unique."
         if text:
             alternatives = (("format_preserve", can_preserve(field.type)), ("tokenize", is_text(field)))
             supported = [item for item, is_supported in alternatives if is_supported]

@@ -401,7 +401,9 @@ class _Parser:
     def whole(self) -> Node:
         tree = self._choice()
         if self._at < len(self._source):
-            self._fail("This bracket closes nothing.", self._at, r"Write \) for the character.")
+            self._fail(
+                "This bracket has no matching opening bracket.", self._at, r"Write \) for the character."
+            )
         return tree
 
     def _fail(self, message: str, position: int, hint: str = "") -> NoReturn:
@@ -468,11 +470,15 @@ class _Parser:
         if isinstance(item, Anchor):
             self._fail("There is nothing to repeat here.", at)
         if self._peek("+"):
-            self._fail("Possessive repeats are not supported.", self._at, "Leave the second + out.")
+            self._fail("Possessive repeats are not supported.", self._at, "Remove the second +.")
         self._eat("?")
         second_at = self._at
         if self._quantifier() is not None:
-            self._fail("This repeats a repeat.", second_at, "Put brackets around what is repeated first.")
+            self._fail(
+                "A repetition cannot be repeated directly.",
+                second_at,
+                "Put the inner repetition in brackets.",
+            )
         return Repeat(item, *bounds, start)
 
     def _quantifier(self) -> tuple[int, int] | None:
@@ -499,12 +505,12 @@ class _Parser:
             return None
         self._at = end + 1
         if any(len(part) > 9 for part in parts):
-            self._fail("This repeats too often.", start)
+            self._fail("This has too many repetitions.", start)
         minimum = int(low or 0)
         maximum = int(high) if high else (minimum + limits.OPEN_REPEATS if comma else minimum)
         if maximum < minimum:
             self._fail(
-                f"This repeats at least {minimum} and at most {maximum} times.",
+                f"The minimum of {minimum} repetitions is larger than the maximum of {maximum}.",
                 start,
                 "Swap the two numbers.",
             )
@@ -518,10 +524,10 @@ class _Parser:
             return None
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            self._fail(f"Brackets nest at most {_MAX_DEPTH} deep.", start)
+            self._fail(f"Brackets can be nested at most {_MAX_DEPTH} levels deep.", start)
         inner = self._choice()
         if not self._eat(")"):
-            self._fail("This bracket is never closed.", start, r"Write \( for the character.")
+            self._fail("This bracket is not closed.", start, r"Write \( for the character.")
         self._depth -= 1
         self._ignore_case = before
         return inner
@@ -533,12 +539,12 @@ class _Parser:
         for opening in ("=", "!", "<=", "<!"):
             if self._peek(opening):
                 self._fail(
-                    "Looking ahead or back is not supported.", start, "Describe the whole text instead."
+                    "Lookaround is not supported.", start, "Write an expression for the whole text instead."
                 )
         if self._eat("P<") or self._eat("<"):
             end = self._source.find(">", self._at)
             if end < 0 or not self._source[self._at : end].isidentifier():
-                self._fail("This group has no proper name.", start, "Write (?P<name>...).")
+                self._fail("The name of this group is not valid.", start, "Write (?P<name>...).")
             self._at = end + 1
             return True
         if self._peek("P=") or self._peek("("):
@@ -548,7 +554,7 @@ class _Parser:
         if self._eat("#"):
             end = self._source.find(")", self._at)
             if end < 0:
-                self._fail("This comment is never closed.", start)
+                self._fail("This comment is not closed.", start)
             self._at = end + 1
             return False
         return self._flags(start)
@@ -567,7 +573,7 @@ class _Parser:
                     self._fail(
                         "Flags for the whole expression must be at its start.",
                         start,
-                        "Write (?i:...) for a part.",
+                        "Use (?i:...) for a part of the expression.",
                     )
                 return char == ":"
             elif char not in "aus":
@@ -580,7 +586,7 @@ class _Parser:
 
     def _refuse_back_reference(self, position: int) -> NoReturn:
         hint = "Use a derived field to repeat a value."
-        self._fail("References back to a group are not supported.", position, hint)
+        self._fail("Backreferences are not supported.", position, hint)
 
     # Escapes and classes.
 
@@ -595,7 +601,7 @@ class _Parser:
             self._fail(
                 "Word boundaries are not supported.",
                 start,
-                "Leave it out, or write the characters around it.",
+                "Remove it, or write the characters around it.",
             )
         if char in "123456789k":
             self._refuse_back_reference(start)
@@ -620,7 +626,9 @@ class _Parser:
             code, self._at = int(self._source[self._at - 1 : end], 8), end
             return chr(code)
         if char.isascii() and char.isalnum():
-            self._fail(f"There is no escape \\{char}.", start, f"Write {char} for the character.")
+            self._fail(
+                f"The escape sequence \\{char} is not supported.", start, f"Write {char} for the character."
+            )
         return char
 
     def _code_point(self, start: int, digits: int) -> str:
@@ -635,7 +643,7 @@ class _Parser:
         )
         code = -1 if wrong else int(text, 16)
         if code < 0 or code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            self._fail("This names no character.", start, r"Write \x41, \u00e9 or \U0001f600.")
+            self._fail("This is not a valid character code.", start, r"Write \x41, \u00e9 or \U0001f600.")
         return chr(code)
 
     def _class(self, start: int) -> Node:
@@ -644,14 +652,14 @@ class _Parser:
         first = self._at
         while not self._peek("]") or self._at == first:
             if self._at >= len(self._source):
-                self._fail("This class is never closed.", start, r"Write \[ for the character.")
+                self._fail("This class is not closed.", start, r"Write \[ for the character.")
             found |= self._range()
         self._at += 1
         chars = self._chars(found).chars
         if negated:
             chars = PRINTABLE - chars
         if not chars:
-            self._fail("No printable character fits this class.", start)
+            self._fail("This class does not match any printable character.", start)
         return Chars(chars)
 
     def _range(self) -> frozenset[str]:
@@ -666,18 +674,22 @@ class _Parser:
             or len(high) != 1
             or any(f"\\{name}" in self._source[start : self._at] for name in _CLASSES)
         ):
-            self._fail("A range goes from one character to another.", start, r"Write \- for the character.")
+            self._fail(
+                "A range must begin and end with a single character.", start, r"Write \- for the character."
+            )
         (a,), (b,) = low, high
         if a > b:
-            self._fail(f"This range runs backwards: {a} comes after {b}.", start, "Swap the two.")
+            self._fail(
+                f"This range is in the wrong order: {a} comes after {b}.", start, "Swap the two characters."
+            )
         if ord(b) - ord(a) > _MAX_RANGE:
-            self._fail("This range is too wide.", start, "Name the characters you want.")
+            self._fail("This range is too wide.", start, "List the characters that you need.")
         return frozenset(chr(code) for code in range(ord(a), ord(b) + 1) if not 0xD800 <= code < 0xE000)
 
     def _member(self) -> frozenset[str]:
         start = self._at
         if start >= len(self._source):
-            self._fail("This class is never closed.", start)
+            self._fail("This class is not closed.", start)
         self._at += 1
         if self._source[start] != "\\":
             return frozenset(self._source[start])

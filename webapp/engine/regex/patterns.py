@@ -359,12 +359,12 @@ class Pattern:
     def refusal(self) -> str | None:
         """Why rows cannot be guaranteed different texts; None if they can."""
         if any(char.isspace() for char in self._tree.first | self._tree.last):
-            return "Texts that begin or end in blanks compare equal to those without."
+            return "Texts that begin or end with spaces are considered equal to those without."
         odd = min(filter(_folds_unusually, _symbols(self._tree)), default=None)
         if odd is not None:
-            return f'Leave out "{odd}", which compares equal to other letters, as ß does to ss.'
+            return f'Remove "{odd}": it is considered equal to other letters, such as ß and ss.'
         part = self._tree.ambiguity()
-        return None if part is None else "The same text can come about in several ways."
+        return None if part is None else "The expression can match the same text in several ways."
 
     def draw(self, key: np.uint64, rows: np.ndarray) -> pa.Array:
         """``string[n]`` for any rows."""
@@ -386,9 +386,13 @@ def compile_tree(tree: Node) -> Pattern:
     _check_anchors(tree, True, True)
     if tree.weight > limits.MAX_PATTERN_PLACES:
         text = f"This generates texts of up to {tree.most:,} characters; the maximum is {limits.MAX_PATTERN_PLACES:,}."
-        raise RegexError(text, _longest_repeat(tree), "Repeat less.")
+        raise RegexError(text, _longest_repeat(tree), "Use fewer repetitions.")
     if len(_symbols(tree)) > _MAX_SYMBOLS:
-        raise RegexError(f"More than {_MAX_SYMBOLS:,} different characters.", 0, "Narrow the classes.")
+        raise RegexError(
+            f"The expression uses more than {_MAX_SYMBOLS:,} different characters.",
+            0,
+            "Use smaller character classes.",
+        )
     return Pattern(tree)
 
 
@@ -397,7 +401,7 @@ def _check_anchors(node: Node, at_start: bool, at_end: bool) -> None:
     match node:
         case Anchor():
             if not (at_start if node.kind == "start" else at_end):
-                where = "before the start" if node.kind == "start" else "behind the end"
+                where = "before the start" if node.kind == "start" else "after the end"
                 raise RegexError(
                     f"Nothing can match {where} of the text.", node.position, "Remove it, or escape it."
                 )

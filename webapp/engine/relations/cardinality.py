@@ -378,20 +378,23 @@ class Spread:
 
     def __post_init__(self) -> None:
         if not 0 <= self.min <= self.max <= limits.MAX_CARDINALITY:
-            raise ValueError(f"0 <= min <= max <= {limits.MAX_CARDINALITY}")
+            raise ValueError(f"min and max must satisfy 0 <= min <= max <= {limits.MAX_CARDINALITY}")
         if (self.weights is not None) != (self.distribution == "weights"):
-            raise ValueError("weights belong to the distribution of that name")
+            raise ValueError("weights are required for the distribution weights, and not allowed for others")
         if self.weights is not None:
             if len(self.weights) != self.max - self.min + 1 or min(self.weights) < 0 or not any(self.weights):
-                raise ValueError("one weight for each number from min to max, none negative, not all zero")
+                raise ValueError(
+                    "weights needs one weight for each number from min to max; none can be negative, "
+                    "and at least one must be positive"
+                )
             if self.mean is not None:
-                raise ValueError("weights have their mean already")
+                raise ValueError("mean is not allowed for the distribution weights")
         if self.mean is None and self.distribution in ("poisson", "geometric"):
-            raise ValueError(f"{self.distribution} needs a mean")
+            raise ValueError(f"mean is required for the distribution {self.distribution}")
         if self.mean is not None and not self.min <= self.mean <= self.max:
             raise ValueError("the mean must be between min and max")
         if not 0 < self.exponent <= 100:
-            raise ValueError("the exponent is above 0 and at most 100")
+            raise ValueError("the exponent must be above 0 and at most 100")
 
     @property
     def least(self) -> int:
@@ -451,7 +454,7 @@ def _adjusted_to_total(table: np.ndarray, total: int, minimum: int, maximum: int
         edges = np.append(changes, table.size - 1) if step > 0 else np.append(0, changes + 1)
         edges = edges[table[edges] != end]
         if not edges.size:
-            raise ValueError("no table between least and most has that sum")
+            raise ValueError("no table between the minimum and the maximum has that sum")
         distance = np.abs(table[edges] * table.size - total) * table.size
         edges = edges[np.argsort(distance + edges)][:missing]
         table[edges] += step

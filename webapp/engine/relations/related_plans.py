@@ -153,21 +153,21 @@ class RelatedPlans:
         template = self._templates[address]
         parent = self.address(template_id, address)
         if parent is None:
-            raise RowCountError(f'"{template.name}" belongs to a template that does not exist.')
+            raise RowCountError(f'The parent template of "{template.name}" does not exist.')
         if parent == address or parent in self._counting:
-            raise RowCountError(f'The rows of "{template.name}" would be counted by themselves.')
+            raise RowCountError(f'The number of rows of "{template.name}" depends on itself.')
         self._counting.append(address)
         try:
             parents = self.rows(parent)
             made = Counts(parents, cardinality.spread(), template.rows if template.stated else None)
         except OutOfRange as error:
             name = self._templates[parent].name
-            text = f'{parents:,} rows of "{name}" have {error.least:,} to {error.most:,} child rows'
+            text = f'{parents:,} rows of "{name}" must have {error.least:,} to {error.most:,} child rows'
             raise RowCountError(f'{text} of "{template.name}", not {template.rows:,}.') from None
         except TooMany:
             name = self._templates[parent].name
             text = f'{parents:,} rows of "{name}" have more child rows of "{template.name}"'
-            raise RowCountError(f"{text} than can be numbered.") from None
+            raise RowCountError(f"{text} than are supported.") from None
         finally:
             self._counting.pop()
         self._counts[address] = made

@@ -99,9 +99,13 @@ def compile_together(
 ) -> UniqueTogether | None:
     """Return the fields that are unique together as ``name``. None if they are unique anyway, or after an error."""
     if len(members) < 2:
-        text = f'"{name}" is only one field.'
+        text = f'Only one field has the label "{name}".'
         compiler.fault(
-            members[0], "unique", "not_unique", text, "Write the same word at other fields, or true."
+            members[0],
+            "unique",
+            "not_unique",
+            text,
+            "Use the same label for other fields, or set unique to true.",
         )
         return None
     related_plans = compiler.related_plans
@@ -140,15 +144,18 @@ def compile_together(
 
 def _member(spec: FieldSpec, column: Column, compiler: Compiler) -> tuple[int, tuple[str, ...]]:
     """The number of values of a member, and their use."""
-    hint = "Numbers, dates, lists, regular expressions and free references can be unique together."
+    hint = "Numbers, dates, lists, regular expressions and references with a free choice can be unique in combination."
     if spec.common.percent_blank:
-        text = "Blanks are never unique together."
+        text = "Fields that are unique in combination cannot have blanks."
         compiler.fault(spec, "percent_blank", "not_unique", text, "Remove percent_blank.")
     if spec.type.group_kind in (RELATION, EXISTING):
         kind = compiler.kind_of(spec)
         if not kind.free:
-            text = "A skewed or fixed choice cannot be unique together with another."
-            compiler.fault(spec, "unique", "not_unique", text, "Let the distribution be uniform.")
+            text = (
+                "A reference that does not choose its rows uniformly cannot be unique in combination "
+                "with other fields."
+            )
+            compiler.fault(spec, "unique", "not_unique", text, "Set the distribution to uniform.")
         return max(1, kind.choices), (spec.group or spec.type.group_kind, spec.type.group_kind)
     size = column.type.space()
     if size is None or spec.type.group_kind is not None:

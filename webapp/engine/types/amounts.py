@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def _no_boolean(value: Any) -> Any:
     if isinstance(value, bool):
-        raise ValueError("a number is wanted, not true or false")
+        raise ValueError("a number is required, not true or false")
     return value
 
 
@@ -67,17 +67,17 @@ class Units:
             return None
         needed = places_of(value)
         if needed > self.places:
-            message = f"{value} needs {needed} digits after the point, but the values have {self.places}."
+            message = f"{value} has {needed} decimal places, but the values have {self.places}."
             hint = (
                 f"Set {self._option} to {needed}."
                 if needed <= limits.MAX_DECIMALS
-                else "Write fewer decimals."
+                else "Use fewer decimal places."
             )
             self._compiler.fault(self._field, f"options.{option}", "too_fine", message, hint)
             return None
         units = int(value.scaleb(self.places))
         if abs(units) > limits.MAX_UNITS:
-            message = f"{value} with {self.places} decimals has more digits than fit in 64 bits."
+            message = f"{value} with {self.places} decimal places has more digits than fit in 64 bits."
             self._compiler.fault(
                 self._field, f"options.{option}", "out_of_range", message, f"Lower {self._option}."
             )

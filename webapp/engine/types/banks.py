@@ -355,8 +355,8 @@ class Bank(GroupKind):
             requested = _requested_countries(field, compiler)
             remaining = [country for country in possible if not requested or country in requested]
             if not remaining:
-                text = "The fields of one bank have no country in common."
-                compiler.fault(field, "", "conflict", text, "Give one of them a separate group.")
+                text = "All fields of a bank must have the same country."
+                compiler.fault(field, "", "conflict", text, "Set a separate group for one of them.")
                 return tuple(possible[:1]) or ("DE",)
             possible = remaining
         is_free = not any(_requested_countries(field, compiler) for field in fields)
@@ -386,7 +386,7 @@ class Bank(GroupKind):
                 else self._narrowed(candidates, types[name], str(value).strip())
             )
             if narrowed is None:
-                text = f'No bank fits "{value}" here; the other fields of the group do not follow it.'
+                text = f'No bank matches "{value}" here; the other fields of the group ignore it.'
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
             else:
                 candidates = narrowed
@@ -459,9 +459,9 @@ class BankName(FieldType):
         self._names = names_of(compiler.vocabulary)
         known = self._names.countries
         if options.country is not None:
-            listed(field, options.country, known, "country", "a bank that is known", compiler)
+            listed(field, options.country, known, "country", "known banks", compiler)
         elif (locale := compiler.locale_of(field)) and not of_locale(locale, known):
-            text = f"No bank of {locale} is known"
+            text = f"No banks are available for {locale}"
             if compiler.vocabulary.engine >= 2:
                 compiler.warn(field, "no_values", f"{self.label}: {text}, so the column is blank.")
             else:

@@ -134,7 +134,7 @@ class FieldType(ABC):
 
     def unique_hint(self) -> str:
         """Return advice for users who requested ``unique`` if it is not possible."""
-        return "Use a uuid, a sequence or a regular expression for values that never repeat."
+        return "For unique values, use a uuid, a sequence or a regular expression."
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         """Return the minimum and maximum of the first ``rows`` rows, in units of the last decimal; None if the values

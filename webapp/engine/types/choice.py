@@ -59,7 +59,7 @@ class _Listed(FieldType):
         return self._pool.bounds
 
     def unique_hint(self) -> str:
-        return "Take null out of the values: blank cells are not unique."
+        return "Remove null from the values: blank cells are not unique."
 
 
 class Custom(_Listed):
@@ -113,14 +113,16 @@ class Enum(_Listed):
         weights, count = options.weights, len(options.values)
         if len(weights) != count:
             message = f"There are {count} values and {len(weights)} weights."
-            hint = "Give one weight for each value."
+            hint = "Set one weight for each value."
             compiler.fault(field, "options.weights", "wrong_length", message, hint)
             return
         for i, weight in enumerate(weights):
             if weight < 0:
-                compiler.fault(field, f"options.weights[{i}]", "wrong_value", "A weight is 0 or more.")
+                compiler.fault(field, f"options.weights[{i}]", "wrong_value", "A weight must be 0 or more.")
         if min(weights) >= 0 and not any(weights):
-            compiler.fault(field, "options.weights", "wrong_value", "At least one weight is more than 0.")
+            compiler.fault(
+                field, "options.weights", "wrong_value", "At least one weight must be more than 0."
+            )
         elif min(weights) >= 0:
             self._weighted = engine_random.Weighted(integer_weights(weights))
 
@@ -222,8 +224,10 @@ class Mapped(FieldType):
         source = compiler.require(field, "options.field", options.field)
         self.needs = (options.field,)
         if source is not None and pa.types.is_nested(source.dtype):
-            message = f'"{options.field}" holds objects or arrays, which no map has keys for.'
-            compiler.fault(field, "options.field", "wrong_type", message, "Name a field with single values.")
+            message = f'"{options.field}" contains objects or arrays, which cannot be keys of a map.'
+            compiler.fault(
+                field, "options.field", "wrong_type", message, "Choose a field with single values."
+            )
 
     def fill(self, context: ColumnContext) -> pa.Array:
         source = context.column(self.options.field)

@@ -72,13 +72,13 @@ class Price(IndexedType):
         self.size = self._count_in_smaller(high) + self._count_endings(high, inside=True) - self._first_index
         self._low, self._high = low, high
         if options.min < 0:
-            text = "A price is 0 or more."
+            text = "A price must be 0 or more."
             compiler.fault(field, "options.min", "out_of_range", text, "Raise min, or use type money.")
         elif options.min > options.max:
             text = f"min ({options.min}) is larger than max ({options.max})."
             compiler.fault(field, "options.min", "min_above_max", text, "Swap them.")
         elif self.size < 1:
-            text = f"No price from {options.min} to {options.max} ends so."
+            text = f"No price from {options.min} to {options.max} has one of these endings."
             compiler.fault(field, "options.endings", "too_narrow", text, "Widen min and max, or add endings.")
 
     def _count_in_smaller(self, units: int) -> int:
@@ -201,7 +201,7 @@ class InvoiceNumber(FieldType):
         if len(runs) != 1:
             text = "The format must contain the number exactly once."
             compiler.fault(
-                field, "options.format", "wrong_format", text, "Write one run of #, as in INV-####."
+                field, "options.format", "wrong_format", text, "Use one sequence of #, as in INV-####."
             )
         self._digits = len(runs[0]) if runs else 1
         self.max_length = len(options.format) + max(0, 19 - self._digits)
@@ -419,8 +419,8 @@ class ProductKind(GroupKind):
             if matches.any() and self._size is None:
                 products = products[matches]
             else:
-                reason = "one of them is unique" if matches.any() else f'none is "{value}"'
-                text = f"The other fields of the product do not follow this value: {reason}."
+                reason = "one of them is unique" if matches.any() else f'there is no "{value}"'
+                text = f"The other fields of the product ignore this value: {reason}."
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
         return products, unmet
 

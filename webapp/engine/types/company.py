@@ -161,8 +161,10 @@ class Company(GroupKind):
         self._unique = any(field.common.unique for field in fields if field.type.name == "company_name")
         ends = {end for field in fields if (end := _requested_end(field)) is not None}
         if len(ends) > 1:
-            text = "Fields that share one company have one ending of its site."
-            compiler.fault(fields[-1], "options.tld", "conflict", text, "Give one of them a separate group.")
+            text = "All fields of a company must have the same top-level domain."
+            compiler.fault(
+                fields[-1], "options.tld", "conflict", text, "Set a separate group for one of them."
+            )
 
     def key(self, seed: str, prefix: str, founder: str) -> np.uint64:
         """Return the key of the company's name if the name came first, so that its values stay the same."""
@@ -186,7 +188,7 @@ class Company(GroupKind):
             elif match := _SITE.match(name_text.lower()):
                 company = _find_company(words.site_heads, self._sites, match[1])
             if self._unique or company is None or fixed_company not in (None, company):
-                text = f'No company fits "{value}" here; the other fields of the group do not follow it.'
+                text = f'No company matches "{value}" here; the other fields of the group ignore it.'
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
             else:
                 fixed_company = company

@@ -277,9 +277,7 @@ class _Number(PlaceField):
                 places = (
                     "these places" if missing == cities.size else f"{missing:,} of {cities.size:,} places"
                 )
-                text = (
-                    f"{self.label}: no landlines are known for {places}, so their rows have mobile numbers."
-                )
+                text = f"{self.label}: no landline numbers are available for {places}; their rows have mobile numbers."
                 compiler.warn(field, "no_landlines", text)
         self._pattern = options.format if "#" in options.format else None
         self._space = None

@@ -36,7 +36,9 @@ def listed(
     """The countries of an option in capitals, each once; a fault for each that has no ``what``."""
     codes = [given] if isinstance(given, str) else list(given)
     if not codes:
-        compiler.fault(field, f"options.{option}", "too_few", "Name at least one country, or leave it out.")
+        compiler.fault(
+            field, f"options.{option}", "too_few", "Set at least one country, or remove the option."
+        )
     chosen: dict[str, None] = {}
     for place, code in enumerate(codes):
         upper = code.strip().upper()

@@ -264,16 +264,23 @@ class NationalId(ByCountry):
         vocabulary = compiler.vocabulary
         if vocabulary.engine < 2:
             make = partial(government.national_id, vocabulary)
-            self.take(options.country, government.COUNTRIES, "a number for people", "US", compiler, make)
+            self.take(
+                options.country,
+                government.COUNTRIES,
+                "a national identification number",
+                "US",
+                compiler,
+                make,
+            )
             return
         make = partial(national_ids.national_id, vocabulary)
         country = options.country
         if field.common.unique and vocabulary.engine >= 3 and not (country or compiler.locale_of(field)):
             country = "US"  # the numbers of several countries may be the same
             if place_of(field, compiler) is not None:
-                text = f"{self.label}: unique numbers are of one country, so these are of US."
+                text = f"{self.label}: unique numbers need a single country; US is used."
                 compiler.warn(field, "independent", text, "Set options.country or a locale.")
-        self.take(country, national_ids.COUNTRIES, "a number for people", "US", compiler, make)
+        self.take(country, national_ids.COUNTRIES, "a national identification number", "US", compiler, make)
         unique = field.common.unique
         if field.group is not None and (not unique or vocabulary.engine >= 3):
             person_groups = groups_of_kind(field.group, "person")
@@ -625,7 +632,7 @@ class DriverLicense(CodeType):
         return super().space() if len(self._codes) == 1 else None
 
     def unique_hint(self) -> str:
-        return "Set options.state: two states may write the same number."
+        return "Set options.state: two states may use the same number."
 
 
 _MEDICARE_LETTERS = "ACDEFGHJKMNPQRTUVWXY"

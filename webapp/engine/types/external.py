@@ -92,19 +92,19 @@ class ExternalColumn(FieldType):
         if masking is not None and masking.strategy != "redact":
             text = f"Values of this type are masked by redacting them; {masking.strategy} is not available for them."
             compiler.fault(
-                field, "masking", "not_available", text, 'Write {"strategy": "redact"}, or nothing.'
+                field, "masking", "not_available", text, 'Use {"strategy": "redact"}, or remove masking.'
             )
         if not options.falls_back and options.default is not None:
-            text = f"default is not used where on_empty is {options.on_empty}."
+            text = f"default is not used if on_empty is {options.on_empty}."
             compiler.fault(
-                field, "options.default", "contradiction", text, "Write on_empty: default, or remove it."
+                field, "options.default", "contradiction", text, "Set on_empty: default, or remove default."
             )
 
     def use(self, answer: Answer, name: str | None, compiler: Compiler) -> None:
         """Use column ``name`` (None: the first) of an answer as the values."""
         options, columns = self._external_options, answer.table.column_names
         if name is not None and name not in columns:
-            text = f'The answer has no column "{name}"; it has {", ".join(columns)}.'
+            text = f'The result has no column "{name}". Its columns: {", ".join(columns)}.'
             compiler.fault(self.field, "options.column", "unknown_column", text, did_you_mean(name, columns))
             return
         has_no_keys = answer.keys is None
@@ -112,9 +112,9 @@ class ExternalColumn(FieldType):
         try:
             values = external_values.values_of(column, options.kind, options.decimals, has_no_keys)
         except external_values.NotOfKind as error:
-            reason = "It is sensitive, and not shown." if self.redacted else str(error)
+            reason = "the value is sensitive and not shown" if self.redacted else str(error)
             text = f"A value cannot be converted to {options.kind}: {reason}"
-            compiler.fault(self.field, "options.kind", "wrong_type", text, "Leave kind out, or write text.")
+            compiler.fault(self.field, "options.kind", "wrong_type", text, "Remove kind, or set it to text.")
             return
         self._pool, self.json_text = values
         self.dtype = self._pool.type
@@ -123,8 +123,10 @@ class ExternalColumn(FieldType):
             if not len(self._pool):
                 self.dtype = self._default.type
             elif self._default.type != self.dtype:
-                text = f"The default is of another kind than the answer's values ({self.dtype})."
-                compiler.fault(self.field, "options.default", "wrong_type", text, "Write one of their kind.")
+                text = f"The default does not have the same type as the values ({self.dtype})."
+                compiler.fault(
+                    self.field, "options.default", "wrong_type", text, "Use a default of the same type."
+                )
         if self.redacted and pa.types.is_string(self.dtype):
             self.max_length, self.json_text = len(REDACTED), False
         elif pa.types.is_string(self.dtype):
@@ -136,7 +138,7 @@ class ExternalColumn(FieldType):
     def empty(self, compiler: Compiler, text: str) -> None:
         """Reject a response without rows, unless the field has a default."""
         if self._external_options.on_empty == "error":
-            hint = "Write on_empty: blank, or on_empty: default and a default."
+            hint = "Set on_empty: blank, or set on_empty: default and a default."
             compiler.fault(self.field, "", "empty_answer", text, hint)
 
     def picked(self, index: np.ndarray, has_value: np.ndarray | None) -> pa.Array:
@@ -222,7 +224,7 @@ class DbResponse(ExternalColumn):
         self.use(answer, options.column, compiler)
         if answer.keys is None:
             if not answer.table.num_rows:
-                self.empty(compiler, "The query answers no rows.")
+                self.empty(compiler, "The query returned no rows.")
             return
         self._counts = np.diff(answer.starts)
         without = np.flatnonzero(self._counts == 0)
@@ -232,7 +234,7 @@ class DbResponse(ExternalColumn):
                 if self._hides_values
                 else f", such as {external_values.key_text(answer.keys[int(without[0])].as_py())}"
             )
-            text = f"The query answers no rows for {without.size:,} of {len(answer.keys):,} sets of values{example}."
+            text = f"The query returned no rows for {without.size:,} of {len(answer.keys):,} sets of values{example}."
             self.empty(compiler, text)
 
     def _read(self, compiler: Compiler) -> str | None:
@@ -255,8 +257,10 @@ class DbResponse(ExternalColumn):
             column = compiler.require(field, "options.query", name)
             self._hides_values |= column is None or column.spec.common.sensitive
             if column is not None and pa.types.is_nested(column.dtype):
-                text = f'"{name}" holds objects or arrays, which no query takes.'
-                compiler.fault(field, "options.query", "wrong_type", text, "Name a field with single values.")
+                text = f'"{name}" contains objects or arrays, which cannot be used in a query.'
+                compiler.fault(
+                    field, "options.query", "wrong_type", text, "Choose a field with single values."
+                )
         if len(compiler.faults) > fault_count:
             return None
         parts = (
@@ -299,7 +303,7 @@ class DbResponse(ExternalColumn):
         return self.picked(index, None if has_rows.all() else has_rows)
 
     def unique_hint(self) -> str:
-        return "What is fetched may repeat. Keys of a table can be unique: use the type foreign_key."
+        return "Fetched values may repeat. For unique keys of a table, use the type foreign_key."
 
     @classmethod
     def part(cls, options: Options) -> str:
@@ -320,8 +324,8 @@ class SameAnswer(GroupKind):
         first = fields[0]
         for field in fields[1:]:
             if field.type.subject(field.options) != first.type.subject(first.options):
-                text = f'The group "{first.group}" already shows the answer of another query.'
-                compiler.fault(field, "group", "two_queries", text, "Give this field another group.")
+                text = f'The group "{first.group}" already uses another query.'
+                compiler.fault(field, "group", "two_queries", text, "Use another group for this field.")
 
     def draw(self, draws: RandomStream, state: Any) -> np.ndarray:
         return draws.bits()
@@ -394,9 +398,9 @@ class Ai(ExternalColumn):
         @model_validator(mode="after")
         def _check_kind(self) -> Self:
             if (self.answered == "choice") != (self.choices is not None):
-                raise ValueError("kind: choice and choices go together: write both, or neither")
+                raise ValueError("kind: choice requires choices, and choices require kind: choice")
             if self.max_length is not None and self.answered != "text":
-                raise ValueError("max_length is for answers of kind text")
+                raise ValueError("max_length is only available for kind: text")
             return self
 
         @property
@@ -455,8 +459,8 @@ class Ai(ExternalColumn):
                 nested.add(name)
         for placeholder in pattern.holes:
             if placeholder.name in nested and not placeholder.json:
-                message = f'"{placeholder.name}" holds objects or arrays.'
-                hint = f"Write {{{{{placeholder.name} | json}}}}, or name a field with single values."
+                message = f'"{placeholder.name}" contains objects or arrays.'
+                hint = f"Use {{{{{placeholder.name} | json}}}}, or choose a field with single values."
                 compiler.fault(field, "options.prompt", "wrong_type", message, hint)
         sensitive = sorted(spec.name for spec in compiler.read_so_far() if spec.common.sensitive)
         if sensitive and not options.allow_sensitive:
@@ -518,10 +522,10 @@ class Ai(ExternalColumn):
         problems = answer.table.column("trouble").to_pylist()
         failed = [place for place, problem in enumerate(problems) if problem]
         if failed and self.options.on_error == "error":
-            failures = f"{len(failed):,} of {len(problems):,} prompts do not fit: {problems[failed[0]]}"
+            failures = f"{len(failed):,} of {len(problems):,} prompts are invalid: {problems[failed[0]]}"
             message = f"The model's answers to {failures}."
             compiler.fault(
-                self.field, "", "bad_answer", message, f"Write on_error: blank, or default. {_REFRESH}"
+                self.field, "", "bad_answer", message, f"Set on_error to blank or default. {_REFRESH}"
             )
             return
         states = np.full(len(problems), _VALUE, np.int8)
@@ -530,12 +534,12 @@ class Ai(ExternalColumn):
         self.use(answer, "value", compiler)
 
     def unique_hint(self) -> str:
-        return "What a model writes may repeat."
+        return "Values from a model may repeat."
 
 
 _VALUE, _BLANK, _DEFAULT = 0, 1, 2
 _REFRESH_RESPONSE = (
-    "What was answered is kept: once the target has it, refresh what was fetched from the connection."
+    "Responses are stored. To request them again, refresh the fetched values of the connection."
 )
 
 
@@ -543,9 +547,9 @@ def _validate_path(path: str) -> str:
     if re.match(r"[A-Za-z][\w+.-]*:|//", path):
         raise ValueError("a path is resolved against the connection's base URL and must not contain a host")
     if not path.isprintable() or "\\" in path or "#" in path:
-        raise ValueError("a path holds no line breaks, no backslashes and no #")
+        raise ValueError("a path must not contain line breaks, backslashes or #")
     if ".." in path.partition("?")[0].split("/"):
-        raise ValueError("a path does not lead upwards")
+        raise ValueError("a path must not contain .. segments")
     return path
 
 
@@ -636,9 +640,9 @@ class ApiResponse(ExternalColumn):
             column = compiler.require(field, "options.path", name)
             self._hides_values |= column is None or column.spec.common.sensitive
             if column is not None and pa.types.is_nested(column.dtype):
-                message = f'"{name}" holds objects or arrays, which no path takes.'
+                message = f'"{name}" contains objects or arrays, which cannot be used in a path.'
                 compiler.fault(
-                    field, "options.path", "wrong_type", message, "Name a field with single values."
+                    field, "options.path", "wrong_type", message, "Choose a field with single values."
                 )
         if len(compiler.faults) > fault_count:
             return None
@@ -701,9 +705,9 @@ class ApiResponse(ExternalColumn):
         if nested and not self.redacted and pa.types.is_string(self.dtype):
             self.json_text = True
             if _DEFAULT in states and not _is_json(self.options.default):
-                message = "The values are objects or arrays, and the default is no JSON."
+                message = "The values are objects or arrays, so the default must be JSON."
                 compiler.fault(
-                    self.field, "options.default", "wrong_type", message, 'Write JSON, such as "{}" or "[]".'
+                    self.field, "options.default", "wrong_type", message, 'Use JSON, such as "{}" or "[]".'
                 )
 
     def _extracted(self, answer: Answer, compiler: Compiler) -> tuple[list[Any], list[int], list[int]]:
@@ -729,18 +733,18 @@ class ApiResponse(ExternalColumn):
                     (failed if problem else empty).append(place)
             values.append(value)
         if failed and self.options.on_error == "error":
-            reason = responses[failed[0]][1] or "an answer that extract does not fit"
-            text_ = f"The target answered {reason}{self._affected_paths(answer, failed, len(responses))}."
+            reason = responses[failed[0]][1] or "a response that extract does not match"
+            text_ = f"The target returned {reason}{self._affected_paths(answer, failed, len(responses))}."
             compiler.fault(
                 self.field,
                 "",
                 "bad_answer",
                 text_,
-                f"Write on_error: blank, or default. {_REFRESH_RESPONSE}",
+                f"Set on_error to blank or default. {_REFRESH_RESPONSE}",
             )
         if empty:
             where = self._affected_paths(answer, empty, len(responses))
-            self.empty(compiler, f"extract ({self.options.extract}) finds nothing in the answer{where}.")
+            self.empty(compiler, f"extract ({self.options.extract}) finds nothing in the response{where}.")
         return values, empty, failed
 
     def _affected_paths(self, answer: Answer, places: list[int], count: int) -> str:
@@ -762,13 +766,13 @@ class ApiResponse(ExternalColumn):
         if self.options.kind is not None or kinds == {"objects or arrays"}:
             return self._as_texts(values), kinds == {"objects or arrays"}
         if len(kinds) > 1:
-            message = f"The answers hold values of different kinds: {', '.join(sorted(kinds))}."
+            message = f"The responses contain values of different types: {', '.join(sorted(kinds))}."
             compiler.fault(
                 self.field,
                 "options.kind",
                 "wrong_type",
                 message,
-                "Set their type: text fits all.",
+                "Set kind to one type, such as text.",
             )
             return None, False
         if any(isinstance(value, float) for value in values):
@@ -794,7 +798,7 @@ class ApiResponse(ExternalColumn):
         return column
 
     def unique_hint(self) -> str:
-        return "What is fetched may repeat."
+        return "Fetched values may repeat."
 
 
 def _encoded(placeholder: Placeholder, context: ColumnContext) -> pa.Array:
@@ -812,7 +816,7 @@ def _nulls(column: pa.Array) -> np.ndarray:
 
 def _kind_name(value: Any) -> str:
     if isinstance(value, bool):
-        return "truth values"
+        return "booleans"
     if isinstance(value, int | float):
         return "numbers"
     return "texts" if isinstance(value, str) else "objects or arrays"
@@ -876,9 +880,9 @@ class DatasetColumn(ExternalColumn):
         @model_validator(mode="after")
         def _check_lookup(self) -> DatasetColumn.Options:
             if (self.mode == "lookup") != (self.key is not None):
-                raise ValueError("Name key where mode is lookup, and only there")
+                raise ValueError("key is required for mode: lookup, and only allowed there")
             if self.key_column is not None and self.mode != "lookup":
-                raise ValueError("key_column belongs to the mode lookup")
+                raise ValueError("key_column is only available for mode: lookup")
             return self
 
     options: Options
@@ -899,7 +903,7 @@ class DatasetColumn(ExternalColumn):
             and self.space() is not None
             and (len(self._pool.unique()) < len(self._pool) or self._pool.null_count)
         ):
-            message = f'"{options.file}" has values twice in "{options.column}", or blanks.'
+            message = f'"{options.file}" has duplicate or blank values in "{options.column}".'
             compiler.fault(field, "unique", "not_unique", message, "Remove unique, or choose another column.")
 
     def _read(self, answer: Answer, compiler: Compiler) -> None:
@@ -913,9 +917,13 @@ class DatasetColumn(ExternalColumn):
             return
         name = options.key_column or options.key
         if name not in table.column_names:
-            message = f'The file has no column "{name}"; it has {", ".join(table.column_names[:20])}.'
+            message = f'The file has no column "{name}". Its columns: {", ".join(table.column_names[:20])}.'
             compiler.fault(
-                self.field, "options.key_column", "unknown_column", message, "Name the one to compare with."
+                self.field,
+                "options.key_column",
+                "unknown_column",
+                message,
+                "Set key_column to the column to compare with.",
             )
             return
         keys = text.to_text(text.decode(table.column(name).combine_chunks()))
@@ -1004,7 +1012,7 @@ class ForeignKey(ExternalColumn):
             return
         self.use(answer, options.column, compiler)
         if not self._rows.rows:
-            where = " that its filter lets through" if options.filter else ""
+            where = " that match the filter" if options.filter else ""
             self.empty(compiler, f'There are no rows in "{options.table}"{where}.')
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -1025,7 +1033,7 @@ class ForeignKey(ExternalColumn):
 
     def unique_hint(self) -> str:
         return (
-            "A sensitive key is masked, and then all values are the same: remove sensitive, or remove unique."
+            "Sensitive keys are redacted, and then all values are equal: remove sensitive, or remove unique."
         )
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
@@ -1062,8 +1070,8 @@ class ExistingRow(GroupKind):
         first = fields[0]
         for field in fields[1:]:
             if field.type.subject(field.options) != first.type.subject(first.options):
-                text = f'The group "{first.group}" already draws from another table, or with another filter.'
-                compiler.fault(field, "group", "two_tables", text, "Give this field another group.")
+                text = f'The group "{first.group}" already uses another table or another filter.'
+                compiler.fault(field, "group", "two_tables", text, "Use another group for this field.")
         options = _key_options(first)
         columns = sorted({_key_options(field).column for field in fields})
         details = (("columns", columns), ("filter", options.filter.strip()), ("table", options.table))
@@ -1071,9 +1079,16 @@ class ExistingRow(GroupKind):
         self.rows = 1 if self.answer is None else self.answer.table.num_rows
         shares = {field.common.percent_blank: field for field in fields if field.common.percent_blank}
         if len(shares) > 1:
-            text = "The fields of a group are blank together, and two of them state different shares."
+            text = (
+                "The fields of a group are blank in the same rows, but two of them have different values "
+                "for percent_blank."
+            )
             compiler.fault(
-                list(shares.values())[1], "percent_blank", "contradiction", text, "State one share."
+                list(shares.values())[1],
+                "percent_blank",
+                "contradiction",
+                text,
+                "Use the same percent_blank for all of them.",
             )
         share = Fraction(max(shares, default=0))
         self._blank = (share.numerator, share.denominator) if share else None

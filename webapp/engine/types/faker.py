@@ -158,7 +158,7 @@ def _draw(key: PoolKey) -> DrawnPool:
 
 
 def _run_worker(request: dict[str, Any]) -> dict[str, Any]:
-    hint = "Use arguments for smaller values, or another method."
+    hint = "Use arguments that produce smaller values, or another method."
     try:
         process = subprocess.run(
             [sys.executable, "-s", "-P", str(_PROGRAM)],
@@ -171,8 +171,8 @@ def _run_worker(request: dict[str, Any]) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         raise InvalidPool("too_slow", "arguments", "Faker took too long.", hint) from None
     if process.returncode != 0:
-        error_lines = process.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
-        text = f"Faker could not draw the values ({error_lines[0][:200]})."
+        error_lines = process.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["unknown error"]
+        text = f"Faker could not generate the values ({error_lines[0][:200]})."
         raise InvalidPool("method_failed", "arguments", text, hint)
     return json.loads(process.stdout)
 
@@ -259,16 +259,12 @@ class FakerType(FieldType):
         arguments = json.dumps(options.arguments, sort_keys=True)
         if len(arguments) > limits.FAKER_ARGUMENT_CHARS:
             text = f"The arguments are longer than {limits.FAKER_ARGUMENT_CHARS:,} characters."
-            compiler.fault(
-                field, "options.arguments", "too_long", text, "Give the method less to choose from."
-            )
+            compiler.fault(field, "options.arguments", "too_long", text, "Use shorter arguments.")
             return
         locale = compiler.locale_of(field) or DEFAULT_LOCALE
         pinned = compiler.vocabulary.versions.get("faker")
         if pinned != faker_version():
-            text = (
-                f"This was saved with Faker {pinned}; {faker_version()} is installed and draws other values."
-            )
+            text = f"This was saved with Faker {pinned}; {faker_version()} is installed and generates other values."
             compiler.fault(field, "options.method", "library_moved", text, "Save the template again.")
             return
         self._pool_key = PoolKey(locale, options.method, arguments)
@@ -279,16 +275,14 @@ class FakerType(FieldType):
 
     def _take(self, drawn: DrawnPool, compiler: Compiler, locale: str) -> None:
         if not len(drawn.pool.values):
-            text = "The method answers nothing."
-            compiler.fault(self.field, "options.method", "method_failed", text, "Name another one.")
+            text = "The method returns no values."
+            compiler.fault(self.field, "options.method", "method_failed", text, "Choose another method.")
             return
         own = FAKER_LOCALES.get(locale, locale)
         if self.field.common.locale and drawn.language not in (None, own):
-            text = (
-                f'Faker has no "{self.options.method}" for {own}; it would answer that of {drawn.language}.'
-            )
+            text = f'Faker has no "{self.options.method}" for {own}; it would return values for {drawn.language}.'
             compiler.fault(
-                self.field, "locale", "no_such_locale", text, "Take the locale away, or name another method."
+                self.field, "locale", "no_such_locale", text, "Remove the locale, or choose another method."
             )
             return
         self._pool = drawn
@@ -320,7 +314,7 @@ class FakerType(FieldType):
         return None if self._pool.clocked else self._pool.pool.bounds
 
     def unique_hint(self) -> str:
-        return "The method leaves some values blank; blank cells are not unique."
+        return "The method returns some blank values; blank cells are not unique."
 
     def fill(self, context: ColumnContext) -> pa.Array:
         pool = context.state.pool

@@ -133,8 +133,8 @@ class CurrencyKind(GroupKind):
             if matches and not self._unique:
                 rows = np.array(matches)
             elif value is not None:
-                reason = "one of them is unique" if self._unique else f'no currency is "{value}"'
-                text = f"The other fields of the currency do not follow this value: {reason}."
+                reason = "one of them is unique" if self._unique else f'there is no currency "{value}"'
+                text = f"The other fields of the currency ignore this value: {reason}."
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
         return rows, unmet
 
@@ -181,7 +181,7 @@ class _CurrencyField(FieldType):
         return len(self._pool) if self._of_country is None else None
 
     def unique_hint(self) -> str:
-        return "It is the currency of the row's country; give it a separate group."
+        return "The value is the currency of the row's country: set a separate group for the field."
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
@@ -312,7 +312,7 @@ class Iban(FieldType):
             and vocabulary.engine >= 3
         ):
             self._kind = None  # accounts of two countries without IBANs may be the same
-            text = f"{self.label}: unique values do not agree with the other columns of the row."
+            text = f"{self.label}: unique values do not match the other columns of the row."
             compiler.warn(field, "independent", text, "Set options.countryCode or a locale.")
         if self._kind is not None:
             chosen = self._kind.countries
@@ -324,10 +324,10 @@ class Iban(FieldType):
         if self._kind is None or self._kind.placed is None:
             self.max_length = max((self._code(row).width for row in range(len(chosen))), default=0)
             if without_iban:
-                text = f"{without_iban[0]} has no IBAN, so the column has: {banks.domestic_name(without_iban[0])}."
+                text = f"{without_iban[0]} has no IBANs; the column contains: {banks.domestic_name(without_iban[0])}."
                 compiler.warn(field, "no_iban", text, "Set options.countryCode.")
         elif without_iban:
-            text = "Rows in countries without IBANs have what identifies an account there."
+            text = "Rows in countries without IBANs contain the account number that is used there."
             compiler.warn(field, "no_iban", text, "Set options.countryCode.")
 
     def _code(self, row: int) -> Code:
@@ -360,7 +360,7 @@ class Iban(FieldType):
         return self._fill(context, unique=True)
 
     def unique_hint(self) -> str:
-        return "Set options.countryCode or a locale: accounts of several countries may be the same."
+        return "Set options.countryCode or a locale: account numbers of several countries may be the same."
 
 
 _LONGEST_ACCOUNT = 42
@@ -674,9 +674,9 @@ class CardKind(GroupKind):
         self.issuers = chosen(numbers[0][1])[0] if numbers else _ALL_ISSUERS
         for field, issuer in numbers[1:]:
             if chosen(issuer)[0] != self.issuers:
-                text = f'The card of "{numbers[0][0].name}" has other issuers.'
+                text = f'The card of "{numbers[0][0].name}" has different issuers.'
                 compiler.fault(
-                    field, "options.issuer", "conflict", text, "Say the same, or put it into another group."
+                    field, "options.issuer", "conflict", text, "Use the same issuers, or another group."
                 )
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
@@ -689,10 +689,8 @@ class CardKind(GroupKind):
             if issuer in issuers and not self.unique:
                 issuers = (issuer,)
             else:
-                reason = (
-                    "the card numbers are unique" if self.unique else f'no card of this group is "{value}"'
-                )
-                text = f"The other fields of the card do not follow this value: {reason}."
+                reason = "the card numbers are unique" if self.unique else f'this group has no card "{value}"'
+                text = f"The other fields of the card ignore this value: {reason}."
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
         return issuers, unmet
 
@@ -756,7 +754,7 @@ class CreditCardNumber(_CardField):
             text = f'There is no card issuer "{name}".'
             compiler.fault(field, f"options.issuer{place}", "unknown_issuer", text, hint)
         if options.issuer == ():
-            text = "Name at least one issuer, or leave it out."
+            text = "Set at least one issuer, or remove the option."
             compiler.fault(field, "options.issuer", "too_few", text)
         issuers = [_ALL[number] for number in numbers]
         self._capacity = len(issuers) * _PREFIXES * 10 ** min(issuer.free for issuer in issuers)
@@ -858,11 +856,11 @@ class CardExpiry(_CardField):
         try:
             self._formatter = dates.formatter(options.format)
         except dates.DateFormatError as error:
-            compiler.fault(field, "options.format", "bad_format", str(error), "Write MM/YY or MM/YYYY.")
+            compiler.fault(field, "options.format", "bad_format", str(error), "Use MM/YY or MM/YYYY.")
             return
         if dates.needs_clock(options.format):
-            text = "A card runs out with a month, not at an hour."
-            compiler.fault(field, "options.format", "bad_format", text, "Write MM/YY or MM/YYYY.")
+            text = "The format must contain only month and year."
+            compiler.fault(field, "options.format", "bad_format", text, "Use MM/YY or MM/YYYY.")
         self.max_length = longest(
             self._formatter(pa.array([date(2000 + year, 9, 30) for year in range(100)]))
         )

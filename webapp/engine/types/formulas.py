@@ -187,9 +187,9 @@ class Case(FormulaColumn):
     def _value(self, option: str, value: Any, formula: str | None) -> Expression | Node | None:
         if formula is not None:
             if value is not None:
-                text = "Here is a value and a formula; one of them can hold."
+                text = "Set either a value or a formula, not both."
                 self._compiler.fault(
-                    self.field, f"{option}_formula", "ambiguous", text, "Take one of them away."
+                    self.field, f"{option}_formula", "ambiguous", text, "Remove one of them."
                 )
                 return None
             return self._formula(f"{option}_formula", formula)
@@ -197,15 +197,15 @@ class Case(FormulaColumn):
             return literal(formulas_types.NULL, None, 1)
         pool = postprocess.fixed(value, pa.int64())
         if pa.types.is_nested(pool.type) or isinstance(value, dict | list):
-            text = "A case gives single values: texts, numbers, true, false or null."
+            text = "Cases support only single values: texts, numbers, true, false or null."
             self._compiler.fault(self.field, option, "wrong_type", text, "Write JSON as a text.")
             return None
         if isinstance(value, float):
             places = len(repr(value).partition(".")[2]) if "e" not in repr(value) else limits.MAX_DECIMALS
             units = vectors.units_of(value, places) if places <= limits.MAX_DECIMALS else None
             if units is None:
-                text = f"{value} has more digits than a number may have here."
-                self._compiler.fault(self.field, option, "out_of_range", text, "Write fewer digits.")
+                text = f"{value} has too many digits."
+                self._compiler.fault(self.field, option, "out_of_range", text, "Use fewer digits.")
                 return None
             return literal(formulas_types.number(places), units, 1)
         kind = formulas_types.of_arrow(pool.type)
@@ -417,7 +417,8 @@ class TemplateString(Derived):
 
 
 _NO_BRACES = (
-    "A text names fields in braces: {{field}}; without braces it is a formula; for a fixed text use constant."
+    "Use {{field}} for a field in a text. A value without braces is a formula. For a fixed "
+    "text, use type constant."
 )
 _PLAIN_NAME = re.compile(r"\w+(?: +\w+)*")
 _KEYWORDS = frozenset({"and", "or", "not", "in", "is", "if", "else"})

@@ -88,9 +88,9 @@ class Uuid(_Identifier):
         super().__init__(field, options, compiler)
         self.primary = options.primaryKey
         if options.primaryKey and field.common.percent_blank:
-            text = "A primary key is never blank."
+            text = "A primary key cannot be blank."
             compiler.fault(
-                field, "percent_blank", "conflict", text, "Set percent_blank to 0, or take primaryKey away."
+                field, "percent_blank", "conflict", text, "Set percent_blank to 0, or remove primaryKey."
             )
 
     def prepare(self, env: GenerationContext) -> int:
@@ -512,7 +512,9 @@ class PasswordHash(_Secret):
         make, default, allowed = _SCHEMES[options.algorithm]
         cost = default if options.cost is None else options.cost
         if cost not in allowed:
-            message = f"{options.algorithm} has a cost of {allowed.start:,} to {allowed.stop - 1:,}."
+            message = (
+                f"The cost of {options.algorithm} must be from {allowed.start:,} to {allowed.stop - 1:,}."
+            )
             compiler.fault(field, "options.cost", "out_of_range", message)
             return
         self.use_both((options.algorithm, cost), lambda distinguishing: make(cost, distinguishing), compiler)
@@ -590,7 +592,7 @@ class BitcoinAddress(FieldType):
         return self.fill(context)
 
     def unique_hint(self) -> str:
-        return "Addresses in base 58 may differ only in case; use format p2wpkh or p2tr."
+        return "Base58 addresses may differ only in case: use the format p2wpkh or p2tr."
 
 
 class _Segwit:

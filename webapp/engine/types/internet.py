@@ -74,8 +74,8 @@ class DomainName(IndexedType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.tld is not None and not is_domain(options.tld):
-            text = f'"{options.tld}" cannot be the end of a domain name.'
-            compiler.fault(field, "options.tld", "wrong_format", text, "Write it as com or co.uk.")
+            text = f'"{options.tld}" is not a valid top-level domain.'
+            compiler.fault(field, "options.tld", "wrong_format", text, "Use a value such as com or co.uk.")
         vocabulary = compiler.vocabulary
         endings = RESERVED if options.tld is None else (f".{options.tld.lower().lstrip('.')}",)
         self._names = vocabulary.words("site_name")
@@ -104,7 +104,10 @@ class DomainName(IndexedType):
         return super().space() if self._sites is None else None
 
     def unique_hint(self) -> str:
-        return "It must agree with the company, whose site two companies may share; give it a separate group."
+        return (
+            "The value must match the company, and two companies may share a site: set a separate "
+            "group for the field."
+        )
 
     def draw(self, context: ColumnContext) -> np.ndarray:
         # Half of the names have no third word.
@@ -183,9 +186,9 @@ class Password(CodeType):
         super().__init__(field, options, compiler)
         classes = tuple(name for name in _CLASSES if name in options.classes)
         if len(classes) > options.length:
-            text = f"{options.length} characters cannot hold one of each of {len(classes)} classes."
+            text = f"{options.length} characters are too few for {len(classes)} classes."
             compiler.fault(
-                field, "options.length", "too_short", text, "Ask for more characters or fewer classes."
+                field, "options.length", "too_short", text, "Use more characters or fewer classes."
             )
             return
         all_characters = "".join(_CLASSES[name] for name in classes)
@@ -437,8 +440,8 @@ class Ipv4(IndexedType):
         self._network: tuple[int, int] | None = None
         if options.cidr is not None:
             if options.private:
-                text = "A network says by itself whether it is private."
-                compiler.fault(field, "options.private", "conflict", text, "Give cidr or private.")
+                text = "private cannot be combined with cidr."
+                compiler.fault(field, "options.private", "conflict", text, "Set cidr or private, not both.")
             self._network = _host_range(field, options.cidr, compiler)
         if self._network:
             self.size = self._network[1]
@@ -469,8 +472,8 @@ def _host_range(field: FieldSpec, cidr: str, compiler: Compiler) -> tuple[int, i
     try:
         network = ipaddress.IPv4Network(cidr.strip(), strict=False)
     except ValueError:
-        text = f'"{cidr}" is no IPv4 network.'
-        compiler.fault(field, "options.cidr", "wrong_format", text, "Write it as 10.20.0.0/16.")
+        text = f'"{cidr}" is not an IPv4 network.'
+        compiler.fault(field, "options.cidr", "wrong_format", text, "Use a value such as 10.20.0.0/16.")
         return None
     first, size = int(network.network_address), network.num_addresses
     return (first + 1, size - 2) if network.prefixlen <= 30 else (first, size)
@@ -502,8 +505,8 @@ class Ipv6(CodeType):
         try:
             network = ipaddress.IPv6Network(options.cidr.strip(), strict=False)
         except ValueError:
-            text = f'"{options.cidr}" is no IPv6 network.'
-            compiler.fault(field, "options.cidr", "wrong_format", text, "Write it as 2001:db8::/32.")
+            text = f'"{options.cidr}" is not an IPv6 network.'
+            compiler.fault(field, "options.cidr", "wrong_format", text, "Use a value such as 2001:db8::/32.")
             return
         self.use(compiler.vocabulary.shared(("ipv6", str(network)), lambda: _ipv6(network)))
 
@@ -625,8 +628,10 @@ class Hostname(IndexedType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.domain is not None and not is_domain(options.domain):
-            text = f'"{options.domain}" cannot be the end of a host name.'
-            compiler.fault(field, "options.domain", "wrong_format", text, "Write it as corp.internal.")
+            text = f'"{options.domain}" is not a valid domain of a host name.'
+            compiler.fault(
+                field, "options.domain", "wrong_format", text, "Use a value such as corp.internal."
+            )
         vocabulary = compiler.vocabulary
         self._host_range = vocabulary.shared(
             "hosts",

@@ -103,7 +103,7 @@ def _texts(rows: Sequence[str]) -> np.ndarray:
 def _by_sex(women: Sequence[str], men: Sequence[str]) -> RowInput:
     """One of some texts for women, and of as many for men."""
     if len(women) != len(men):
-        raise ValueError("women and men have as many texts")
+        raise ValueError("women and men must have the same number of texts")
     return RowInput(SEX, _texts([*women, *men]), len(women))
 
 
@@ -147,7 +147,7 @@ class ByBirth(Code):
         self.width = max(before.width, after.width)
         sizes = [code.sizes for code in (before, after)]
         if any(len(size) != 1 for size in sizes):
-            raise ValueError("numbers of one draw only")
+            raise ValueError("only numbers with a single random value are supported")
         self.sizes = [min(sizes[0][0], sizes[1][0])]
         self.space = self.sizes[0]
 
@@ -172,7 +172,7 @@ class ByBirth(Code):
         return pa.concat_arrays(pieces).take(pa.array(place))
 
     def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
-        raise TypeError("these numbers have two widths")
+        raise TypeError("these numbers have different lengths")
 
 
 class NorwegianNumber(Code):

@@ -71,8 +71,8 @@ def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogra
 
     for option in ("min", "max"):
         if getattr(options, option) is not None:
-            text = "A histogram's bins say what its least and its largest value are."
-            refuse(option, "not_for_this_distribution", text, f"Take {option} away.")
+            text = "The bins of a histogram determine its minimum and maximum."
+            refuse(option, "not_for_this_distribution", text, f"Remove {option}.")
     bins = _read_bins(options, refuse)
     read_starts = [units.of(where, least) for where, least, *_ in bins]
     read_ends = [units.of(where, end) for where, _, end, _ in bins]
@@ -83,7 +83,9 @@ def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogra
     last = max(ends)
     for (where, *_), start, end in zip(bins, starts, ends, strict=True):
         if start > end or start == end != last:
-            refuse(where, "min_above_max", "A bin ends above where it begins.", "Swap from and to.")
+            refuse(
+                where, "min_above_max", "The end of a bin must be larger than its start.", "Swap from and to."
+            )
     in_order = (
         [] if fault_options else sorted(range(len(bins)), key=lambda place: (starts[place], ends[place]))
     )
@@ -92,11 +94,11 @@ def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogra
             refuse(
                 bins[other][0],
                 "conflict",
-                "Two bins hold the same values.",
-                "Let each end where the next begins.",
+                "Two bins overlap.",
+                "Each bin must end where the next one begins.",
             )
     if not any(weight for *_, weight in bins):
-        refuse(bins[0][0], "wrong_value", "At least one weight is more than 0.")
+        refuse(bins[0][0], "wrong_value", "At least one weight must be more than 0.")
     if fault_options:
         return None
     widths = [end - start + (end == last) for start, end in zip(starts, ends, strict=True)]
@@ -106,23 +108,27 @@ def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogra
 def _read_bins(options: Any, report: Callable[..., None]) -> list[_Read]:
     """Return option, minimum, end and weight of each bin; an empty list after a fault."""
     if (not options.bins) == (options.edges is None):
-        report("bins", "required", "A histogram has bins, or edges and weights.", "Give one of the two.")
+        report(
+            "bins", "required", "A histogram needs either bins, or edges and weights.", "Set one of the two."
+        )
         return []
     if options.bins:
         if options.weights is not None:
-            report("weights", "conflict", "Bins have their own weights.", "Set the weights in the bins.")
+            report(
+                "weights", "conflict", "weights is only available with edges.", "Set the weights in the bins."
+            )
         for i, bin_ in enumerate(options.bins):
             if bin_.weight < 0:
-                report(f"bins[{i}].weight", "wrong_value", "A weight is 0 or more.")
+                report(f"bins[{i}].weight", "wrong_value", "A weight must be 0 or more.")
         return [(f"bins[{i}]", bin_.from_, bin_.to, bin_.weight) for i, bin_ in enumerate(options.bins)]
     edges, weights = options.edges, options.weights or ()
     if len(edges) < 2 or len(weights) != len(edges) - 1:
-        text = f"{len(edges)} edges make {len(edges) - 1} bins; there are {len(weights)} weights."
-        report("weights", "wrong_length", text, "Give one weight for each bin.")
+        text = f"{len(edges)} edges define {len(edges) - 1} bins, but there are {len(weights)} weights."
+        report("weights", "wrong_length", text, "Set one weight for each bin.")
         return []
     for i, weight in enumerate(weights):
         if weight < 0:
-            report(f"weights[{i}]", "wrong_value", "A weight is 0 or more.")
+            report(f"weights[{i}]", "wrong_value", "A weight must be 0 or more.")
     ends = zip(pairwise(edges), weights, strict=True)
     return [(f"edges[{i}]", start, end, weight) for i, ((start, end), weight) in enumerate(ends)]
 
@@ -247,7 +253,7 @@ class Spread:
             self._step = step
             if step <= 0:
                 self._fault(
-                    "step", "wrong_value", "A step is larger than 0.", "Leave it out for every value."
+                    "step", "wrong_value", "The step must be larger than 0.", "Remove it to allow all values."
                 )
         self._check_parameters()
         if len(compiler.faults) > fault_count:
@@ -258,8 +264,8 @@ class Spread:
             text = f"Almost no values of the {options.distribution} distribution are between min and max."
             self._fault("min" if options.min is not None else "max", "too_narrow", text, "Widen min and max.")
         except distributions.TooWide:
-            text = "These numbers reach beyond 64 bits."
-            self._fault("distribution", "out_of_range", text, "Lower mean, stddev or the decimals.")
+            text = "These numbers do not fit in 64 bits."
+            self._fault("distribution", "out_of_range", text, "Lower mean, stddev or decimals.")
         if len(compiler.faults) == fault_count and self._draw is not None:
             bounds = self._draw.bounds()
             self.low, self.high = (self._base + self._step * end for end in bounds)
@@ -296,12 +302,14 @@ class Spread:
                 distributions_ = ", ".join(
                     name for name, known in _DISTRIBUTION_PARAMETERS.items() if option in known
                 )
-                text = f"{option} is not for the {options.distribution} distribution."
-                self._fault(option, "not_for_this_distribution", text, f"It is for {distributions_}.")
+                text = f"{option} is not available for the {options.distribution} distribution."
+                self._fault(
+                    option, "not_for_this_distribution", text, f"It is available for {distributions_}."
+                )
             elif option in ("step", "stddev", "alpha", "lambda") and value <= 0:
-                self._fault(option, "wrong_value", f"{option} is larger than 0.")
+                self._fault(option, "wrong_value", f"{option} must be larger than 0.")
         if "lambda" in accepted and options.mean is not None and options.lambda_ is not None:
-            self._fault("lambda", "conflict", "mean and lambda say the same thing.", "Give one of them.")
+            self._fault("lambda", "conflict", "mean and lambda cannot be combined.", "Set one of them.")
 
     # Each of these sets what `draw` needs for one distribution.
 
@@ -349,7 +357,12 @@ class Spread:
         mean, stddev = self._mean_and_stddev(low, high)
         if mean <= 0 or stddev == 0:
             option = "mean" if mean <= 0 else "stddev"
-            self._fault(option, "wrong_value", f"A lognormal {option} is larger than 0.", f"Give {option}.")
+            self._fault(
+                option,
+                "wrong_value",
+                f"The {option} of a lognormal distribution must be larger than 0.",
+                f"Set {option}.",
+            )
             return
         self._draw = self._truncated(distributions.lognormal(mean, stddev), low, self._tail_limit(high))
 
@@ -361,7 +374,9 @@ class Spread:
     def _exponential(self, low: int | None, high: int | None) -> None:
         rate, mean = self._options.lambda_, self._options.mean
         if mean is not None and mean <= 0:
-            self._fault("mean", "wrong_value", "An exponential mean is larger than 0.")
+            self._fault(
+                "mean", "wrong_value", "The mean of an exponential distribution must be larger than 0."
+            )
             return
         scale = Fraction(10) ** self._units.places
         expected = scale / Fraction(rate) if rate is not None else scale * Fraction(mean or _DEFAULT_MEAN)
@@ -372,7 +387,11 @@ class Spread:
     def _pareto(self, low: int | None, high: int | None) -> None:
         scale = 10**self._units.places if low is None else low
         if scale <= 0:
-            self._fault("min", "wrong_value", "A pareto min is larger than 0: values are multiples of it.")
+            self._fault(
+                "min",
+                "wrong_value",
+                "The min of a pareto distribution must be larger than 0, because values are multiples of it.",
+            )
             return
         alpha = Fraction(self._options.alpha or _DEFAULT_ALPHA["pareto"])
         self._draw = self._truncated(
@@ -388,12 +407,18 @@ class Spread:
         ranks = (high - low) // self._step + 1
         alpha = self._options.alpha or _DEFAULT_ALPHA["zipf"]
         if low > high:
-            self._fault("max", "min_above_max", "A zipf min is 1 if not given, which is larger than max.")
+            self._fault(
+                "max",
+                "min_above_max",
+                "The min of a zipf distribution is 1 by default, which is larger than max.",
+            )
         elif ranks > limits.MAX_RANKS:
-            text = f"{ranks:,} ranks; {limits.MAX_RANKS:,} is the most."
-            self._fault("max", "out_of_range", text, "Narrow min and max, or widen the step.")
+            text = f"There are {ranks:,} ranks; the maximum is {limits.MAX_RANKS:,}."
+            self._fault("max", "out_of_range", text, "Use a smaller range, or a larger step.")
         elif alpha > _MAX_EXPONENT:
-            self._fault("alpha", "out_of_range", f"A zipf alpha is at most {_MAX_EXPONENT}.")
+            self._fault(
+                "alpha", "out_of_range", f"The alpha of a zipf distribution must be at most {_MAX_EXPONENT}."
+            )
         else:
             self._base = low
             self._draw = distributions.zipf(Fraction(alpha), ranks)
@@ -408,7 +433,10 @@ class Spread:
         events = Fraction(_DEFAULT_EVENTS if mean is None else mean)
         if not 0 < events <= limits.MAX_POISSON_MEAN:
             option = "lambda" if self._options.lambda_ is not None else "mean"
-            text = f"A poisson {option} is larger than 0 and at most {limits.MAX_POISSON_MEAN:,}."
+            text = (
+                f"The {option} of a poisson distribution must be larger than 0 and at most "
+                f"{limits.MAX_POISSON_MEAN:,}."
+            )
             self._fault(option, "out_of_range", text, "Use the normal distribution for larger numbers.")
             return
         self._step = 10**self._units.places
@@ -563,7 +591,7 @@ class Boolean(FieldType):
         if pa.types.is_string(self.dtype):
             self.max_length = values.longest(self._pool)
         if options.probability is not None and not 0 <= options.probability <= 1:
-            text = f"A probability is from 0 to 1, not {options.probability}."
+            text = f"The probability must be from 0 to 1, not {options.probability}."
             compiler.fault(field, "options.probability", "out_of_range", text, "Write 0.25 for a quarter.")
         elif self._pool.place[0] == self._pool.place[1]:
             compiler.fault(field, "options.falsy", "duplicate", "truthy and falsy are the same value.")
@@ -588,7 +616,7 @@ class Boolean(FieldType):
 
     def unique_hint(self) -> str:
         if self.options.probability is None:
-            return "Write two values that differ in more than case and accents, neither of them null."
+            return "Use two values that differ in more than case and accents and are not null."
         return "Unique values are drawn evenly: remove the probability, or remove unique."
 
     @classmethod
@@ -645,7 +673,11 @@ class Stepped(FieldType):
         self.dtype = pa.int64()
         if options.step == 0:
             compiler.fault(
-                field, "options.step", "wrong_value", "A step of 0 never moves.", "Use type constant."
+                field,
+                "options.step",
+                "wrong_value",
+                "The step must not be 0.",
+                "For equal values, use type constant.",
             )
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -873,7 +905,7 @@ class _Counted(FieldType):
         """Return the option ``probability`` as a fraction; one half after a fault."""
         if 0 < probability < 1:
             return Fraction(probability)
-        message = f"A probability must be between 0 and 1, not {probability}."
+        message = f"The probability must be between 0 and 1, not {probability}."
         compiler.fault(
             self.field, "options.probability", "out_of_range", message, "Write 0.25 for a quarter."
         )
@@ -923,5 +955,5 @@ class Geometric(_Counted):
         try:
             self._draw = distributions.geometric(self._probability(options.probability, compiler))
         except distributions.TooWide:
-            message = "So small a probability leads beyond 64 bits."
-            compiler.fault(field, "options.probability", "out_of_range", message, "Raise it.")
+            message = "The probability is so small that values do not fit in 64 bits."
+            compiler.fault(field, "options.probability", "out_of_range", message, "Use a larger probability.")

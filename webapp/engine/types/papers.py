@@ -108,12 +108,12 @@ class ByCountry(CodeType):
                 return
         if locale and not countries:
             if engine >= 2:
-                text = f"{self.label}: none is known for {locale.partition('_')[2]}, so the column is blank."
+                text = f"{self.label}: no format is available for {locale.partition('_')[2]}, so the column is blank."
                 compiler.warn(field, "no_values", text, "Set options.country.")
                 self.placed, self._of_row = ("", ""), np.full(1, -1, np.int64)
                 self.code, self.max_length = make(default), _MAX_LENGTH
                 return
-            text = f"{self.label}: nothing is known for locale {locale}, so these are of {default}."
+            text = f"{self.label}: no format is available for the locale {locale}; {default} is used."
             compiler.warn(field, "other_country", text, "Set options.country.")
         self._country = countries[0] if countries else default
         self.use(make(self._country))
@@ -128,7 +128,7 @@ class ByCountry(CodeType):
                 self._country = country
                 self.use(self._make(country))
             else:
-                text = f"{self.label}: none is known for {country}, so the column is blank."
+                text = f"{self.label}: no format is available for {country}, so the column is blank."
                 compiler.warn(self.field, "no_values", text, "Set options.country.")
                 self.placed, self._of_row = ("", ""), np.full(1, -1, np.int64)
                 self.code, self.max_length = self._make(self._countries[0]), _MAX_LENGTH
@@ -139,7 +139,9 @@ class ByCountry(CodeType):
         self.max_length = _MAX_LENGTH
         self.code = self._make(self._countries[0])
         count = len(self._countries)
-        text = f"{self.label}: rows in countries without one that is known are blank ({count} are known)."
+        text = (
+            f"{self.label}: rows in countries without a known format are blank ({count} countries have one)."
+        )
         compiler.warn(self.field, "partly_blank", text, "Set a locale.")
 
     def rows_of(self, context: ColumnContext) -> np.ndarray:

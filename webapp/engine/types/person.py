@@ -303,9 +303,9 @@ def requested_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int
         for option in field.options.model_fields_set & {"min", "max"}:
             value = getattr(field.options, option)
             if limits_by_option.setdefault(option, value) != value:
-                text = f"Fields that share one person have one {option} age."
+                text = f"All fields of a person must have the same {option} age."
                 compiler.fault(
-                    field, f"options.{option}", "conflict", text, "Give one of them a separate group."
+                    field, f"options.{option}", "conflict", text, "Set a separate group for one of them."
                 )
     low, high = limits_by_option.get("min", AGES[0]), limits_by_option.get("max", AGES[1])
     if low > high and len(limits_by_option) == 1:
@@ -316,7 +316,7 @@ def requested_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int
             field_with_min,
             "options.min",
             "min_above_max",
-            f"min ({low}) is above max ({high}).",
+            f"min ({low}) is larger than max ({high}).",
             "Swap them.",
         )
         return AGES
@@ -532,9 +532,9 @@ class Person(GroupKind):
         self._vocabulary = compiler.vocabulary
         requested = [(field, sex) for field in fields if (sex := getattr(field.options, "sex", None))]
         if len({sex for _, sex in requested}) > 1:
-            text = "Fields that share one person have one sex."
+            text = "All fields of a person must have the same sex."
             compiler.fault(
-                requested[-1][0], "options.sex", "conflict", text, "Give one of them a separate group."
+                requested[-1][0], "options.sex", "conflict", text, "Set a separate group for one of them."
             )
         self._sex = SEXES.index(requested[0][1]) if requested else None
         self._ages = requested_ages(fields, compiler)
@@ -619,7 +619,7 @@ class Person(GroupKind):
             Fault(
                 f"overrides.{name}",
                 "no_match",
-                f'No person of {self.locale} fits "{fixed[name]}"; the other fields of the group do not follow it.',
+                f'No person of {self.locale} matches "{fixed[name]}"; the other fields of the group ignore it.',
                 "",
             )
             for name in dict.fromkeys(unmet)
@@ -687,9 +687,12 @@ def check_locales(fields: Sequence[FieldSpec], compiler: Compiler) -> None:
     """Reports two fields of one group that name different locales."""
     named = _locales(fields, compiler)
     if len(named) > 1:
-        text = f"Fields that share one {fields[0].type.group_kind} have one locale, not {' and '.join(sorted(named))}."
+        text = (
+            f"All fields of a {fields[0].type.group_kind} must have the same locale, not "
+            f"{' and '.join(sorted(named))}."
+        )
         compiler.fault(
-            list(named.values())[-1], "locale", "conflict", text, "Give one of them a separate group."
+            list(named.values())[-1], "locale", "conflict", text, "Set a separate group for one of them."
         )
 
 
@@ -741,7 +744,10 @@ class PersonField(FieldType):
     def unique_hint(self) -> str:
         if not self.alone:
             others = ", ".join(other.name for other in self.group if other.name != self.field.name)
-            return f"It must agree with {others}; give it a separate group, or make the e-mail or username unique."
+            return (
+                f"The value must match {others}: set a separate group for the field, or make the e-mail "
+                "or username unique."
+            )
         return super().unique_hint()
 
 
@@ -929,7 +935,7 @@ class _Kana(PersonField):
         self._pools: list[pa.StringArray] = []
         vocabulary = compiler.vocabulary
         if not self.locale.startswith("ja") or not vocabulary.has_table("kana"):
-            text = f"{self.label}: only Japanese names have a reading, so the column is blank."
+            text = f"{self.label}: only Japanese names have a kana reading, so the column is blank."
             compiler.warn(field, "no_values", text, "Set locale to ja_JP.")
             self.max_length = 0
             return
@@ -1356,9 +1362,9 @@ class DateOfBirth(PersonField):
             compiler.fault(field, "options.format", "bad_format", str(error))
             return
         if has_time:
-            text = "A day of birth has no hour to write."
+            text = "A date of birth has no time of day."
             compiler.fault(
-                field, "options.format", "bad_format", text, "Write it as YYYY-MM-DD or MM/DD/YYYY."
+                field, "options.format", "bad_format", text, "Use a format such as YYYY-MM-DD or MM/DD/YYYY."
             )
             return
         self._formatter = dates.formatter(options.format)
@@ -1484,7 +1490,7 @@ class _Body(PersonField):
     localised = False
 
     def unique_hint(self) -> str:
-        return "People share it; make the username or the e-mail unique."
+        return "Several people have the same value: make the username or the e-mail unique."
 
 
 class Height(_Body):

@@ -244,9 +244,9 @@ class Place(GroupKind):
             (field, country) for field in fields if (country := getattr(field.options, "country", None))
         ]
         if len({country for _, country in requested}) > 1:
-            text = "Fields that share one place have one country."
+            text = "All fields of a place must have the same country."
             compiler.fault(
-                requested[-1][0], "options.country", "conflict", text, "Give one of them a separate group."
+                requested[-1][0], "options.country", "conflict", text, "Set a separate group for one of them."
             )
         self._geography = geography_of(compiler.vocabulary)
         self._local = self._geography.local(local_of_group(fields, compiler))
@@ -264,7 +264,7 @@ class Place(GroupKind):
             return self._all_candidates, []
         if self._anchor_field is not None:
             name = self._anchor_field.name
-            text = f'Places are drawn by the values of "{name}", which is unique; they do not follow.'
+            text = f'The field "{name}" is unique and determines the places, so the places ignore this value.'
             return self._all_candidates, [Fault(f"overrides.{name}", "no_match", text, "") for name in fixed]
         types = {field.name: field.type.name for field in (*self.fields, *self.readers)}
         cities_by_field: dict[str, np.ndarray] = {}
@@ -289,7 +289,7 @@ class Place(GroupKind):
             Fault(
                 f"overrides.{name}",
                 "no_match",
-                f'No place fits "{fixed[name]}" here; the other fields of the group do not follow it.',
+                f'No place matches "{fixed[name]}" here; the other fields of the group ignore it.',
                 "",
             )
             for name in unmet
@@ -483,15 +483,15 @@ class PlaceField(FieldType):
     def unique_hint(self) -> str:
         other = anchored(self.members)
         if self.name in ANCHORS and other is not None:
-            return f'Places of this group are drawn by "{other.name}", which is unique; one field of a group can be.'
-        return "Of a place, one of city, state and country can be unique; or use a separate group."
+            return f'Only one field of a group can be unique, and "{other.name}" is unique.'
+        return "Only one of city, state and country can be unique in a place: use a separate group."
 
     def warn_without(self, known: np.ndarray, compiler: Compiler) -> None:
         """Record that the column is blank, if it is: ``known`` says of each city whether it has a value."""
         if compiler.vocabulary.engine >= 2 and self.country is not None:
             cities = pool_of_group(self.members, compiler).cities
             if not known[cities].any():
-                text = f"{self.label}: none are known in {self.country}, so the column is blank."
+                text = f"{self.label}: no values are available for {self.country}, so the column is blank."
                 compiler.warn(self.field, "no_values", text)
 
     def longest_in(self, pool_name: str, pool: pa.Array) -> int:
@@ -680,7 +680,7 @@ class _Coordinate(PlaceField):
         return decimals(self.units(places.city, places.point), COORDINATE_PLACES)
 
     def unique_hint(self) -> str:
-        return "Two places may share a degree; make the city unique, or use a number."
+        return "Two places may have the same degree: make the city unique, or use a number."
 
 
 def _offsets(geography: Geography, city: np.ndarray, random32: np.ndarray) -> np.ndarray:
@@ -807,9 +807,7 @@ class ZipCode(PlaceField):
         return joining.pattern_at(self._pattern, context.permuted(space))
 
     def unique_hint(self) -> str:
-        return (
-            "Codes belong to cities, and cities have few; make the city unique, or use a regular expression."
-        )
+        return "Each city has only a few codes: make the city unique, or use a regular expression."
 
 
 _DEGREE = 10**COORDINATE_PLACES
@@ -843,7 +841,7 @@ class Coordinates(PlaceField):
         return text_parts.joined(*_degrees(latitude, _BETWEEN), *_degrees(longitude, ""))
 
     def unique_hint(self) -> str:
-        return "Two places may share a point; make the city unique."
+        return "Two places may have the same coordinates: make the city unique."
 
 
 def _degrees(units: np.ndarray, end: str) -> tuple[text_parts.Part, text_parts.Part]:
@@ -893,7 +891,7 @@ class _OfCountry(PlaceField):
         return self._texts.texts.take(pa.array(rows, mask=rows < 0))
 
     def unique_hint(self) -> str:
-        return "Countries share it; make the country unique."
+        return "Several countries have the same value: make the country unique."
 
 
 class Continent(_OfCountry):
@@ -969,7 +967,7 @@ class StreetNumber(PlaceField):
         return joining.chosen(self._pool, places.house)
 
     def unique_hint(self) -> str:
-        return "Streets share their numbers; make the street address unique instead."
+        return "House numbers repeat from street to street: make the street address unique instead."
 
 
 _DIGITS = np.frombuffer(b"0123456789bcdefghjkmnpqrstuvwxyz", np.uint8)
@@ -1018,7 +1016,7 @@ class Geohash(PlaceField):
         return text_of(out)
 
     def unique_hint(self) -> str:
-        return "Two places may be in one cell; make the city unique."
+        return "Two places may have the same geohash: make the city unique."
 
 
 def _cell(units: np.ndarray, maximum: int) -> np.ndarray:
@@ -1094,12 +1092,12 @@ class AddressLine2(IndexedType):
         if language not in _UNIT_WORDS or (
             language in _UNIT_WORDS_ENGINE_2 and compiler.vocabulary.engine < 2
         ):
-            text = f"No words for flats and floors are known for {locale}"
+            text = f"No words for apartments and floors are available for {locale}"
             if field.common.locale:
                 hint = f"Known languages: {', '.join(sorted(_UNIT_WORDS))}."
                 compiler.fault(field, "locale", "not_for_this_type", f"{text}.", hint)
             else:
-                message = f"{self.label}: {text}, so these are English."
+                message = f"{self.label}: {text}; English words are used."
                 compiler.warn(field, "other_language", message, "Set locale.")
             language = "en"
         self._pool = _unit_lines(language)
@@ -1143,7 +1141,7 @@ class StreetName(PlaceField):
         return joining.chosen(self.geography.streets.names, context.group().street)
 
     def unique_hint(self) -> str:
-        return "Streets repeat from town to town; make the street address unique instead."
+        return "Street names repeat from city to city: make the street address unique instead."
 
 
 class _StreetLine(PlaceField):
@@ -1291,7 +1289,7 @@ class _AirportField(PlaceField):
         return self._pool.take(pa.array(rows, mask=rows < 0))
 
     def unique_hint(self) -> str:
-        return "Cities share airports; make the city unique, or use a regular expression."
+        return "Several cities have the same airport: make the city unique, or use a regular expression."
 
 
 class AirportCode(_AirportField):
@@ -1400,4 +1398,4 @@ class District(PlaceField):
         return joining.chosen(self._parts.names, rows.view(np.int64))
 
     def unique_hint(self) -> str:
-        return "Cities share the names of their parts; make the city unique."
+        return "Districts of different cities may have the same name: make the city unique."

@@ -77,7 +77,7 @@ def picker(distribution: Distribution, parents: int, exponent: Fraction = Fracti
     """
     maximum = limits.MAX_RANKS if distribution == "zipf" else limits.MAX_PARENTS
     if not 1 <= parents <= maximum:
-        raise ValueError(f"from 1 to {maximum} parents")
+        raise ValueError(f"1 to {maximum} rows")
     if distribution == "zipf":
         return _Zipf(parents, distributions.zipf(exponent, parents))
     return _uniform(parents) if distribution == "uniform" else _normal(parents)
@@ -196,7 +196,7 @@ class Cardinality(OptionsModel):
         parameters = {"mean": self.mean, "exponent": self.exponent, "weights": self.weights}
         for name, value in parameters.items():
             if value is not None and self.distribution not in _PARAMETER_DISTRIBUTIONS[name]:
-                raise ValueError(f"{name} is not for the distribution {self.distribution}")
+                raise ValueError(f"{name} is not available for the distribution {self.distribution}")
         self.spread()
         return self
 
@@ -287,16 +287,16 @@ class Relation(GroupKind):
         self._blank: tuple[int, int] | None = None
         if self.address is None:
             text = (
-                f'There is no template "{template_id}".' if template_id else "A reference names a template."
+                f'There is no template "{template_id}".' if template_id else "A reference needs a template."
             )
             compiler.fault(
-                first, "options.template_id", "unknown_template", text, "Name one by its id, or write self."
+                first, "options.template_id", "unknown_template", text, "Use the ID of a template, or self."
             )
             return
         for field in fields[1:]:
             if compiler.related_plans.address(_template_of(field), compiler.address) != self.address:
-                text = f'The group "{first.group}" already takes rows of another template.'
-                compiler.fault(field, "group", "two_templates", text, "Give this field another group.")
+                text = f'The group "{first.group}" already references another template.'
+                compiler.fault(field, "group", "two_templates", text, "Use another group for this field.")
         choice = self._choice_options(fields, compiler)
         self.layout, self.roots = choice["layout"] or "together", choice["roots"] or 1
         self._self = self.address == compiler.address and not compiler.is_nested
@@ -311,22 +311,26 @@ class Relation(GroupKind):
         except RowCountError as error:
             option = "options.cardinality" if self._owner else "options.template_id"
             text = str(error)
-            compiler.fault(
-                first, option, "unrelated", text, "Change the cardinality, or how many rows there are."
-            )
+            compiler.fault(first, option, "unrelated", text, "Change the cardinality or the number of rows.")
             return
         if self.differs_from is not None and self.rows < _PAIR:
-            text = f"There are {self.rows:,} rows to choose from, so that two references cannot differ."
-            compiler.fault(first, "options.differs_from", "out_of_range", text, "Generate more rows there.")
+            text = f"There are only {self.rows:,} rows to choose from, so two references cannot differ."
+            compiler.fault(
+                first,
+                "options.differs_from",
+                "out_of_range",
+                text,
+                "Generate more rows of the referenced template.",
+            )
         if not (self._owner or self._unique or self._self):
             self._even = choice["distribution"] in (None, "uniform")
             exponent = Fraction(1 if choice["exponent"] is None else choice["exponent"])
             try:
                 self._picker = picker(choice["distribution"] or "uniform", max(1, self.choices), exponent)
             except ValueError as error:
-                text = f"There are {self.rows:,} rows to choose from, and it takes {error}."
+                text = f"There are {self.rows:,} rows to choose from; the distribution supports {error}."
                 compiler.fault(
-                    first, "options.distribution", "out_of_range", text, "Let the distribution be uniform."
+                    first, "options.distribution", "out_of_range", text, "Set the distribution to uniform."
                 )
 
     def _choice_options(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> dict[str, Any]:
@@ -341,9 +345,13 @@ class Relation(GroupKind):
             choice[name] = values[0][1] if values else None
             for field, value in values[1:]:
                 if value != values[0][1]:
-                    text = f'"{values[0][0].name}" of the same group says otherwise.'
+                    text = f'"{values[0][0].name}" of the same group has a different value.'
                     compiler.fault(
-                        field, f"options.{name}", "contradiction", text, "Say it at one field of the group."
+                        field,
+                        f"options.{name}",
+                        "contradiction",
+                        text,
+                        "Set the option on only one field of the group.",
                     )
         return choice
 
@@ -363,20 +371,30 @@ class Relation(GroupKind):
         )
         group = None if other is None else other.group or RELATION
         if reference is None or group == (spec.group or RELATION):
-            text = f'"{name}" is no other reference of this template.'
+            text = f'"{name}" is not another reference of this template.'
             compiler.fault(
-                spec, "options.differs_from", "unknown_field", text, "Name a reference of another group."
+                spec, "options.differs_from", "unknown_field", text, "Use a reference of another group."
             )
         elif compiler.related_plans.address(reference.template_id, compiler.address) != self.address:
-            text = f'"{name}" takes rows of another template, so that the two always differ.'
+            text = f'"{name}" references another template, so the two always differ.'
             compiler.fault(spec, "options.differs_from", "two_templates", text, "Remove differs_from.")
         elif reference.differs_from is not None:
-            text = f'"{name}" has differs_from itself.'
-            compiler.fault(spec, "options.differs_from", "contradiction", text, "Say it at one of the two.")
-        elif self._owner or self._self or self._unique is not None:
-            text = "A reference with cardinality, to self or with unique has no choice."
+            text = f'"{name}" also has differs_from.'
             compiler.fault(
-                spec, "options.differs_from", "not_for_this_type", text, "Say it at the other reference."
+                spec,
+                "options.differs_from",
+                "contradiction",
+                text,
+                "Set differs_from on only one of the two references.",
+            )
+        elif self._owner or self._self or self._unique is not None:
+            text = "References with cardinality, to self or with unique do not choose their rows freely."
+            compiler.fault(
+                spec,
+                "options.differs_from",
+                "not_for_this_type",
+                text,
+                "Set differs_from on the other reference.",
             )
         else:
             return group
@@ -399,7 +417,7 @@ class Relation(GroupKind):
                 reject(
                     "cardinality",
                     "Elements of an array cannot be assigned to parents.",
-                    "Move the field outside.",
+                    "Move the field out of the array.",
                 )
             own_group = fields[0].group
             others = [
@@ -408,32 +426,38 @@ class Relation(GroupKind):
             if others and others[0].path < fields[0].path:
                 reject(
                     "cardinality",
-                    f'"{others[0].name}" says already whose children the rows are.',
+                    f'"{others[0].name}" already determines the parents of the rows.',
                     "Remove one.",
                 )
             if self._self:
                 reject(
                     "cardinality",
-                    "Rows cannot be assigned to themselves as children.",
+                    "A template cannot be its own parent by cardinality.",
                     "Use a reference without cardinality.",
                 )
         elif choice["layout"] is not None:
-            reject("layout", "layout is for children by cardinality.", "State cardinality, or remove layout.")
+            reject(
+                "layout", "layout is only available with cardinality.", "Set cardinality, or remove layout."
+            )
         if choice["exponent"] is not None and choice["distribution"] != "zipf":
-            reject("exponent", "exponent is for the distribution zipf.", "Remove exponent.")
+            reject("exponent", "exponent is only available for the distribution zipf.", "Remove exponent.")
         if choice["roots"] is not None and not self._self:
-            reject("roots", "roots is for references to the template itself.", "Remove roots.")
+            reject("roots", "roots is only available for references to the template itself.", "Remove roots.")
         if choice["distribution"] not in (None, "uniform"):
             without_choice = ((self._owner, "cardinality"), (self._self, "template_id self"))
             for applies, name in without_choice:
                 if applies:
-                    reject("distribution", f"{name} leaves nothing to choose.", "Remove distribution.")
+                    reject(
+                        "distribution",
+                        f"{name} cannot be combined with distribution.",
+                        "Remove distribution.",
+                    )
             if self._unique is not None:
-                text = "Rows that are each taken once leave nothing to choose."
+                text = "unique cannot be combined with distribution."
                 compiler.fault(self._unique, "unique", "not_unique", text, "Remove unique, or distribution.")
         if self._unique is not None and (self._owner or self._self):
             text = (
-                "Children repeat their parent."
+                "Several children have the same parent."
                 if self._owner
                 else "A row cannot be its own one-to-one partner."
             )
@@ -442,12 +466,19 @@ class Relation(GroupKind):
     def _blank_share(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> tuple[int, int] | None:
         shares = {field.common.percent_blank: field for field in fields if field.common.percent_blank}
         if len(shares) > 1:
-            text = "The references of a group are blank together, and two of them state different shares."
+            text = (
+                "The references of a group are blank in the same rows, but two of them have different "
+                "values for percent_blank."
+            )
             compiler.fault(
-                list(shares.values())[1], "percent_blank", "contradiction", text, "State one share."
+                list(shares.values())[1],
+                "percent_blank",
+                "contradiction",
+                text,
+                "Use the same percent_blank for all of them.",
             )
         if shares and self._owner:
-            text = "A child by cardinality always has its parent."
+            text = "A reference with cardinality cannot be blank."
             blank = next(iter(shares.values()))
             compiler.fault(blank, "percent_blank", "not_for_this_type", text, "Remove percent_blank.")
         share = Fraction(max(shares, default=0))
@@ -468,9 +499,7 @@ class Relation(GroupKind):
         return ParentRows(rows, None)
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
-        text = (
-            "The value is fixed, but it does not choose the row that the other references of its group show."
-        )
+        text = "The value is fixed, but the other references of its group still use the generated row."
         return None, [
             Fault(f"overrides.{name}", "override_alone", text, "") for name in fixed if len(self.fields) > 1
         ]
@@ -590,9 +619,9 @@ class Reference(FieldType):
             if field.common.unique and not never_repeats:
                 text = (
                     f'"{self._field_name}" may have the same value in several rows, '
-                    "although each takes a different row."
+                    "although each references a different row."
                 )
-                hint = "Make it unique in that template, or write unique at a reference to its key, in the same group."
+                hint = "Make it unique in that template, or set unique on a reference to its key in the same group."
                 compiler.fault(field, "unique", "not_unique", text, hint)
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -673,7 +702,7 @@ class Position(FieldType):
         owner = compiler.related_plans.owner(compiler.address)
         self._group = RELATION
         if owner is None or compiler.is_nested:
-            text = "Only rows that are children by cardinality have a position."
+            text = "Only rows with a parent by cardinality have a position."
             compiler.fault(
                 field, "type", "no_parent", text, "Add a reference with cardinality to this template."
             )
@@ -695,12 +724,12 @@ def child_of(field: FieldSpec, template_id: str, compiler: Compiler) -> tuple[st
     address = compiler.related_plans.address(template_id, compiler.address)
     if address is None:
         text = f'There is no template "{template_id}".'
-        compiler.fault(field, "options.template_id", "unknown_template", text, "Name one by its id.")
+        compiler.fault(field, "options.template_id", "unknown_template", text, "Use the ID of a template.")
         return None
     owner = compiler.related_plans.children(address, compiler.address)
     if owner is None:
         text = f'"{compiler.related_plans.template(address).name}" has no reference with cardinality to this template.'
-        hint = "Give its reference a cardinality: without one, every row would have to be searched."
+        hint = "Set cardinality on its reference. Without it, Rowsmith would have to search all rows."
         compiler.fault(field, "options.template_id", "no_cardinality", text, hint)
         return None
     return address, owner
@@ -751,7 +780,7 @@ class Aggregate(FieldType):
         self._value_bounds: tuple[int, int] | None = None
         if compiler.is_nested:
             text = "Elements of an array cannot have children."
-            compiler.fault(field, "type", "not_for_this_type", text, "Move the field outside.")
+            compiler.fault(field, "type", "not_for_this_type", text, "Move the field out of the array.")
             return
         found = child_of(field, options.template_id, compiler)
         if found is None:
@@ -762,19 +791,25 @@ class Aggregate(FieldType):
             self._rows = compiler.related_plans.rows(compiler.address)
             counts = compiler.related_plans.counts(self._address)
         except RowCountError as error:
-            compiler.fault(field, "options.template_id", "unrelated", str(error), "Change that cardinality.")
+            compiler.fault(
+                field,
+                "options.template_id",
+                "unrelated",
+                str(error),
+                "Change the cardinality of the reference.",
+            )
             return
         assert counts is not None  # the child has an owner
         self._counts, self._mixed = counts, compiler.relation_of(self._address, self._group).layout == "mixed"
         if options.function != "avg" and options.decimals is not None:
-            text = "decimals is for averages."
+            text = "decimals is only available for avg."
             compiler.fault(field, "options.decimals", "not_for_this_type", text, "Remove decimals.")
         column: Column | None = None
         if options.field is not None:
             column = compiler.related(field, "options.field", self._address, options.field)
         elif options.function != "count":
-            text = f"Set the field of the child for {options.function}."
-            compiler.fault(field, "options.field", "required", text, "Name one of the child's fields.")
+            text = f"field is required for {options.function}."
+            compiler.fault(field, "options.field", "required", text, "Use one of the child's fields.")
         self.expansion = max(1, counts.max)
         if column is not None:
             self._set_result_type(column, counts.max, compiler)
@@ -798,10 +833,13 @@ class Aggregate(FieldType):
             "first": True,
         }
         if not supported[function]:
-            text = f'"{column.name}" holds {type_name(dtype)}, which {function} does not support.'
-            hint = "Name another field: sum and avg take numbers, min and max dates too, any true and false, first all."
+            text = f'"{column.name}" contains {type_name(dtype)}, which {function} does not support.'
+            hint = (
+                "Use another field: sum and avg support numbers, min and max also dates, any booleans, "
+                "first all types."
+            )
             if pa.types.is_floating(dtype):
-                hint = "Floating point is never added: state decimals there."
+                hint = "Floating point numbers cannot be added exactly: set decimals for that field."
             compiler.fault(self.field, "options.field", "wrong_type", text, hint)
         self._scale = dtype.scale if pa.types.is_decimal(dtype) else 0
         self.dtype = dtype
@@ -825,9 +863,15 @@ class Aggregate(FieldType):
         ):
             text = (
                 f'The {self.options.function} of "{column.name}" over {maximum:,} children '
-                "can pass what 64 bits hold."
+                "can be too large for 64 bits."
             )
-            compiler.fault(self.field, "options.field", "overflow", text, "Lower its max or the cardinality.")
+            compiler.fault(
+                self.field,
+                "options.field",
+                "overflow",
+                text,
+                "Lower the max of the field, or the cardinality.",
+            )
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         if self.options.function == "count":
@@ -874,7 +918,7 @@ class Aggregate(FieldType):
             if function == "avg":
                 totals = self._average(totals, relations_totals.counts(valid, starts, counts))
         except relations_totals.Overflow:
-            message = f'The {function} of "{self.options.field}" passes what 64 bits hold.'
+            message = f'The {function} of "{self.options.field}" is too large for 64 bits.'
             raise SpecError([Fault(self.field.path, "overflow", message, "Use smaller values.")]) from None
         result = (
             pa.array(totals.astype(np.bool_)) if function == "any" else column_from_units(totals, self.dtype)
@@ -976,7 +1020,7 @@ def column_from_units(units: np.ndarray, dtype: pa.DataType) -> pa.Array:
 
 def type_name(dtype: pa.DataType) -> str:
     """Return the name of a type for users."""
-    names = {"is_string": "text", "is_boolean": "true and false", "is_floating": "floating point numbers"}
+    names = {"is_string": "text", "is_boolean": "booleans", "is_floating": "floating point numbers"}
     names |= {"is_date": "dates", "is_timestamp": "moments", "is_struct": "objects", "is_list": "arrays"}
     return next((name for test, name in names.items() if getattr(pa.types, test)(dtype)), str(dtype))
 
@@ -1002,7 +1046,9 @@ class EarlierRowsType(FieldType):
         super().__init__(field, options, compiler)
         self.dtype = pa.null()
         if compiler.in_array:
-            message = f"{self.label} depends on row numbers, which elements of an array do not have."
+            message = (
+                f"{self.label} depends on row numbers, but elements of an array do not have row numbers."
+            )
             hint = (
                 "Put the field next to the array, or use a dataset with a separate template for the elements."
             )
@@ -1019,7 +1065,7 @@ class EarlierRowsType(FieldType):
 
     def refuses(self, name: str, fixed: pa.Array) -> str:
         if name == self.options.field and fixed.type != self._source_type:
-            return f'"{self.field.name}" reads it as {_type_text(self._source_type)}.'
+            return f'"{self.field.name}" reads this field as {_type_text(self._source_type)}.'
         return ""
 
     def unique_hint(self) -> str:
@@ -1030,7 +1076,7 @@ def _type_text(kind: pa.DataType) -> str:
     if pa.types.is_integer(kind):
         return "whole numbers"
     if pa.types.is_decimal(kind):
-        return f"numbers with {kind.scale} decimals"
+        return f"numbers with {kind.scale} decimal places"
     return "objects or arrays" if pa.types.is_nested(kind) else f"values of type {kind}"
 
 
@@ -1064,9 +1110,9 @@ class Previous(EarlierRowsType):
         default = self.options.default
         self._default = postprocess.fixed(default, self.dtype)
         if default is not None and self._default.type != self.dtype:
-            message = f'"{self.options.field}" holds {_type_text(self.dtype)}, and this is something else.'
+            message = f'"{self.options.field}" contains {_type_text(self.dtype)}, but the default does not.'
             compiler.fault(
-                self.field, "options.default", "wrong_type", message, "Write a value of the same kind."
+                self.field, "options.default", "wrong_type", message, "Use a default of the same type."
             )
         if b"max_length" in metadata:
             self.max_length = max(
@@ -1087,11 +1133,9 @@ class Previous(EarlierRowsType):
                 pending.extend((needed, further) for needed in (*column.type.needs, *own))
         if len(compiler.lookbacks) > limits.MAX_LOOKBACKS:
             message = (
-                f"Fields that read earlier rows need more than {limits.MAX_LOOKBACKS:,} further columns."
+                f"Fields that read earlier rows need more than {limits.MAX_LOOKBACKS:,} additional columns."
             )
-            compiler.fault(
-                self.field, "options.step", "too_many_cells", message, "Let them read fewer rows back."
-            )
+            compiler.fault(self.field, "options.step", "too_many_cells", message, "Use a smaller step.")
 
     def fill(self, context: ColumnContext) -> pa.Array:
         step = np.uint64(self.options.step)
@@ -1149,23 +1193,25 @@ class RunningTotal(EarlierRowsType):
             self._find_owner(compiler)
         name = self.options.field
         if not (pa.types.is_integer(source.dtype) or pa.types.is_decimal(source.dtype)):
-            message = f'"{name}" holds {_type_text(source.dtype)}, which cannot be added up exactly.'
-            hint = "Name a number without stringify, prefix, suffix and text_case."
+            message = f'"{name}" contains {_type_text(source.dtype)}, which cannot be added exactly.'
+            hint = "Use a number field without stringify, prefix, suffix and text_case."
             compiler.fault(self.field, "options.field", "wrong_type", message, hint)
             return
         bounds = source.bounds(limits.TOTAL_ROWS)
         if bounds is None:
-            message = (
-                f'How large the values of "{name}" can be is not known, so that their sum might pass 64 bits.'
-            )
-            hint = "Name a field of type number, or another one with a least and a largest value."
+            message = f'The range of "{name}" is not known, so the sum might be too large for 64 bits.'
+            hint = "Use a field of type number, or another field with a minimum and a maximum."
             compiler.fault(self.field, "options.field", "unbounded", message, hint)
             return
         self._bounds = min(0, bounds[0]) * self._length, max(0, bounds[1]) * self._length
         if max(map(abs, self._bounds)) > _LARGEST:
-            message = f'The sum of "{name}" over {self._length:,} rows can pass what 64 bits hold.'
+            message = f'The sum of "{name}" over {self._length:,} rows can be too large for 64 bits.'
             compiler.fault(
-                self.field, "options.field", "out_of_range", message, "Lower its max, or its decimals."
+                self.field,
+                "options.field",
+                "out_of_range",
+                message,
+                "Lower the max of the field, or its decimals.",
             )
         self.dtype = (
             pa.decimal128(38, source.dtype.scale) if pa.types.is_decimal(source.dtype) else pa.int64()
@@ -1182,7 +1228,7 @@ class RunningTotal(EarlierRowsType):
         except RowCountError:
             return  # the reference says so
         if owner is None or counts is None:
-            text_ = "Only rows that are children by cardinality have a total within their parent."
+            text_ = "Only rows with a parent by cardinality have a total within their parent."
             compiler.fault(
                 self.field, "options.within", "no_parent", text_, "Add a reference with cardinality."
             )
@@ -1216,7 +1262,7 @@ class RunningTotal(EarlierRowsType):
     def refuses(self, name: str, fixed: pa.Array) -> str:
         units = _units(fixed)
         if units is not None and abs(int(units[0])) > _LARGEST // self._length:
-            return f'"{self.field.name}" adds it up, and the sum can pass what 64 bits hold.'
+            return f'"{self.field.name}" adds these values, and the sum can be too large for 64 bits.'
         return super().refuses(name, fixed)
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -1328,7 +1374,9 @@ class Template(FieldType):
         address = related_plans.address(options.template_id, compiler.address)
         if address is None:
             text_ = f'There is no template "{options.template_id}".'
-            compiler.fault(field, "options.template_id", "unknown_template", text_, "Name one by its id.")
+            compiler.fault(
+                field, "options.template_id", "unknown_template", text_, "Use the ID of a template."
+            )
             return
         level = related_plans.level(compiler.address) + 1
         if level > options.max_depth:
@@ -1337,7 +1385,7 @@ class Template(FieldType):
         self._group = None if owner is None else owner.group or RELATION
         self._address = related_plans.inside(address, level, compiler.address, field.id or field.path)
         if related_plans.nested_fields > limits.MAX_NESTED_FIELDS:
-            text_ = f"Templates inside templates have more than {limits.MAX_NESTED_FIELDS:,} fields together."
+            text_ = f"Nested templates have more than {limits.MAX_NESTED_FIELDS:,} fields in total."
             compiler.fault(field, "options.max_depth", "too_many_cells", text_, "Lower max_depth.")
             return
         maximum = self._maximum_elements(field, options, compiler, owner)
@@ -1353,9 +1401,9 @@ class Template(FieldType):
         if self._group is not None:
             self._mixed = compiler.relation_of(self._address, self._group).layout == "mixed"
         if not columns:
-            text_ = f'"{related_plans.template(address).name}" has no other field to be shown.'
+            text_ = f'"{related_plans.template(address).name}" has no other visible field.'
             compiler.fault(
-                field, "options.template_id", "all_hidden", text_, "Add a field to it that is visible."
+                field, "options.template_id", "all_hidden", text_, "Add a visible field to that template."
             )
         self._field_names = tuple(column.name for column in columns)
         self._struct = pa.struct([column.arrow_field() for column in columns])
@@ -1370,18 +1418,22 @@ class Template(FieldType):
             "quantity" if options.quantity is not None else "count" if options.count is not None else None
         )
         if option and not options.array:
-            text_ = f"{option} is for arrays."
+            text_ = f"{option} is only available for arrays."
             compiler.fault(
                 field, f"options.{option}", "not_for_this_type", text_, "Set array to true, or remove it."
             )
         if options.quantity is not None and options.count is not None:
             compiler.fault(
-                field, "options.count", "contradiction", "quantity says it already.", "Remove one."
+                field,
+                "options.count",
+                "contradiction",
+                "quantity and count cannot be combined.",
+                "Remove one.",
             )
         if owner is not None:
             if option or not options.array:
-                text_ = f'"{owner.name}" of the child says how many rows belong to each of this template\'s.'
-                hint = "Remove quantity and count, and leave array on."
+                text_ = f'"{owner.name}" of the child template determines the number of rows per row of this template.'
+                hint = "Remove quantity and count, and keep array set to true."
                 compiler.fault(field, f"options.{option or 'array'}", "contradiction", text_, hint)
             try:
                 self._rows = compiler.related_plans.rows(compiler.address)
@@ -1389,7 +1441,11 @@ class Template(FieldType):
                 return max(1, self._child_counts.max)
             except RowCountError as error:
                 compiler.fault(
-                    field, "options.template_id", "unrelated", str(error), "Change that cardinality."
+                    field,
+                    "options.template_id",
+                    "unrelated",
+                    str(error),
+                    "Change the cardinality of the reference.",
                 )
                 return 1
         if not options.array:

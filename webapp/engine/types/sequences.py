@@ -58,7 +58,9 @@ class Counter(Stepped):
         if options.end is not None and options.step:
             self._period = (options.end - options.start) // options.step + 1
             if self._period < 1:
-                message = f"A step of {options.step} leads from {options.start} away from {options.end}."
+                message = (
+                    f"With a step of {options.step}, {options.end} cannot be reached from {options.start}."
+                )
                 compiler.fault(field, "options.end", "wrong_value", message, "Change the sign of the step.")
 
     def turn(self, rows: np.ndarray) -> np.ndarray:
@@ -110,22 +112,24 @@ class Cartesian(FieldType):
         self._pools = [values.pool_of(listed) for listed in options.lists]
         for number, pool in enumerate(self._pools):
             if pool.has_null:
-                message = "null is no part of a combination."
+                message = "A list must not contain null."
                 compiler.fault(
-                    field, f"options.lists[{number}]", "wrong_value", message, 'Write "" for nothing.'
+                    field, f"options.lists[{number}]", "wrong_value", message, 'Use "" for an empty value.'
                 )
         if prod(self._sizes) > limits.MAX_COMBINATIONS:
-            message = f"{prod(self._sizes):,} combinations; {limits.MAX_COMBINATIONS:,} is the most."
-            compiler.fault(field, "options.lists", "out_of_range", message, "Shorten the lists.")
+            message = (
+                f"There are {prod(self._sizes):,} combinations; the maximum is {limits.MAX_COMBINATIONS:,}."
+            )
+            compiler.fault(field, "options.lists", "out_of_range", message, "Use shorter lists.")
         if options.part is not None:
             if options.part > len(self._pools):
                 message = f"There are {len(self._pools)} lists."
-                hint = "Name one of them, from 1 on."
+                hint = "Use the number of a list, starting at 1."
                 compiler.fault(field, "options.part", "out_of_range", message, hint)
                 return
             if "separator" in options.model_fields_set:
-                message = "A part has no separator."
-                compiler.fault(field, "options.separator", "conflict", message, "Give part or separator.")
+                message = "part and separator cannot be combined."
+                compiler.fault(field, "options.separator", "conflict", message, "Set part or separator.")
             pool = self._pools[options.part - 1]
             self.dtype, self.json_text = pool.values.type, pool.json_text
             if pa.types.is_string(self.dtype):
@@ -168,8 +172,8 @@ class Cartesian(FieldType):
 
     def unique_hint(self) -> str:
         if self.options.part is not None:
-            return "A single part repeats: remove part."
-        return "Use a separator that no value holds, and no empty values."
+            return "A single part repeats its values: remove part."
+        return "Use a separator that no value contains, and no empty values."
 
 
 class Percentage(Numeric):

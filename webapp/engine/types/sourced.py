@@ -45,8 +45,8 @@ class SourceColumn(FieldType):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if compiler.source is None:
-            text = "There is no source here, so an example is shown."
-            compiler.warn(field, "no_source", text, "Give the template a source, or choose another type.")
+            text = "The template has no source; an example is shown."
+            compiler.warn(field, "no_source", text, "Add a source to the template, or choose another type.")
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return pooled(_EXAMPLE, np.zeros(context.n, np.int64))
@@ -92,7 +92,7 @@ class Sourced(FieldType):
         if self.sensitive:
             self._mask(compiler)
         if field.common.unique and self.space() is not None and not self.distinct():
-            text = f'The source has values twice in "{column}".'
+            text = f'The source has duplicate values in "{column}".'
             compiler.fault(field, "unique", "not_unique", text, "Remove unique, or choose another column.")
 
     def _mask(self, compiler: Compiler) -> None:
@@ -177,7 +177,7 @@ class Sourced(FieldType):
         return self.real.rows if self.probe is None or self.probe.collision_free else None
 
     def unique_hint(self) -> str:
-        return "With this masking two values may become the same: choose format_preserve, tokenize or hash."
+        return "With this masking strategy, two values may become equal: choose format_preserve, tokenize or hash."
 
     def distinct(self) -> bool:
         """Return whether every value occurs only once in the column."""
@@ -208,8 +208,10 @@ def take(inner: FieldType, taken: ReadSource, compiler: Compiler) -> FieldType:
         return inner
     if inner.expansion > 1 or field.children or field.type.group_kind in (RELATION, EXISTING):
         if requested is not None:
-            text = f"{field.type.label} cannot be taken from a source: a column holds single values."
-            hint = "Choose source_column, or a type of single values."
+            text = (
+                f"{field.type.label} cannot be read from a source, because a column contains single values."
+            )
+            hint = "Choose source_column, or a type with single values."
             compiler.fault(field, "column", "not_for_this_type", text, hint)
         return inner
     return Sourced(inner, column, taken, compiler)

@@ -66,7 +66,7 @@ class Nested(FieldType):
         super().__init__(field, options, compiler)
         self._low, self._high = _counts(field, options.count, compiler)
         if "count" in options.model_fields_set and not options.array:
-            text = "count is for arrays."
+            text = "count is only available for arrays."
             compiler.fault(
                 field, "options.count", "not_for_this_type", text, "Set array to true, or remove count."
             )
@@ -156,7 +156,7 @@ class Array(FieldType):
         self._low, self._high = _counts(field, options.count, compiler)
         self._element = field.children[0]
         if self._element.common.hidden:
-            text = "The elements of an array are there to be seen."
+            text = "The elements of an array cannot be hidden."
             compiler.fault(field, "options.of.hidden", "all_hidden", text, "Remove hidden.")
         self.layer = compiler.nested(field.children, max(1, self._high))
         column = self.layer.columns.get(self._element.name)
@@ -178,7 +178,7 @@ def _counts(field: FieldSpec, count: Count | int, compiler: Compiler) -> tuple[i
     low, high = (count, count) if isinstance(count, int) else (count.min, count.max)
     if low >= 0 and high <= limits.MAX_ARRAY_PRODUCT:
         return low, high
-    text = f"An array has 0 to {limits.MAX_ARRAY_PRODUCT:,} elements."
+    text = f"An array can have 0 to {limits.MAX_ARRAY_PRODUCT:,} elements."
     compiler.fault(field, "options.count", "out_of_range", text)
     return 1, 1
 

@@ -86,7 +86,7 @@ class TableKind(GroupKind):
             if remaining.size and self._anchor is None:
                 rows = remaining
                 continue
-            text = f'Nothing fits "{value}" here; the other fields of the group do not follow it.'
+            text = f'No value matches "{value}" here; the other fields of the group ignore it.'
             unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
         return rows, unmet
 
@@ -149,7 +149,7 @@ class TableField(RowField):
 
     def unique_hint(self) -> str:
         name = self._anchor.name if self._anchor is not None else ""
-        return f'Rows of this group are drawn by "{name}", which is unique; one field of a group can be.'
+        return f'Only one field of a group can be unique, and "{name}" is unique.'
 
 
 class CarKind(TableKind):

@@ -351,7 +351,7 @@ class _Pattern(FieldType):
 
     def unique_hint(self) -> str:
         reason = self.pattern.refusal() if self.pattern is not None else ""
-        return f"{reason} Use parts of fixed length, or parts that no other text begins with."
+        return f"{reason} Use parts of fixed length, or parts that are not the beginning of another part."
 
 
 class Regexp(_Pattern):
@@ -682,13 +682,15 @@ class Slug(FieldType):
         super().__init__(field, options, compiler)
         if options.field is not None:
             if options.count is not None:
-                message = f'The words are those of "{options.field}".'
-                compiler.fault(field, "options.count", "conflict", message, "Give count or field.")
+                message = "count cannot be combined with field."
+                compiler.fault(field, "options.count", "conflict", message, "Set count or field, not both.")
             source = compiler.require(field, "options.field", options.field)
             self.needs = (options.field,)
             if source is not None and pa.types.is_nested(source.dtype):
-                message = f'"{options.field}" holds objects or arrays, which are no text.'
-                hint = "Name a field with single values."
+                message = (
+                    f'"{options.field}" contains objects or arrays, which cannot be converted to a slug.'
+                )
+                hint = "Choose a field with single values."
                 compiler.fault(field, "options.field", "wrong_type", message, hint)
             return
         vocabulary = compiler.vocabulary
@@ -726,7 +728,7 @@ class Slug(FieldType):
         return self._with_separator(words(self._pool, context.key, context.rows, self._count, numbers))
 
     def unique_hint(self) -> str:
-        return "Two texts may have one slug: make the field unique, or let the slug be of random words."
+        return "Two texts may have the same slug: make the field unique, or use a slug of random words."
 
 
 def _plain_words(words: pa.Array) -> pa.Array:

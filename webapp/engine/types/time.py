@@ -77,15 +77,15 @@ def parse(source: str) -> Duration:
         match = _PIECE.match(text, at)
         unit = _unit(match.group(2)) if match else ""
         if match is None or not unit:
-            raise DurationError(f'"{source}" is not a length of time.')
+            raise DurationError(f'"{source}" is not a duration.')
         count = sign * int(match.group(1))
         months += count * _MONTHS.get(unit, 0)
         micros += count * _MICROS.get(unit, 0)
         at = match.end()
     if not text:
-        raise DurationError("An empty text is no length of time.")
+        raise DurationError("A duration must not be empty.")
     if abs(months) / 12 + abs(micros) / DAY / 365 > _LONGEST_YEARS:
-        raise DurationError(f"It is longer than {_LONGEST_YEARS} years.")
+        raise DurationError(f"The duration is longer than {_LONGEST_YEARS} years.")
     return Duration(months, micros)
 
 
@@ -197,11 +197,11 @@ class RangeType(FieldType):
         self._fixed_span: Span | None = None
         if isinstance(options, DistributionOptions) and options.halflife_days is not None:
             if options.distribution != "recent_bias":
-                message = f"halflife_days is not for the {options.distribution} distribution."
-                hint = "It is for recent_bias."
+                message = f"halflife_days is not available for the {options.distribution} distribution."
+                hint = "It is available for recent_bias."
                 compiler.fault(field, "options.halflife_days", "not_for_this_distribution", message, hint)
             elif options.halflife_days <= 0:
-                message = "A half-life is larger than 0."
+                message = "The half-life must be larger than 0."
                 compiler.fault(field, "options.halflife_days", "wrong_value", message)
         # Only faults that do not depend on ``now``: `prepare` finds the others.
         is_absolute = self._low is not None and self._high is not None and self._low.at and self._high.at
@@ -221,7 +221,11 @@ class RangeType(FieldType):
             return moments.parse(source)
         except moments.MomentError as error:
             compiler.fault(
-                self.field, f"options.{name}", "bad_date", str(error), f"Write one of {moments.EXAMPLES}."
+                self.field,
+                f"options.{name}",
+                "bad_date",
+                str(error),
+                f"Use a value such as {moments.EXAMPLES}.",
             )
             return _BROKEN
 
@@ -289,7 +293,7 @@ class RangeType(FieldType):
     def unique_hint(self) -> str:
         if not self._is_uniform:
             return "Unique values are drawn evenly: remove the distribution, or remove unique."
-        return "The format leaves a part of the value out: write all of it."
+        return "The format omits a part of the value: include all parts."
 
 
 def format_function(
@@ -302,7 +306,7 @@ def format_function(
     try:
         formatter = dates.formatter(source)
         if not has_time and dates.needs_clock(source):
-            message = "A date has no time of day to write."
+            message = "A date has no time of day."
             compiler.fault(field, "options.format", "not_for_this_type", message, "Use type datetime.")
         return formatter
     except dates.DateFormatError as error:
@@ -466,9 +470,9 @@ class DateTime(RangeType):
         super().__init__(field, options, compiler)
         conflicting = None if options.past is None else "max" if options.past else "min"
         if conflicting and getattr(options, conflicting) is not None:
-            message = f"past says what {conflicting} is."
+            message = f"past and {conflicting} cannot be combined."
             compiler.fault(
-                field, "options.past", "conflict", message, f"Give past or {conflicting}, not both."
+                field, "options.past", "conflict", message, f"Set past or {conflicting}, not both."
             )
         self._formatter = format_function(field, options.format, compiler, has_time=True)
         self.dtype = pa.timestamp("us", "UTC") if self._formatter is None else pa.string()
@@ -575,7 +579,7 @@ class Time(FieldType):
                 compiler.fault(field, "options.format", "bad_format", str(error))
                 return
             if any(kind == "day" for kind, _ in self._parts):
-                message = "A time of day has no date to write."
+                message = "A time of day has no date."
                 compiler.fault(field, "options.format", "not_for_this_type", message, "Use type datetime.")
             self.max_length = dates.longest(options.format)
 
@@ -584,7 +588,9 @@ class Time(FieldType):
         hour, minute, second = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
         if not match or hour > 23 or minute > 59 or second > 59:
             message = f'"{getattr(self.options, name)}" is not a time of day.'
-            compiler.fault(self.field, f"options.{name}", "bad_time", message, "Write 08:00 or 08:00:30.")
+            compiler.fault(
+                self.field, f"options.{name}", "bad_time", message, "Use a value such as 08:00 or 08:00:30."
+            )
             return 0
         return hour * 3600 + minute * 60 + second
 
@@ -595,7 +601,7 @@ class Time(FieldType):
         return self._size if is_unambiguous else None
 
     def unique_hint(self) -> str:
-        return "The format leaves a part of the value out: write all of it."
+        return "The format omits a part of the value: include all parts."
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return self._column(engine_random.below(context.bits(), self._size))
@@ -677,7 +683,7 @@ _UNITS = {
 }
 _SHORTEST_MONTH = 28 * DAY
 _POOL_SECONDS, _SMALL_BLOCK = 65_536, 256
-_EXAMPLES = f"Write one of {EXAMPLES}."
+_EXAMPLES = f"Use a value such as {EXAMPLES}."
 
 
 class _Lengths(FieldType):
@@ -745,8 +751,8 @@ class DateRelative(_Lengths):
         self._fixed_offset, self._unit, self._low, self._high = Duration(0, 0), _UNITS["days"], 0, 0
         source = compiler.require(field, "options.field", options.field)
         if source is not None and source.dtype not in (pa.date32(), _MOMENT):
-            message = f'"{options.field}" holds no dates or times.'
-            hint = "Name a field of type date or datetime; without format, which makes texts."
+            message = f'"{options.field}" does not contain dates or times.'
+            hint = "Choose a field of type date or datetime without format, because format creates texts."
             compiler.fault(field, "options.field", "wrong_type", message, hint)
         elif source is not None:
             self.dtype = source.dtype
@@ -754,12 +760,12 @@ class DateRelative(_Lengths):
         if options.offset is not None:
             for option in ("min", "max", "unit"):
                 if getattr(options, option) is not None:
-                    message = f"offset is a fixed one; {option} is for random ones."
-                    compiler.fault(field, f"options.{option}", "conflict", message, "Give one or the other.")
+                    message = f"{option} is for random offsets and cannot be combined with offset."
+                    compiler.fault(field, f"options.{option}", "conflict", message, "Set one or the other.")
             self._fixed_offset = self._duration("offset", compiler) or self._fixed_offset
             self._check_clock("offset", self._fixed_offset, compiler)
         elif options.max is None:
-            compiler.fault(field, "options.offset", "required", "Give offset, or min and max.", _EXAMPLES)
+            compiler.fault(field, "options.offset", "required", "Set offset, or min and max.", _EXAMPLES)
         else:
             self._set_random_offset(compiler)
         self._formatter = format_function(field, options.format, compiler, not self._is_date)
@@ -769,9 +775,13 @@ class DateRelative(_Lengths):
 
     def _check_clock(self, option: str, length: Duration, compiler: Compiler) -> None:
         if self._is_date and length.micros % DAY:
-            message = "A date has no time of day to move."
+            message = "A date cannot be shifted by a time of day."
             compiler.fault(
-                self.field, f"options.{option}", "not_for_this_type", message, "Use days, or a datetime."
+                self.field,
+                f"options.{option}",
+                "not_for_this_type",
+                message,
+                "Use days, or a field of type datetime.",
             )
 
     def _set_random_offset(self, compiler: Compiler) -> None:
@@ -791,7 +801,9 @@ class DateRelative(_Lengths):
             count, rest = divmod(size, self._unit.months or self._unit.micros)
             if rest or remainder:
                 message = f"{getattr(self.options, option)} is not a whole number of {name}."
-                compiler.fault(self.field, f"options.{option}", "wrong_value", message, "Set unit to fit.")
+                compiler.fault(
+                    self.field, f"options.{option}", "wrong_value", message, "Set unit to a smaller unit."
+                )
             counts.append(count)
         self._low, self._high = counts
         if self._low > self._high:
@@ -799,7 +811,11 @@ class DateRelative(_Lengths):
             compiler.fault(self.field, "options.min", "min_above_max", message, "Swap them.")
 
     def refuses(self, name: str, fixed: pa.Array) -> str:
-        return f'"{self.field.name}" moves it as a date or time.' if fixed.type != self._source_type else ""
+        return (
+            f'"{self.field.name}" uses this field as a date or time.'
+            if fixed.type != self._source_type
+            else ""
+        )
 
     def fill(self, context: ColumnContext) -> pa.Array:
         base = text.decode(context.column(self.options.field))
@@ -828,7 +844,7 @@ class DateRelative(_Lengths):
         )
 
     def unique_hint(self) -> str:
-        return "Make the field it is counted from unique instead."
+        return "Make the field that it depends on unique instead."
 
 
 class TimeSeries(_Lengths):
@@ -865,18 +881,20 @@ class TimeSeries(_Lengths):
         try:
             self._start = moments.parse(options.start)
         except moments.MomentError as error:
-            hint = f"Write one of {moments.EXAMPLES}."
+            hint = f"Use a value such as {moments.EXAMPLES}."
             compiler.fault(field, "options.start", "bad_date", str(error), hint)
             self._start = moments.parse("now")
         self._step = self._duration("interval", compiler) or Duration(0, _SECOND)
         jitter = self._duration("jitter", compiler) or Duration(0, 0)
         shortest = self._step.micros + self._step.months * _SHORTEST_MONTH
         if (self._step.months and self._step.micros) or shortest <= 0:
-            message = "An interval is larger than 0: months and years, or weeks and less."
+            message = "The interval must be larger than 0, and consist either of months and years or of smaller units."
             compiler.fault(field, "options.interval", "wrong_value", message, _EXAMPLES)
         elif jitter.months or not 0 <= jitter.micros < shortest:
-            message = f"The jitter stays below the interval ({options.interval}), so that times rise."
-            compiler.fault(field, "options.jitter", "wrong_value", message, "Lower it.")
+            message = (
+                f"The jitter must be less than the interval ({options.interval}), so that times increase."
+            )
+            compiler.fault(field, "options.jitter", "wrong_value", message, "Use a smaller jitter.")
         self._jitter = jitter.micros
         whole_seconds = not (self._step.micros % _SECOND or jitter.micros % _SECOND)
         self._resolution = _SECOND if whole_seconds else _MILLISECOND
@@ -910,7 +928,7 @@ class TimeSeries(_Lengths):
         return self.rows_in(state)
 
     def unique_hint(self) -> str:
-        return "The format leaves a part of the value out: write all of it."
+        return "The format omits a part of the value: include all parts."
 
     def fill(self, context: ColumnContext) -> pa.Array:
         row = context.rows.view(np.int64)
@@ -965,8 +983,10 @@ class Length(_Lengths):
     def _whole_seconds(self, option: str, compiler: Compiler) -> int:
         length = self._duration(option, compiler) or Duration(0, 0)
         if length.months or length.micros % _SECOND or length.micros < 0:
-            message = "A duration is a whole number of seconds, without months and years."
-            compiler.fault(self.field, f"options.{option}", "wrong_value", message, "Write 90s, 2h or 30d.")
+            message = "A duration must be a whole number of seconds, without months and years."
+            compiler.fault(
+                self.field, f"options.{option}", "wrong_value", message, "Use a value such as 90s, 2h or 30d."
+            )
         return length.micros // _SECOND
 
     def space(self) -> int:

@@ -357,7 +357,7 @@ class FlightNumber(RowField):
         return self._joined(*np.divmod(context.permuted(space), np.uint64(_FLIGHTS)))
 
     def unique_hint(self) -> str:
-        return "It must agree with the airline; give it a separate group."
+        return "The value must match the airline: set a separate group for the field."
 
     @classmethod
     def capacity(cls) -> int:

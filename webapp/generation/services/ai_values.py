@@ -225,7 +225,7 @@ def only_model(actor: Actor) -> Connection:
         raise missing()
     if len(found) > 1:
         text = f"There are {len(found)} connections of type ai in this project."
-        hint = "Name one: " + ", ".join(f"{item.id} ({item.name})" for item in found) + "."
+        hint = "Choose one: " + ", ".join(f"{item.id} ({item.name})" for item in found) + "."
         raise validation_error([Fault("connection_id", "missing", text, hint)])
     return found[0]
 
@@ -385,7 +385,7 @@ class _FieldRequests:
         found = rows_of(answer.text, len(rows))
         for number, row in enumerate(rows, 1):
             if number not in found:
-                row.problem = "it was left out" if found else "there was no JSON in the answer"
+                row.problem = "it is missing in the response" if found else "the response contains no JSON"
                 continue
             try:
                 row.value = checked(found[number], self._requirements)

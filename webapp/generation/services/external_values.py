@@ -62,10 +62,10 @@ def keys(session: TableReader, question: Question) -> pa.Table:
         size += batch.nbytes
         if size > limits.FETCHED_BYTES:
             message = f'The keys of "{entity.name}" are larger than {limits.FETCHED_BYTES // limits.MB} MB.'
-            raise ConnectorError(message, reason="too_large", hint="Choose among them by a filter.")
+            raise ConnectorError(message, reason="too_large", hint="Use a filter to select fewer keys.")
         if count > limits.FETCHED_KEYS:
             message = f'"{entity.name}" has more than {limits.FETCHED_KEYS:,} keys.'
-            raise ConnectorError(message, reason="too_large", hint="Choose among them by a filter.")
+            raise ConnectorError(message, reason="too_large", hint="Use a filter to select fewer keys.")
     if not batches:
         return pa.table({name: pa.array([], pa.string()) for name in question["columns"]})
     table = pa.Table.from_batches(batches).rename_columns(question["columns"])
@@ -83,7 +83,7 @@ def _column(entity: Entity, name: str) -> str:
         if len(matches) != 1:
             message = f'"{entity.name}" has no column "{name}".'
             known = ", ".join(field.name for field in entity.fields[: limits.FETCHED_TOLD])
-            raise ConnectorError(message, reason="no_column", hint=f"It has {known}.")
+            raise ConnectorError(message, reason="no_column", hint=f"Its columns: {known}.")
         return matches[0]
     return found.name
 
@@ -314,10 +314,10 @@ class _AnswerFetcher:
         if request.question.kind == "ai":
             ai_values.check(request, found)
         if request.question.kind == "http" and not KINDS[found.type].can.fetch:
-            text = f'"{found.name}" is a connection of type {found.type}, and has no paths to call.'
+            text = f'"{found.name}" is a connection of type {found.type}, which does not support paths.'
             path = f"{request.path}.options.connection_id"
             raise validation_error(
-                [Fault(path, "not_for_this_type", text, "Choose one of type rest or odata.")]
+                [Fault(path, "not_for_this_type", text, "Choose a connection of type rest or odata.")]
             )
 
     def _load_connection(self, request: ExternalRequest, actor: Actor) -> Connection:
@@ -329,7 +329,7 @@ class _AnswerFetcher:
         found = db.session.scalar(select(Connection).where(*conditions, Connection.deleted_at.is_(None)))
         if found is None or actor.role_in(found.team_id) is None:
             text = f'There is no connection "{connection_id[:100]}" here.'
-            hint = "It may have been deleted: restore it, or choose another one in the field."
+            hint = "It may have been deleted. Restore it, or choose another connection in the field."
             path = f"{request.path}.options.connection_id"
             raise validation_error([Fault(path, "unknown_connection", text, hint)])
         self._connections[connection_id] = found

@@ -392,7 +392,10 @@ def bind(
         raise validation_error(error.faults) from None
     last = offset + count
     if last * source.plan.leaves >= 1 << 63:  # addresses of nested elements are 63-bit numbers
-        text = f"Row {last:,} of a template with {source.plan.leaves:,} elements a row cannot be numbered."
+        text = (
+            f"Row {last:,} is not available: the template has {source.plan.leaves:,} elements per "
+            "row, so the row number is too large."
+        )
         raise validation_error([Fault("offset", "out_of_range", text, "Use a smaller offset.")])
     return bound
 

@@ -287,7 +287,7 @@ def to_date(call: Call) -> Node:
     source = call.words(1, "YYYY-MM-DD")
     spans = {match[0]: match.span() for match in _FIELDS.finditer(source)}
     if len(spans) < 3 or len(_FIELDS.findall(source)) > 3:
-        raise call.refuse(1, "bad_format", "The format names YYYY, MM and DD once each.")
+        raise call.refuse(1, "bad_format", "The format must contain YYYY, MM and DD once each.")
     pieces, at = [], 0
     for match in _FIELDS.finditer(source):
         pieces += [re.escape(source[at : match.start()]), f"[0-9]{{{len(match[0])}}}"]

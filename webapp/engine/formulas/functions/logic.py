@@ -48,7 +48,7 @@ def switch(call: Call) -> Node:
 def coalesce(call: Call) -> Node:
     nodes, kind = operators.with_common_type(call.args, call.at)
     if kind.name == "list":
-        raise call.refuse(0, "wrong_type", "Lists have no blanks to fill.")
+        raise call.refuse(0, "wrong_type", "coalesce does not support lists.")
 
     def kernel(n: int, *values: Vector) -> Vector:
         out = values[-1]
@@ -89,7 +89,7 @@ def random(call: Call) -> Node:
 def random_int(call: Call) -> Node:
     ends = [call.count(place, -(10**18), 10**18) for place in (0, 1)]
     if ends[0] > ends[1]:
-        raise call.refuse(0, "min_above_max", "The least number is above the greatest.")
+        raise call.refuse(0, "min_above_max", "`low` must not be larger than `high`.")
     return _random_integer(call, formulas_types.number(0, *ends), *ends)
 
 
@@ -113,7 +113,9 @@ def choose(call: Call) -> Node:
     index_node = _random_integer(call, formulas_types.number(0), 0, len(call.args) - 1)
     nodes, kind = operators.with_common_type(call.args, call.at)
     if kind.name == "list":
-        raise call.refuse(0, "wrong_type", "A whole list cannot be chosen so.", "Name its elements.")
+        raise call.refuse(
+            0, "wrong_type", "A list cannot be chosen as a whole.", "List its elements as arguments."
+        )
     if len(nodes) == 1:
         return nodes[0]
     listed = reductions.listed(nodes, call.at)

@@ -165,7 +165,7 @@ def _extreme(call: Call, name: str, *, least: bool) -> Node:
         return reductions.extreme(call.items(0), call.at, least=least)
     nodes, kind = operators.with_common_type(call.args, call.at)
     if kind.name in ("list", "object", "boolean"):
-        raise FormulaError("wrong_type", f"{name} does not compare {kind.label}.", call.at)
+        raise FormulaError("wrong_type", f"{name} cannot compare {kind.label}.", call.at)
     bounds = [node.single.bounds for node in nodes if node.single.bounds]
     if kind.bounds and len(bounds) == len(nodes):
         pick = min if least else max
@@ -263,8 +263,8 @@ def percent(call: Call) -> Node:
 
 @function(
     "luhn(digits)",
-    "The Luhn check digit, as in card and account numbers; blank if the text has "
-    "other characters than digits.",
+    "The Luhn check digit, as in card and account numbers; blank if the text contains "
+    "characters other than digits.",
     'luhn("7992739871")',
     3,
 )

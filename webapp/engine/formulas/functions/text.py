@@ -58,13 +58,16 @@ def constant_pattern(call: Call, index: int) -> str:
         size, factor = (size, factor * times) if group else (size + times, factor)
     if size * factor > limits.MAX_PATTERN_SIZE:
         raise call.refuse(
-            index, "bad_pattern", "This regular expression repeats too much.", "Lower its {counts}."
+            index,
+            "bad_pattern",
+            "This regular expression has too many repetitions.",
+            "Lower the counts in braces, such as {10}.",
         )
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid:
-        hint = "Write it as RE2 reads it: no look-ahead, no back-references."
-        raise call.refuse(index, "bad_pattern", "This regular expression cannot be used.", hint) from None
+        hint = "Use RE2 syntax, without lookaround and backreferences."
+        raise call.refuse(index, "bad_pattern", "This regular expression is not valid.", hint) from None
     return pattern
 
 
@@ -192,7 +195,7 @@ def split_part(call: Call) -> Node:
     x, sign = call.text(0), call.words(1)
     number = call.count(2, -1000, 1000)
     if not number:
-        raise call.refuse(2, "out_of_range", "Parts are counted from 1, or from the end from -1.")
+        raise call.refuse(2, "out_of_range", "Positions start at 1, or at -1 from the end.")
     index = number - 1 if number > 0 else number
 
     def part(texts: pa.Array) -> pa.Array:
@@ -267,7 +270,7 @@ def pad_right(call: Call) -> Node:
 def _padded(call: Call, pad: Callable[[pa.Array, int, str], pa.Array], *, left: bool) -> Node:
     x, width, fill = call.text(0), call.count(1, 0, _MAX_CHARS), call.words(2, " ")
     if len(fill) != 1:
-        raise call.refuse(2, "wrong_value", "Texts are filled up with one character.")
+        raise call.refuse(2, "wrong_value", "`fill` must be a single character.")
     max_length = x.single.longest
     proof = x.proof.padded(fill, left=left) if x.proof else None
     longest = None if max_length is None else max(max_length, width)
@@ -376,7 +379,7 @@ def repeat(call: Call) -> Node:
 
 @function(
     "regex_replace(text, pattern, new)",
-    "Every match of a regular expression made `new`; \\\\1 is its first group.",
+    "The text with every match of a regular expression replaced by `new`; \\\\1 is its first group.",
     'regex_replace("a1b22", "[0-9]+", "#")',
     "a#b#",
 )
@@ -384,12 +387,12 @@ def regex_replace(call: Call) -> Node:
     x, pattern, new = call.text(0), constant_pattern(call, 1), call.words(2, empty=True)
     groups = [int(number) for number in re.findall(r"\\([0-9])", new)]
     if groups and max(groups) > pattern.count("("):
-        raise call.refuse(2, "bad_pattern", f"There is no group {max(groups)} in the pattern.")
+        raise call.refuse(2, "bad_pattern", f"The pattern has no group {max(groups)}.")
     try:
         pc.replace_substring_regex(pa.array(["x"]), pattern, new)
     except pa.ArrowInvalid:
         raise call.refuse(
-            2, "bad_pattern", "What is put in cannot be read.", "Write \\\\1 for the first group."
+            2, "bad_pattern", "The replacement is not valid.", "Write \\\\1 for the first group."
         ) from None
 
     def swap(texts: pa.Array) -> pa.Array:
@@ -425,7 +428,7 @@ def format_number(call: Call) -> Node:
     x, places = call.number(0), call.count(1, 0, limits.MAX_DECIMALS, 0)
     comma, point = call.words(2, ",", empty=True), call.words(3, ".")
     if len(comma) > 1 or "\\" in comma:
-        raise call.refuse(2, "wrong_value", "Thousands are set off by one character, or by none.")
+        raise call.refuse(2, "wrong_value", "`thousands` must be one character or empty.")
     drop = x.single.places - places
 
     def kernel(n: int, value: Vector) -> Vector:
