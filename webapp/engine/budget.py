@@ -29,7 +29,7 @@ _SMALL = 1024 * 1024
 
 
 class TooLarge(SpecError):
-    """A block that takes more than its budget. ``size`` is what it takes at least, ``rows`` the rows it was for."""
+    """Raised if a block exceeds its memory budget. ``size``: its minimum size in bytes; ``rows``: its row count."""
 
     def __init__(self, size: int, path: str = "", rows: int = 1) -> None:
         self.size, self.path, self.rows = size, path, rows
@@ -103,7 +103,7 @@ def text_bytes(texts: pa.Array) -> np.ndarray:
 
 
 def row_bytes(column: pa.Array) -> np.ndarray:
-    """``int64[n]``: what each row of ``column`` takes, about."""
+    """Return the approximate size of each row of ``column`` in bytes: ``int64[n]``."""
     kind = column.type
     if pa.types.is_string(kind):
         return text_bytes(column)

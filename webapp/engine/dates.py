@@ -78,7 +78,7 @@ def _strings(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
 
 
 class _Source:
-    """Some moments taken apart; each piece at most once."""
+    """The parts of some points in time; each part is calculated at most once."""
 
     def __init__(self, days: np.ndarray, clock: np.ndarray | None) -> None:
         self.days = days

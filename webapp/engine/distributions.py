@@ -41,7 +41,7 @@ class TooNarrow(ValueError):
 
 
 class TooWide(ValueError):
-    """Values would pass what 64-bit integers hold."""
+    """Raised if values do not fit in 64-bit integers."""
 
 
 class Draw(ABC):

@@ -75,7 +75,7 @@ class ExternalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReadSource:
-    """A source that was read, with what it takes to mask it."""
+    """A source that was read, with the keys to mask it."""
 
     real: SourceTable
     keys: Any
@@ -249,5 +249,5 @@ EXAMPLES: Mapping[str, Any] = {
 
 
 def placeholder_values(kind: Kind, decimals: int) -> pa.Array:
-    """The one value that stands for an answer that is not there yet."""
+    """Return the placeholder for a response that has not been fetched yet."""
     return pa.array([EXAMPLES[kind]], dtype_of(kind, decimals))

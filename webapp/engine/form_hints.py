@@ -18,7 +18,7 @@ def template(role: str) -> dict[str, Any]:
 
 
 def field_of(option: str, empty: str) -> dict[str, Any]:
-    """The name of a field of the template that ``option`` names; ``empty`` is what leaving it out means."""
+    """The name of a field of the template in the option ``option``; ``empty``: meaning of an empty value."""
     return {KEY: {"kind": "field", "of": option, "empty": empty}}
 
 
@@ -34,7 +34,7 @@ def table_of(option: str) -> dict[str, Any]:
 
 
 def column_of(option: str, connection: str) -> dict[str, Any]:
-    """The name of a column of the table that ``option`` names, in the connection that the other one names."""
+    """The name of a column of the table in the option ``option``, in the connection of the other option."""
     return {KEY: {"kind": "column", "of": option, "in": connection}}
 
 

@@ -98,7 +98,7 @@ NEWEST = 3
 
 
 def assign(spec: TemplateSpec, settled: Collection[str] = (), engine: int = NEWEST) -> TemplateSpec:
-    """Gives each field that can share a thing, and names no group, one: ``person`` for the first name, e-mail and
+    """Assign a group to each field that supports groups and has none: ``person`` for the first name, e-mail and
     so on, ``person_2`` for the second of the same type.
 
     ``settled`` are ids of fields that had no group before: they do not join groups of fields added later. ``engine`` is

@@ -29,7 +29,7 @@ _SUPPORTED_PARTS: Final = (
 
 @lru_cache(maxsize=256)
 def read(text: str) -> plain.JSONPath:
-    """A JSONPath. Raises ValueError, which says what is wrong."""
+    """Parse a JSONPath. Raises ValueError with a message for users."""
     try:
         path = parse(text)
     except Exception as error:  # the parser raises what its lexer does

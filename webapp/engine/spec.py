@@ -393,7 +393,7 @@ _MESSAGES = {
 
 
 def validated(model: type[BaseModel], raw: dict[str, Any], path: str, faults: list[Fault]) -> Any:
-    """``raw`` as an instance of ``model``, or None with every fault appended to ``faults``."""
+    """``raw`` as an instance of ``model``, or None after appending all errors to ``faults``."""
     try:
         return model.model_validate(raw)
     except ValidationError as error:

@@ -287,7 +287,7 @@ def test_a_value_of_the_wrong_type_is_rejected():
 
 def test_a_column_missing_in_the_response_is_reported_with_the_existing_ones():
     plan = planned(ask(options={"column": "nam"}))
-    with pytest.raises(SpecError, match="it has name, no") as error:
+    with pytest.raises(SpecError, match="Its columns: name, no") as error:
         answered(plan, pa.table({"name": ["x"], "no": [1]}))
     assert error.value.faults[0].hint == "Did you mean `name`?"
 

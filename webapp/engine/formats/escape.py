@@ -86,7 +86,7 @@ class Scan:
         return self.octets.size > 0 and int(self.octets.min()) < _FIRST_PRINTABLE
 
     def rows(self, at: np.ndarray) -> np.ndarray:
-        """The texts in which ``at`` (``bool`` for each byte) holds anywhere, sorted, each once."""
+        """The texts in which ``at`` (``bool`` for each byte) is true anywhere, sorted and distinct."""
         parts = [
             self._rows(at[start : start + _TREATED_BYTES], start)
             for start in range(0, at.size, _TREATED_BYTES)

@@ -667,7 +667,7 @@ class TextFormat(Format):
         self._most_rows = sys.maxsize
 
     def block(self, columns: Sequence[pa.Array | Composed]) -> Iterator[Piece]:
-        """The next rows, in as few parts as memory allows; what was too much once is not tried again."""
+        """The next rows, in as few parts as memory allows; a number of rows that was too large is not tried again."""
         count, at = len(columns[0]), 0
         while at < count:
             size = min(self._most_rows, count - at)

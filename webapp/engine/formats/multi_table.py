@@ -37,7 +37,7 @@ class MultiTableFile(ABC):
     """One file of several tables, used once.
 
     Its bytes are ``start()``, then those of each of ``tables`` in turn (a format's ``start``, ``block`` ...
-    ``finish``), then ``finish()``. What cannot be held is raised by the constructor wherever the schemas show it.
+    ``finish``), then ``finish()``. The constructor raises errors that are visible in the schemas.
     """
 
     media_type: ClassVar[str]

@@ -14,7 +14,7 @@ from webapp.engine.mixed_columns import is_mixed
 
 
 class _ChunkBuffer:
-    """A file to write to that hands on what it was given."""
+    """A file object that collects the written bytes."""
 
     closed = False
 

@@ -218,7 +218,7 @@ def compile_with(names: Names, source: str, salts: list[int] | None = None, path
 
 
 class Columns:
-    """Names that stand for given columns: for formulas outside templates, such as filters and mappings."""
+    """Names for given columns: for formulas outside templates, such as filters and mappings."""
 
     def __init__(self, kinds: dict[str, Kind]) -> None:
         self._kinds = kinds

@@ -364,7 +364,7 @@ def either(condition: Node, yes: Node, no: Node, at: int) -> Node:
 
 
 def choose(kind: Kind, n: int, where: np.ndarray, yes: Vector, no: Vector) -> Vector:
-    """``yes`` where ``where`` holds, else ``no``."""
+    """``yes`` where ``where`` is true, else ``no``."""
     if kind.name in ("text", "object"):
         if not where.ndim:
             return yes if where else no

@@ -69,7 +69,7 @@ class Kind:
     """Fields of an object."""
     zone: str | None = None
     origin: object = field(default=None, compare=False)
-    """Which array a list stands for: only lists of one origin go together element by element."""
+    """The array that a list comes from: only lists with the same origin can be combined element by element."""
     most: int | None = None
     """Elements of the longest list."""
 

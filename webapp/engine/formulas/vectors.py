@@ -219,7 +219,7 @@ class Vector:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The least and the greatest number that ``data`` holds, or less and more."""
+        """Bounds of the numbers in ``data``."""
         if self._low is None or self._high is None:
             return self.tightened()
         return self._low, self._high
@@ -350,7 +350,7 @@ def take(kind: Kind, value: Lists, index: np.ndarray) -> Lists: ...
 
 
 def take(kind: Kind, value: Value, index: np.ndarray) -> Value:
-    """The values of rows ``index``; -1 stands for no value."""
+    """The values of rows ``index``; -1 means no value."""
     absent = index < 0
     some = bool(absent.any())
     if isinstance(value, Lists):

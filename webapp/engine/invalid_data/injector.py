@@ -505,7 +505,7 @@ def _second(clock: str) -> int:
 
 
 def _unit_limits(dtype: pa.DataType) -> tuple[int, int]:
-    """Least and largest number of units that a type holds."""
+    """Minimum and maximum number of units of a type."""
     if pa.types.is_decimal(dtype):
         return 1 - 10**dtype.precision, 10**dtype.precision - 1
     if pa.types.is_date(dtype):

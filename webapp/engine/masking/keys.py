@@ -23,7 +23,7 @@ _WORD = np.dtype("<u8")
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """A workspace's ring. Old versions are kept, so that what was masked by one can be masked so again."""
+    """A workspace's ring. Old versions are kept so that values can be masked in the same way again."""
 
     current: int
     keys: Mapping[int, bytes] = field(repr=False)

@@ -106,7 +106,7 @@ _LOW_32 = np.int64(0xFFFFFFFF)
 
 
 class Overflow(ArithmeticError):
-    """A parent's sum passes what 64 bits hold."""
+    """Raised if a parent's sum does not fit in 64 bits."""
 
 
 def counts(valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -55,7 +55,7 @@ def integer_weights(weights: Sequence[Decimal]) -> list[int]:
 
 
 class Units:
-    """Reads amounts as whole units of the last decimal, reporting those that do not fit."""
+    """Reads amounts as whole units of the last decimal, and reports amounts that do not fit."""
 
     def __init__(self, field: FieldSpec, compiler: Compiler, places: int, option: str) -> None:
         self._field, self._compiler = field, compiler

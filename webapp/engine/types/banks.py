@@ -417,8 +417,8 @@ def _known_countries(kind: type[FieldType], compiler: Compiler) -> tuple[str, ..
 
 
 def _requested_countries(field: FieldSpec, compiler: Compiler) -> tuple[str, ...]:
-    """The countries that a field's option names, else its locale's; none if it says nothing. What the type itself
-    does not know is left out: its column reports that."""
+    """The countries of a field's option, otherwise of its locale; none if neither is set. Unknown countries are
+    left out; the column reports them."""
     value = next((one for name in _COUNTRY_OPTIONS if (one := getattr(field.options, name, None))), None)
     if value is None:
         locale = compiler.locale_of(field)

@@ -92,7 +92,7 @@ class FieldType(ABC):
     joins_as_unique: ClassVar[bool] = False
     """From engine 3 on it is put into a group also if its values are unique."""
     grouped_since: ClassVar[int] = 1
-    """The first engine that puts it into a group without a named group."""
+    """The first engine that assigns the field to a group if no group is set."""
     beside: ClassVar[str | tuple[str, ...] | None] = None
     """The kind of group (or several: the first that exists) that a field joins instead of one of its `group_kind`."""
     needs_birth: ClassVar[bool] = False

@@ -294,7 +294,7 @@ class Catalogue:
 
 
 class EnglishCatalogue(Catalogue):
-    """Goods whose names can have every epithet."""
+    """Products whose names can be combined with every adjective."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary.table("product"))

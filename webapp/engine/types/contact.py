@@ -108,7 +108,7 @@ def _tails_of_reserved() -> pa.Array:
 
 
 class SafeEmail(PersonField):
-    """The address that an e-mail of the same person has when it names no domain."""
+    """The address that an e-mail of the same person has if no domain is set."""
 
     name = "safe_email"
     label = "Safe e-mail"

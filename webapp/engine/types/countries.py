@@ -33,7 +33,7 @@ def listed(
     what: str,
     compiler: Compiler,
 ) -> tuple[str, ...]:
-    """The countries of an option in capitals, each once; a fault for each that has no ``what``."""
+    """Return the countries of an option in uppercase, without duplicates. Reports each country that has no ``what``."""
     codes = [given] if isinstance(given, str) else list(given)
     if not codes:
         compiler.fault(

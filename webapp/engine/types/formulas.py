@@ -1,4 +1,4 @@
-"""Values from formulas: one expression, the first case whose condition holds, or a text with placeholders."""
+"""Values from formulas: one expression, the first case whose condition is true, or a text with placeholders."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class One(OptionsModel):
 
 
 class Case(FormulaColumn):
-    """The value of the first case whose condition holds, else the default."""
+    """The value of the first case whose condition is true, otherwise the default."""
 
     name = "case"
     label = "Case"

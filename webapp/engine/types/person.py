@@ -999,7 +999,7 @@ class NameKana(_Kana):
 
 
 class Username(PersonField):
-    """A user name made of the person's names; the same as the part before the @ of the person's e-mail address."""
+    """A user name derived from the person's names: the part before the @ of the person's e-mail address."""
 
     name = "username"
     label = "Username"

@@ -55,7 +55,7 @@ _RANK_SALT, _MANAGER_SALT, _PARTNER_SALT = 11, 12, 13
 
 
 class Picker(ABC):
-    """A way to draw one of ``parents`` rows; holds for every key."""
+    """A way to draw one of ``parents`` rows, independent of the key."""
 
     parents: int
 
@@ -281,7 +281,7 @@ class Relation(GroupKind):
         self.counts: Counts | None = None
         self.rows = 0
         self.differs_from: str | None = None
-        """The group of references whose row this one never takes."""
+        """The group of references whose row this reference never uses."""
         self._cardinalities: dict[int, BoundCardinality] = {}
         self._picker: Picker | None = None
         self._blank: tuple[int, int] | None = None

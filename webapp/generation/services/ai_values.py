@@ -237,7 +237,7 @@ def missing() -> ApiError:
 
 
 def row_of(actor: Actor, request: ExternalRequest) -> Connection:
-    """Like `only_model`, for a field that names no connection. Errors are reported for the field."""
+    """Like `only_model`, for a field without a connection. Errors are reported for the field."""
     try:
         return only_model(actor)
     except ApiError as error:
