@@ -214,7 +214,7 @@ def test_failures_of_the_target_name_the_field(edith, target):
 
 def test_a_missing_column_is_reported_with_the_existing_ones(edith, customers):
     answer = edith.post("/generate", json={"fields": [key(customers, column="nam")], "count": 3})
-    assert refused(answer, 502, "target_failed")["hint"] == "It has id, name, tier."
+    assert refused(answer, 502, "target_failed")["hint"] == "Its columns: id, name, tier."
 
 
 def test_an_empty_table_is_reported_at_the_field(edith, target):

@@ -57,7 +57,7 @@ def test_an_error_response_for_a_path_is_an_error_null_or_the_default(
     message, details = failed(edith, CODES, call(result))
     assert (details["path"], details["reason"], details["status"]) == ("fields[1]", reason, answer.status)
     assert "GET /codes/b" in message
-    assert "on_error to blank" in details["hint"]
+    assert "on_error: blank" in details["hint"]
     assert len(kept()) == 1  # of the other path
     rows = generated(
         edith, CODES, call(result, on_error="blank"), call(result, name="d", on_error="default", default="-")

@@ -30,7 +30,7 @@ class TooSlow(SpecError):
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        text = f"Generating these rows takes more than {seconds:,.0f} s of CPU time."
+        text = f"Generating these rows takes more than {seconds:,.0f} s of processor time."
         hint = "Use fewer rows, fewer or simpler formulas, or shorter texts. Exports have no such limit."
         super().__init__([Fault("fields", "too_slow", text, hint)])
 

@@ -254,7 +254,7 @@ def masker_of(
     version = masking.key_version or keys.current
     if version not in keys.keys:
         known = ", ".join(map(str, sorted(keys.keys)))
-        message = f"The workspace has no masking key of version {version}; it has {known}."
+        message = f"The workspace has no masking key of version {version}. Available: {known}."
         raise SpecError([Fault(f"{field.path}.masking.key_version", "unknown_key_version", message, "")])
     scope = (
         ("domain", masking.domain or field.type.name)

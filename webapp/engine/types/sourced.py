@@ -203,7 +203,7 @@ def take(inner: FieldType, taken: ReadSource, compiler: Compiler) -> FieldType:
         if requested is not None or isinstance(inner, SourceColumn):
             name = requested or field.name
             text = f'The source has no column "{name}".'
-            hint = did_you_mean(name, known) or f"It has {', '.join(known[:20])}."
+            hint = did_you_mean(name, known) or f"Its columns: {', '.join(known[:20])}."
             compiler.fault(field, "column", "unknown_column", text, hint)
         return inner
     if inner.expansion > 1 or field.children or field.type.group_kind in (RELATION, EXISTING):
