@@ -46,7 +46,7 @@ S3_NAMES: Final = (
 
 
 class SettingsError(Exception):
-    """The settings cannot be used. The message has one sentence per fault, each naming its setting."""
+    """The settings cannot be used. The message has one sentence per error, each with the name of the setting."""
 
     def __init__(self, faults: list[str]) -> None:
         self.faults = faults

@@ -95,7 +95,7 @@ def target_networks(text: str) -> tuple[str, ...]:
     """Parse networks, or the word none."""
     found = networks(text, "none")
     if "none" in found and len(found) > 1:
-        raise ValueError("must be the word none, or networks")
+        raise ValueError("must be networks or the word none")
     return found
 
 
@@ -167,7 +167,7 @@ class MailServer:
     ca: str
 
     def __repr__(self) -> str:
-        return f"MailServer({self.host}:{self.port})"  # the password belongs in no log
+        return f"MailServer({self.host}:{self.port})"  # the password must not be logged
 
 
 def mail_server(url: str) -> MailServer:
@@ -180,12 +180,12 @@ def mail_server(url: str) -> MailServer:
     if parts.scheme not in PORTS:
         raise ValueError("must begin with smtp:// or smtps://.")
     if not host:
-        raise ValueError("names no mail server.")
+        raise ValueError("has no host of a mail server.")
     if parts.path.strip("/") or parts.fragment:
         raise ValueError("must be smtp(s)://user:password@host:port, without a path.")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := set(options) - {"tls", "ca"}:
-        raise ValueError(f"has an option that does not exist: {min(unknown)}. There are tls and ca.")
+        raise ValueError(f"has an unknown option: {min(unknown)}. The options are tls and ca.")
     tls = options.get("tls", "on")
     if tls not in TLS:
         raise ValueError("has an option tls that is neither on nor off.")
@@ -193,16 +193,16 @@ def mail_server(url: str) -> MailServer:
     if bool(user) != bool(password):
         raise ValueError("has a user without a password, or a password without a user.")
     if not f"{user}{password}".isprintable():
-        raise ValueError("has a user or a password with signs that cannot be sent.")
+        raise ValueError("has a user or a password with characters that cannot be sent.")
     ca = options.get("ca", "")
     if tls == "off" and parts.scheme == "smtps":
-        raise ValueError("is smtps:// and says tls=off; choose one.")
+        raise ValueError("is smtps:// with tls=off; use one or the other.")
     if tls == "off" and user:
-        raise ValueError("says tls=off and has a password, which would be sent in the open.")
+        raise ValueError("has tls=off and a password, which would be sent unencrypted.")
     if tls == "off" and ca:
-        raise ValueError("says tls=off and names a file of authorities; choose one.")
+        raise ValueError("has tls=off and a file of certificate authorities; use one or the other.")
     if ca and not Path(ca).is_file():
-        raise ValueError(f"names a file of authorities that is not there: {ca}.")
+        raise ValueError(f"has a file of certificate authorities that does not exist: {ca}.")
     number = PORTS[parts.scheme] if port is None else port
     return MailServer(host, number, user, password, parts.scheme == "smtps", tls == "on", ca)
 
@@ -229,11 +229,11 @@ def mail_faults(s: Settings) -> list[str]:
     ]
     if bool(s.smtp_url) != bool(s.mail_from):
         present, missing = ("SMTP_URL", "MAIL_FROM") if s.smtp_url else ("MAIL_FROM", "SMTP_URL")
-        result.append(f"{present} is set without {missing}; mail needs both.")
+        result.append(f"{present} is set without {missing}; e-mail needs both.")
     if s.smtp_url and not s.vault_keys:
-        result.append("SMTP_URL is set without VAULT_KEYS: mails that wait are stored sealed.")
+        result.append("SMTP_URL is set without VAULT_KEYS: waiting e-mails are stored encrypted.")
     if s.smtp_url and not s.public_url and not s.is_local:
-        result.append("SMTP_URL is set without PUBLIC_URL, which the links in mails begin with.")
+        result.append("SMTP_URL is set without PUBLIC_URL, which links in e-mails begin with.")
     return result
 
 
@@ -266,7 +266,7 @@ def oidc_faults(s: Settings, is_loopback: bool) -> list[str]:
     others = (s.oidc_domains, s.oidc_new_people != "invited", s.oidc_workspace, s.oidc_second_factor != "ask")
     if len(missing) == 3:
         return (
-            ["OIDC_ISSUER is not set; without it the other OIDC settings mean nothing."]
+            ["OIDC_ISSUER is not set; without it, the other OIDC settings have no effect."]
             if any(others)
             else []
         )
@@ -284,7 +284,7 @@ def oidc_faults(s: Settings, is_loopback: bool) -> list[str]:
         )
     if not s.public_url and not s.is_local:
         result.append(
-            "OIDC_ISSUER is set without PUBLIC_URL, the address that the provider sends people back to."
+            "OIDC_ISSUER is set without PUBLIC_URL, the address that the provider redirects users to."
         )
     return result
 
@@ -302,7 +302,7 @@ def _issuer_faults(url: str, is_loopback: bool) -> list[str]:
         or parts.fragment
         or "@" in parts.netloc
     ):
-        return ["OIDC_ISSUER must be https://host or https://host/path, as the provider's metadata call it."]
+        return ["OIDC_ISSUER must be https://host or https://host/path, as in the provider's metadata."]
     if parts.scheme == "http" and not is_loopback:
         return ["OIDC_ISSUER is plain http; a provider outside loopback needs https."]
     if len(url) > limits.OIDC_ISSUER_CHARS:
@@ -349,7 +349,7 @@ def faults(s: Settings) -> list[str]:
             result.append("STORAGE_URL is a local folder; with ROWSMITH_HOSTS above 1 it must be s3://.")
         if not s.public_url:
             result.append(
-                "PUBLIC_URL is not set; with ROWSMITH_HOSTS above 1 no host's own address stands for all."
+                "PUBLIC_URL is not set; with ROWSMITH_HOSTS above 1, no single host's address is valid for all."
             )
     return result
 
@@ -358,7 +358,7 @@ def _key_faults(s: Settings) -> list[str]:
     result = []
     minimum = limits.SECRET_KEY_MIN_CHARS
     if not s.secret_key:
-        result.append(f"SECRET_KEY is not set: give at least {minimum} random characters.")
+        result.append(f"SECRET_KEY is not set; it must have at least {minimum} random characters.")
     elif len(s.secret_key) < minimum:
         result.append(f"SECRET_KEY has {len(s.secret_key)} characters; it must have at least {minimum}.")
     elif len(set(s.secret_key)) < 8:
@@ -397,13 +397,15 @@ def _url_faults(s: Settings) -> list[str]:
             prefixes = ", ".join(f"{scheme}://" for scheme in schemes)
             result.append(f"{name} must begin with one of {prefixes}.")
         elif parts.scheme in ("postgresql", "postgresql+psycopg", "postgres") and not parts.path.strip("/"):
-            result.append(f"{name} names no database.")
+            result.append(f"{name} has no database name.")
         elif parts.scheme == "s3" and not parts.netloc:
-            result.append(f"{name} names no bucket.")
+            result.append(f"{name} has no bucket name.")
         elif parts.scheme == "file" and (parts.netloc not in ("", "localhost") or not parts.path):
             result.append(f"{name} must be file:// and an absolute path.")
     if s.database_url in ("sqlite://", "sqlite:///:memory:"):
-        result.append("DATABASE_URL is SQLite in memory, which web and worker cannot share; name a file.")
+        result.append(
+            "DATABASE_URL is SQLite in memory, which web and worker processes cannot share; use a file."
+        )
     public = _origin_faults("PUBLIC_URL", s.public_url)
     if not public and urlsplit(s.public_url).scheme == "https" and not s.tls_cert and not s.trusted_proxies:
         public = ["PUBLIC_URL is https, but neither TLS_CERT nor TRUSTED_PROXIES is set."]

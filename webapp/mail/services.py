@@ -76,7 +76,7 @@ def choose(actor: Actor, chosen: Choice) -> None:
     if chosen.mail not in MAIL_CHOICES:
         faults.append(Fault("mail", "not_allowed", f"Choose one of {', '.join(MAIL_CHOICES)}."))
     if not 0 <= chosen.minutes <= limits.NOTICE_MOST_MINUTES:
-        message = f"Give whole minutes from 0 to {limits.NOTICE_MOST_MINUTES:,}."
+        message = f"Enter whole minutes from 0 to {limits.NOTICE_MOST_MINUTES:,}."
         faults.append(Fault("minutes", "out_of_range", message))
     if faults:
         raise validation_error(faults)
@@ -94,7 +94,7 @@ def choose(actor: Actor, chosen: Choice) -> None:
 
 # --- E-mails ------------------------------------------------------------------------------------------------
 
-NO_ADDRESS: Final = "This is no address that mail can be sent to."
+NO_ADDRESS: Final = "E-mail cannot be sent to this address."
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +313,9 @@ def reseal() -> None:
             lost += 1
     db.session.commit()
     if lost:
-        raise ApiError("unavailable", f"{lost} waiting mail(s) cannot be opened with any key of VAULT_KEYS.")
+        raise ApiError(
+            "unavailable", f"{lost} waiting e-mail(s) cannot be decrypted with any key in VAULT_KEYS."
+        )
 
 
 def waiting() -> int:
