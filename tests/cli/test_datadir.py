@@ -50,7 +50,7 @@ def test_a_read_only_data_folder_is_one_sentence(read_only, inside):
         DataDir(read_only / inside).prepare()
     assert str(error.value) == (
         f"The data folder {read_only / inside} cannot be written (Permission denied): "
-        "give another one with --data-dir."
+        "choose another one with --data-dir."
     )
 
 
@@ -95,7 +95,7 @@ def test_the_folder_is_held_by_one_at_a_time(data):
     running = Running(4711, "http://127.0.0.1:8000", "unix:///data/valkey.sock")
     second = DataDir(data.path)
     data.hold()
-    with pytest.raises(CliError, match="it is just starting"):
+    with pytest.raises(CliError, match="still starting"):
         second.hold()
     data.announce(running)
     assert second.running() == running

@@ -294,6 +294,6 @@ def test_a_read_only_clone_says_which_folder_to_use(common_folder, ordinary_user
     )
     assert refused.returncode == 1
     assert refused.stderr == (
-        f"rowsmith: {clone / '.venv'} cannot be written (Permission denied): set ROWSMITH_VENV to a folder of yours "
-        "for the packages, and start with --data-dir and another one for the data.\n"
+        f"rowsmith: {clone / '.venv'} cannot be written (Permission denied): set ROWSMITH_VENV to a writable folder "
+        "for the packages, and use --data-dir with another one for the data.\n"
     )

@@ -51,7 +51,7 @@ def test_a_user_with_an_account_can_own_another_workspace(here, cast):
 
 def test_given_twice_it_makes_nothing_more(here, cast):
     accounts.make_workspace(here, "twice@example.org", "Once", "free", "Main")
-    with pytest.raises(CliError, match="owns a workspace Once already"):
+    with pytest.raises(CliError, match="already owns a workspace Once"):
         accounts.make_workspace(here, "twice@example.org", "Once", "free", "Main")
     assert len(db.session.scalars(select(Workspace).where(Workspace.name == "Once")).all()) == 1
 

@@ -70,7 +70,7 @@ def test_a_part_that_dies_again_and_again_ends_everything_with_its_reason(superv
         supervisor.run()
     assert "part died 3 times in a row right after its start (exit status 4)" in str(error.value)
     assert "out of cheese" in str(error.value)
-    assert sum("starting it again" in line for line in told) == 2
+    assert sum("restarting it" in line for line in told) == 2
 
 
 def test_a_command_that_fails_shows_why(supervisor):

@@ -104,7 +104,7 @@ def test_an_address_of_another_machine_is_one_sentence(tmp_path: Path):
     ("name", "value", "says"),
     [
         ("SECRET_KEY", "short", "SECRET_KEY has 5 characters"),
-        ("REDIS_URL", "unix:///nowhere/redis.sock", "REDIS_URL is set but nothing answers there"),
+        ("REDIS_URL", "unix:///nowhere/redis.sock", "REDIS_URL is set, but no server responds there"),
         ("DATABASE_URL", "oracle://x/y", "DATABASE_URL must begin with"),
         ("ROWSMITH_PORT", "80000", "ROWSMITH_PORT: '80000' is not a port (0 to 65535)."),
         ("ROWSMITH_PROT", "80", "Did you mean `ROWSMITH_PORT`?"),

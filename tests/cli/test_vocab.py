@@ -90,7 +90,7 @@ def test_complete_stored_vocabularies_are_not_built_again(service, home, capsys,
     vocabularies.put(REAL, PRESENT)
     monkeypatch.setattr(vocab, "rebuild", pytest.fail)
     assert command("install", PRESENT) == 0
-    assert capsys.readouterr().out == f"{PRESENT} is in the storage already.\n"
+    assert capsys.readouterr().out == f"{PRESENT} is already in the storage.\n"
 
 
 def test_a_broken_stored_file_is_replaced(service, home, capsys):
@@ -157,7 +157,7 @@ def test_a_vocabulary_that_the_installed_libraries_do_not_produce_is_rejected(
 
 
 def test_an_unknown_one_is_named_with_what_to_do(service, home):
-    with pytest.raises(CliError, match=rf"{'a' * 32} is unknown here: vocab\.lock names .* from a backup"):
+    with pytest.raises(CliError, match=rf"{'a' * 32} is unknown here: vocab\.lock lists .* from a backup"):
         command("install", "a" * 32)
 
 
@@ -169,13 +169,13 @@ def test_a_different_extractor_is_rejected(service, home, lock):
 
 @pytest.mark.parametrize(("action", "expected"), [("install", None), ("list", "a" * 32), ("prune", "a" * 32)])
 def test_an_id_can_only_be_used_with_install(action, expected):
-    with pytest.raises(CliError, match="An id goes with install"):
+    with pytest.raises(CliError, match="Only install takes an id"):
         command(action, expected)
 
 
 @pytest.mark.parametrize("expected", ["abc", "../" + "a" * 29, "A" * 32])
 def test_an_invalid_id_is_rejected(service, home, expected):
-    with pytest.raises(CliError, match="is no vocabulary"):
+    with pytest.raises(CliError, match="is not a vocabulary"):
         command("install", expected)
 
 

@@ -135,7 +135,7 @@ def test_commands_that_need_a_clone_say_so(server):
     done = subprocess.run([server.command, "test"], capture_output=True, text=True, env=clean_environment())
     assert (done.returncode, done.stderr) == (
         1,
-        "rowsmith: test needs a clone: it is not part of the package.\n",
+        "rowsmith: test requires a clone of the repository: it is not part of the package.\n",
     )
 
 

@@ -38,7 +38,7 @@ def test_an_audit_log_that_matches_its_head_is_verified(acme, capsys):
     place, workspace_id = acme
     assert place.run("audit", "verify") == 0
     output = capsys.readouterr().out.splitlines()
-    assert output[0] == f"{workspace_id}: fits (3 entries in 1 seal)"
+    assert output[0] == f"{workspace_id}: verified (3 entries in 1 seal)"
     assert output[1].startswith("  head 1:")
     head = output[1].split()[1]
     assert place.run("audit", "verify", "Acme", "--head", head) == 0
@@ -49,9 +49,9 @@ def test_the_head_is_saved_again_and_audited(acme, capsys):
     """On SQLite, the read transaction of the command must not block its write."""
     place, workspace_id = acme
     assert place.run("audit", "anchor", "Acme") == 0
-    assert capsys.readouterr().out == f"{workspace_id}: the current head of the chain is saved.\n"
+    assert capsys.readouterr().out == f"{workspace_id}: the current head of the chain was saved.\n"
     assert place.run("audit", "verify") == 0
-    assert "fits (4 entries in 2 seals)" in capsys.readouterr().out
+    assert "verified (4 entries in 2 seals)" in capsys.readouterr().out
     with place.connect() as connection:
         found = connection.execute(sa.select(AuditEntry.action).order_by(AuditEntry.id)).scalars().all()
     assert found == ["test.entry"] * 3 + ["audit.anchor"]
@@ -76,7 +76,9 @@ def test_a_workspace_that_is_being_removed_for_good_has_no_trail_to_verify(acme,
 def test_a_database_of_another_release_is_reported(new_place):
     place = new_place("sqlite")
     place.bring("0010")
-    with pytest.raises(CliError, match=r"revision 0010, this release is of \d{4}: ./rowsmith upgrade"):
+    with pytest.raises(
+        CliError, match=r"revision 0010, but this release needs \d{4}: run ./rowsmith upgrade"
+    ):
         place.run("audit", "verify")
 
 
@@ -93,7 +95,9 @@ def test_a_mistyped_folder_is_reported_and_nothing_is_created_in_it(new_place, w
     nowhere = new_place("sqlite")
     nowhere.env.pop("ROWSMITH_DATA_DIR")
     nowhere.data.rmdir()
-    with pytest.raises(CliError, match=f"There is no installation in {nowhere.data}: name its data folder"):
+    with pytest.raises(
+        CliError, match=f"There is no installation in {nowhere.data}: specify its data folder"
+    ):
         nowhere.run(*words)
     assert not nowhere.data.exists()
 

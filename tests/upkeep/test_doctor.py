@@ -69,7 +69,7 @@ def test_problems_are_reported_with_a_remedy(examine, place, shared_redis):
     health.beat(client, health.WORKER, "here:1", time.time())
     found = examine()
     (keys,) = found["keys"]
-    assert keys["told"].startswith("1 of 1 stored secrets cannot be opened")
+    assert keys["told"].startswith("1 of 1 stored secrets cannot be decrypted")
     assert found["data folder"][0]["mend"] == f"chmod 600 {place.data / 'keys.env'}"
     assert found["up"][0]["mend"] == f"rm {place.data / 'up.json'}"
     assert found["left behind"][0]["mend"] == f"rm {place.data / '.rowsmith.db.restoring'}"
@@ -174,5 +174,5 @@ def test_the_launcher_runs_the_doctor_without_installing_anything(tmp_path: Path
     script = [str(ROOT / "rowsmith"), "doctor", "--data-dir", str(tmp_path / "none")]
     done = subprocess.run(script, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert f"There is no virtual environment {tmp_path / 'venv'}" in done.stdout
+    assert f"The virtual environment {tmp_path / 'venv'} does not exist" in done.stdout
     assert not (tmp_path / "venv").exists()

@@ -58,7 +58,7 @@ def test_marks_tell_keys_apart_and_give_nothing_of_them_away():
 
 def test_a_short_or_missing_passphrase_is_rejected(tmp_path):
     (tmp_path / "short").write_text("too short\n")
-    with pytest.raises(BackupError, match="9 characters; it needs at least 12"):
+    with pytest.raises(BackupError, match="9 characters; it must have at least 12"):
         backup.passphrase_of(tmp_path / "short")
     with pytest.raises(BackupError, match="No such file"):
         backup.passphrase_of(tmp_path / "none")

@@ -40,7 +40,7 @@ def as_backup_errors(failure: str, folder: Path) -> Iterator[None]:
         yield
     except storage.StorageError as error:
         raise BackupError(
-            f"{failure}: the storage does not answer: {str(error).partition(chr(10))[0]}."
+            f"{failure}: the storage does not respond: {str(error).partition(chr(10))[0]}."
         ) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -52,7 +52,7 @@ def as_backup_errors(failure: str, folder: Path) -> Iterator[None]:
         message = str(error.orig).partition("\n")[0]
         if "is full" in message:
             message = f"the disk of {folder} is full"
-        raise BackupError(f"{failure}: the database says: {message}.") from error
+        raise BackupError(f"{failure}: the database returned an error: {message}.") from error
 
 
 # --- The file -----------------------------------------------------------------------------------------------
@@ -104,20 +104,20 @@ class Manifest(BaseModel):
     lacking: list[MissingFile]
     lacking_vocabularies: list[str]
     keys: str
-    """none, plain or sealed (by a passphrase)."""
+    """none, plain or sealed (encrypted with a passphrase)."""
     secret_key_mark: str
     """A value that identifies a SECRET_KEY without revealing anything about it."""
     vault_mark: str
-    """A word sealed by the newest key of the vault; "" without one."""
+    """A known text encrypted with the newest key of the vault; "" without one."""
     parts: dict[str, Part]
 
 
 class Writer:
-    """Writes a backup to `path`: parts, then `finish`. Without `finish` nothing is there. Used as a context."""
+    """Writes a backup to `path`: parts, then `finish`. Without `finish`, no file is created. Used as a context."""
 
     def __init__(self, path: Path, *, replace: bool = False) -> None:
         if path.exists() and not replace:
-            raise BackupError(f"{path} is there already: name another file, or say --replace.")
+            raise BackupError(f"{path} already exists. Specify another file, or use --replace.")
         if not path.parent.is_dir():
             raise BackupError(f"There is no folder {path.parent}.")
         self.path, self.parts = path, dict[str, Part]()
@@ -130,7 +130,7 @@ class Writer:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(handle)
-            raise BackupError(f"Another backup to {self.path} is under way.") from None
+            raise BackupError(f"Another backup to {self.path} is in progress.") from None
         self._file = os.fdopen(handle, "r+b")
         self._file.truncate(0)  # of one that was killed
         self._zip = zipfile.ZipFile(
@@ -207,11 +207,11 @@ class Reader:
         except FileNotFoundError:
             raise BackupError(f"There is no file {path}.") from None
         except KeyError:
-            raise BackupError(f"{path} is no backup of Rowsmith: it has no manifest.") from None
+            raise BackupError(f"{path} is not a Rowsmith backup: it has no manifest.") from None
         except (*_BROKEN_FILE_ERRORS, orjson.JSONDecodeError) as error:
-            raise BackupError(f"{path} is no backup, or not a whole one: {error}.") from None
+            raise BackupError(f"{path} is not a backup, or is incomplete: {error}.") from None
         if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-            raise BackupError(f"{path} is no backup of Rowsmith.")
+            raise BackupError(f"{path} is not a Rowsmith backup.")
         if raw.get("format_version") != FORMAT_VERSION:
             raise BackupError(
                 f"{path} was created by a newer release of Rowsmith. Restore it with that release."
@@ -234,17 +234,22 @@ class Reader:
         members, listed = set(self._zip.namelist()) - {MANIFEST}, set(self.manifest.parts)
         if differing := sorted(members ^ listed):
             raise BackupError(
-                f"{self.path} was changed: {differing[0]} {'is missing' if differing[0] in listed else 'is new'}."
+                f"{self.path} was changed: {differing[0]} "
+                f"{'is missing' if differing[0] in listed else 'is not in the manifest'}."
             )
         for name, part in self.manifest.parts.items():
             digest = hashlib.sha256()
             for piece in self.pieces(name):
                 digest.update(piece)
             if digest.hexdigest() != part.sha256:
-                raise BackupError(f"{self.path} is broken: {name} is not what it was. Take another backup.")
+                raise BackupError(
+                    f"{self.path} is damaged: the checksum of {name} does not match. Create another backup."
+                )
         for name, table in self.manifest.tables.items():
             if (found := sum(1 for _ in self.lines(table.part))) != table.rows:
-                raise BackupError(f"{self.path} is broken: {name} has {found:,} rows, not {table.rows:,}.")
+                raise BackupError(
+                    f"{self.path} is damaged: {name} has {found:,} rows instead of {table.rows:,}."
+                )
 
     def pieces(self, name: str) -> Iterator[bytes]:
         """Yield a part's bytes. Error: BackupError."""
@@ -253,9 +258,9 @@ class Reader:
                 while piece := file.read(limits.STORAGE_CHUNK_BYTES):
                     yield piece
         except KeyError:
-            raise BackupError(f"{self.path} is not whole: {name} is missing.") from None
+            raise BackupError(f"{self.path} is incomplete: {name} is missing.") from None
         except _BROKEN_FILE_ERRORS as error:
-            raise BackupError(f"{self.path} is broken at {name}: {error}. Take another backup.") from None
+            raise BackupError(f"{self.path} is damaged at {name}: {error}. Create another backup.") from None
 
     def lines(self, name: str) -> Iterator[bytes]:
         """Yield a part's lines. Error: BackupError."""

@@ -1,6 +1,6 @@
 """Back up the running service: database, files, vocabularies and, if requested, the encryption keys.
 
-The keys are SECRET_KEY and the ring of the vault, plain or sealed by a passphrase.
+The keys are SECRET_KEY and the ring of the vault, plain or encrypted with a passphrase.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def passphrase_of(file: Path) -> str:
         raise BackupError(f"The passphrase cannot be read: {file}: {error.strerror}.") from error
     if len(found) < limits.UPKEEP_PASSPHRASE_CHARS:
         raise BackupError(
-            f"The passphrase in {file} has {len(found)} characters; it needs at least {limits.UPKEEP_PASSPHRASE_CHARS}."
+            f"The passphrase in {file} has {len(found)} characters; it must have at least "
+            f"{limits.UPKEEP_PASSPHRASE_CHARS}."
         )
     return found
 
@@ -107,7 +108,9 @@ def opened(raw: bytes, passphrase: str) -> str:
         raise BackupError("The keys in the backup cannot be read: their cost parameter is out of range.")
     found = sealing.unseal(_derived_key(passphrase, salt, cost), token)
     if found is None:
-        raise BackupError("The passphrase is not the one that the keys of this backup were sealed by.")
+        raise BackupError(
+            "The passphrase is wrong: the keys of this backup were encrypted with a different one."
+        )
     return found.decode()
 
 
@@ -121,7 +124,7 @@ def key_fingerprint(secret_key: str) -> str:
 
 
 def vault_fingerprint(ring: Sequence[str]) -> str:
-    """Return a known text sealed by the newest key of a ring; "" without one."""
+    """Return a known text encrypted with the newest key of a ring; "" without one."""
     return Vault(ring).seal(_KNOWN_TEXT).decode() if ring else ""
 
 
@@ -522,7 +525,7 @@ def verify(path: Path) -> Manifest:
         if reader.manifest.keys == "plain":
             ring = read_text(b"".join(reader.pieces(PLAIN)).decode())[1]
             if not opens(ring, reader.manifest.vault_mark):
-                raise BackupError(f"{path} holds keys that do not open what it holds.")
+                raise BackupError(f"{path} contains keys that cannot decrypt its secrets.")
         return reader.manifest
 
 
@@ -539,7 +542,7 @@ def current_revision(settings: Settings) -> str:
         )
     if not database.known(revision):
         raise BackupError(
-            f"The database is at revision {revision}, of a newer release; this one knows up to {database.head()}. "
+            f"The database is at revision {revision} of a newer release; this release knows up to {database.head()}. "
             "Install the newer release again, or restore a backup of this one."
         )
     return revision

@@ -136,9 +136,7 @@ def _kind(table: str, column: Mapping[str, Any]) -> str:
     for kind, family in _KINDS:
         if isinstance(column["type"], family):
             return kind
-    raise BackupError(
-        f"The column {table}.{column['name']} is of a type that is not ours: {column['type']!r}."
-    )
+    raise BackupError(f"The column {table}.{column['name']} has an unsupported type: {column['type']!r}.")
 
 
 def revision(connection: sa.Connection) -> str | None:
@@ -204,7 +202,9 @@ def rows(
     for line in json_lines:
         values = orjson.loads(line)
         if len(values) != width:
-            raise BackupError(f"A row of {table.name} in the backup has {len(values)} values, not {width}.")
+            raise BackupError(
+                f"A row of {table.name} in the backup has {len(values)} values instead of {width}."
+            )
         for at, convert in converters:
             if values[at] is not None:
                 values[at] = convert(values[at])
@@ -230,6 +230,6 @@ def matching(database_tables: Sequence[Table], backup_tables: Sequence[Table]) -
     for name in sorted({*database_columns, *backup_columns}):
         if database_columns.get(name, {}).items() ^ backup_columns.get(name, {}).items():
             raise BackupError(
-                f"The table {name} of the backup is not the one of its revision here. Was the database changed by "
-                "hand? Restore it with the release that made the backup."
+                f"The columns of table {name} in the backup do not match its revision. If the database was changed by "
+                "hand, restore it with the release that created the backup."
             )

@@ -554,7 +554,7 @@ def restore(
         take_keys()
         place.take_over()
     with as_backup_errors(
-        "The database is restored, but files are not all in their place: run it again", settings.data_dir
+        "The database was restored, but some files were not: run the command again", settings.data_dir
     ):
         backup.restore_targets(reader, settings.data_dir)
         backup.keep_only(storage.of(current_app), keys)
@@ -572,7 +572,7 @@ def _load(settings: Settings, reader: Reader, place: Place) -> int:
     counts = place.load(tables, ((table, reader.lines(manifest.tables[table.name].part)) for table in tables))
     for name, table in manifest.tables.items():
         if counts[name] != table.rows:
-            raise BackupError(f"{name} has {counts[name]:,} rows after loading, not {table.rows:,}.")
+            raise BackupError(f"{name} has {counts[name]:,} rows after loading instead of {table.rows:,}.")
     return sum(counts.values())
 
 

@@ -51,7 +51,10 @@ def main(argv: Sequence[str]) -> int:
         return 0
     arguments.rest = rest
     if arguments.command in OF_CLONES and not (ROOT / "tests").is_dir():
-        print(f"rowsmith: {arguments.command} needs a clone: it is not part of the package.", file=sys.stderr)
+        print(
+            f"rowsmith: {arguments.command} requires a clone of the repository: it is not part of the package.",
+            file=sys.stderr,
+        )
         return 1
     try:
         module, _, function = ENTRIES[arguments.command].partition(":")

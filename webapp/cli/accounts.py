@@ -32,14 +32,16 @@ from webapp.extensions import db
 def run_sign_in(arguments: argparse.Namespace) -> int:
     """Print only the link to standard output, for scripts, and messages to standard error."""
     if arguments.reset_two_factor and not arguments.email:
-        raise CliError("Say whose second factor to take away: ./rowsmith sign-in <email> --reset-two-factor.")
+        raise CliError(
+            "Specify the user whose second factor to remove: ./rowsmith sign-in <email> --reset-two-factor."
+        )
     with operator.application(arguments.data_dir) as settings:
         user = operator.owner(arguments.email).user
         link = sign_in_link(settings, user)
         if arguments.reset_two_factor:
             removed = two_factor.reset(user)
-            outcome = "is taken away" if removed else "was not there"
-            print(f"The second factor of {user.email} {outcome}; their sessions have ended.", file=sys.stderr)
+            outcome = "The second factor was removed" if removed else "There was no second factor"
+            print(f"{user.email}: {outcome}. The sessions of the user have ended.", file=sys.stderr)
         print(link)
     return 0
 
@@ -47,7 +49,7 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
 def sign_in_link(settings: Settings, user: User) -> str:
     """Return a new one-time sign-in link for a user; commits. CliError if the address of the service is unknown."""
     if not settings.public_url:
-        raise CliError("Set PUBLIC_URL, so that links have an address.")
+        raise CliError("Set PUBLIC_URL: links need the address of this service.")
     return f"{settings.public_url}/sign-in/{sign_in.make_link(user)}"
 
 
@@ -57,7 +59,7 @@ _OWN_LIMITS: Final = ("requests_per_minute", "rows_per_hour", "rows_per_generati
 
 
 def run_plan(arguments: argparse.Namespace) -> int:
-    """Show, or change and show. New limits hold from the next request on."""
+    """Show the plan, after changing it if requested. New limits apply from the next request on."""
     own_limits = {name: value for name in _OWN_LIMITS if (value := getattr(arguments, name)) is not None}
     if own_limits and arguments.plan != "enterprise":
         raise CliError(
@@ -66,7 +68,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
     for name, value in own_limits.items():
         if value > (maximum := getattr(limits.ENTERPRISE_MAX, name)):
             raise CliError(
-                f"{value:,} is more than this service carries: --{name.replace('_', '-')} up to {maximum:,}."
+                f"{value:,} is more than this service supports: --{name.replace('_', '-')} must be at most {maximum:,}."
             )
     with operator.application(arguments.data_dir):
         if arguments.workspace is None:
@@ -118,7 +120,7 @@ def _new_key(arguments: argparse.Namespace) -> None:
         user_id=owner.user.id,
     )
     print(text)
-    print(f"rowsmith: key {key.handle} of {owner.user.email}; it is shown only now", file=sys.stderr)
+    print(f"rowsmith: key {key.handle} of {owner.user.email}; it is shown only once", file=sys.stderr)
 
 
 def _list_keys(_arguments: argparse.Namespace) -> None:
@@ -138,20 +140,20 @@ def _list_keys(_arguments: argparse.Namespace) -> None:
 
 def _revoke_key(arguments: argparse.Namespace) -> None:
     if not arguments.handle:
-        raise CliError("Name the key to revoke: ./rowsmith key list shows them.")
+        raise CliError("Specify the key to revoke. To list the keys, run ./rowsmith key list.")
     handle = arguments.handle.removeprefix("rws_").partition("_")[0]
     key = db.session.scalar(select(ApiKey).where(ApiKey.handle == handle))
     if key is None:
         raise CliError(f"There is no key {handle}.")
     api_keys.revoke(actors.system(key.workspace_id, key.project_id, key.team_id), key)
-    print(f"{handle} is revoked")
+    print(f"{handle} was revoked")
 
 
 # --- workspace ----------------------------------------------------------------------------------------------
 
 
 def run_workspace(arguments: argparse.Namespace) -> int:
-    """List all workspaces, deleted ones marked; or take a deletion back."""
+    """List all workspaces, deleted ones marked; or restore a deleted one."""
     # The list is also needed without a running service, such as after a restoration.
     with operator.application(arguments.data_dir, running=arguments.action != "list"):
         if arguments.action == "list":
@@ -159,7 +161,7 @@ def run_workspace(arguments: argparse.Namespace) -> int:
                 print(_workspace_line(workspace))
             return 0
         if arguments.workspace is None:
-            raise CliError("Name the workspace to restore: ./rowsmith workspace restore WORKSPACE")
+            raise CliError("Specify the workspace to restore: ./rowsmith workspace restore WORKSPACE")
         found = operator.workspace(arguments.workspace)
         if found.deleted_at is None:
             raise CliError(f"The workspace {found.name} is not deleted: there is nothing to restore.")
@@ -190,7 +192,7 @@ def make_workspace(settings: Settings, email: str, name: str, plan: str, project
     """Create a workspace on a plan with a team, a project and its owner, who may have an account already. Return the
     owner's one-time sign-in link. Raise CliError if they own a workspace with this name, or PUBLIC_URL is not set."""
     if not settings.public_url:
-        raise CliError("Set PUBLIC_URL, so that links have an address.")
+        raise CliError("Set PUBLIC_URL: links need the address of this service.")
     name, project = _check_name(name, "--workspace"), _check_name(project, "--project")
     email = people.clean_email(email)
     user = people.find_user(email)
@@ -203,7 +205,7 @@ def make_workspace(settings: Settings, email: str, name: str, plan: str, project
         same = select(Workspace.id).where(Workspace.id.in_(owned_workspaces), Workspace.name == name).limit(1)
         if (found := db.session.scalar(same)) is not None:
             raise CliError(
-                f"{user.email} owns a workspace {name} already ({found}): ./rowsmith sign-in {user.email} prints a "
+                f"{user.email} already owns a workspace {name} ({found}): ./rowsmith sign-in {user.email} prints a "
                 "link."
             )
     workspace = workspaces.create_workspace(actors.system(), name, plan=plan, owner=user)
@@ -215,5 +217,5 @@ def make_workspace(settings: Settings, email: str, name: str, plan: str, project
 def _check_name(text: str, option: str) -> str:
     text = text.strip()
     if not 1 <= len(text) <= limits.MAX_NAME_CHARS or not text.isprintable():
-        raise CliError(f"{option} is a name of 1 to {limits.MAX_NAME_CHARS} characters.")
+        raise CliError(f"{option} must be a name of 1 to {limits.MAX_NAME_CHARS} characters.")
     return text

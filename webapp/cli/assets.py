@@ -1,7 +1,7 @@
-"""Browser code by lock file: `npm ci`, then the few files that pages name, copied into static/vendor.
+"""Browser code by lock file: `npm ci`, then the few files that pages load, copied into static/vendor.
 
-The machine's npm does it, else the one that PyPI carries. Nothing of it is committed; a change of package-lock.json
-brings the new files at the next start.
+The machine's npm is used, else the one from PyPI. The files are not committed; a change of package-lock.json installs
+the new files at the next start.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def ensure() -> None:
         return
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise CliError(f"The browser code could not be put into {ROOT / 'static'}: {error}.") from error
+            raise CliError(
+                f"The browser code could not be installed in {ROOT / 'static'}: {error}."
+            ) from error
     try:
         for file in (ROOT / "static").rglob("*"):
             copy = STATIC_COPY / file.relative_to(ROOT / "static")
@@ -88,8 +90,8 @@ def ensure() -> None:
             _build(STATIC_COPY)
     except OSError as error:
         raise CliError(
-            f"Neither {ROOT / 'static'} nor {STATIC_COPY} can be written, and the browser code is in neither: "
-            "set ROWSMITH_VENV to a folder of yours."
+            f"Neither {ROOT / 'static'} nor {STATIC_COPY} is writable, and neither contains the browser code: "
+            "set ROWSMITH_VENV to a folder that you can write to."
         ) from error
 
 
@@ -120,9 +122,9 @@ def _build(static: Path) -> None:
 
 
 def npm_ci(folder: Path) -> str | None:
-    """Run `npm ci` in ``folder``, which has a package.json and its lock file. None, or why it did not work.
+    """Run `npm ci` in ``folder``, which has a package.json and a lock file. Return None, or the reason of a failure.
 
-    The machine's npm does it, else the one that PyPI carries, which is installed into the subfolder `node`.
+    The machine's npm is used, else the one from PyPI, which is installed into the subfolder `node`.
     """
     problem = None
     if npm := shutil.which("npm"):

@@ -29,15 +29,15 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.action == "verify":
             return _verify(arguments)
         if arguments.workspace is None:
-            raise CliError(f"Say of which workspace: ./rowsmith audit {arguments.action} WORKSPACE.")
+            raise CliError(f"Specify the workspace: ./rowsmith audit {arguments.action} WORKSPACE.")
         workspace = operator.workspace(arguments.workspace)
         workspace_id = workspace.id
         if arguments.action == "anchor":
             db.session.rollback()  # the read transaction holds SQLite's lock, which writing the entry needs
             seals.re_anchor(workspace_id, clock.now())
-            print(f"{workspace_id}: the current head of the chain is saved.")
+            print(f"{workspace_id}: the current head of the chain was saved.")
             return 0
-        # Export: one entry a line, as `GET /audit?format=jsonl` has them, oldest first.
+        # Export: one entry per line, as in `GET /audit?format=jsonl`, oldest first.
         filters = {
             "action": arguments.of_action,
             **{name: getattr(arguments, name) for name in _TEXT_FILTERS},
@@ -74,10 +74,11 @@ def _verify(arguments: argparse.Namespace) -> int:
         number, _, hash = arguments.head.partition(":")
         if not number.isdigit() or not hash:
             raise CliError(
-                f"{arguments.head!r} is not a head such as 12:5f0c...: number and hash, as audit verify prints them."
+                f"{arguments.head!r} is not a valid head. Use number and hash as printed by audit "
+                "verify, such as 12:5f0c..."
             )
         if len(ids) != 1:
-            raise CliError("A head is one workspace's: name it.")
+            raise CliError("A head belongs to one workspace: specify the workspace.")
         head = {"number": int(number), "hash": hash}
     reports = [verify(item, head) for item in ids]
     for report in reports:
@@ -96,15 +97,15 @@ def report_lines(report: Report) -> list[str]:
     if report.unsealed:
         counts += f", {report.unsealed:,} not sealed yet"
     if report.misfits:
-        lines = [f"{report.workspace_id}: DOES NOT FIT ({counts})"]
+        lines = [f"{report.workspace_id}: VERIFICATION FAILED ({counts})"]
         for item in report.misfits:
             location = item.entry_id or f"seal {item.seal}"
             lines.append(f"  {location}: {item.message}")
         return lines
     return (
-        [f"{report.workspace_id}: fits ({counts})", f"  head {report.head}"]
+        [f"{report.workspace_id}: verified ({counts})", f"  head {report.head}"]
         if report.head
-        else [f"{report.workspace_id}: fits ({counts})"]
+        else [f"{report.workspace_id}: verified ({counts})"]
     )
 
 

@@ -1,7 +1,7 @@
 """`./rowsmith backup | restore | upgrade`: back up the whole service into one file, and move it between releases.
 
 backup FILE    write the file while the service runs, or verify one
-restore FILE   put it on an empty machine, on another kind of database, on another storage
+restore FILE   restore it on an empty machine, to another kind of database, to another storage
 upgrade        back up, migrate the data of an earlier release to this one, and run the doctor; the launcher has
                installed the packages of the lock file before
 """
@@ -33,11 +33,11 @@ def run_backup(arguments: argparse.Namespace) -> int:
     if arguments.verify:
         with operator.as_cli_errors():
             manifest = backup.verify(path)
-        print(f"{path} is whole.")
+        print(f"{path} is complete.")
         return _report_backup(path, manifest)
     if arguments.include_keys and arguments.passphrase_file:
         raise CliError(
-            "--include-keys writes the keys in plain, --passphrase-file seals them: say one of the two."
+            "--include-keys writes the keys in plain text, --passphrase-file encrypts them: use only one of them."
         )
     data = DataDir(resolve(arguments.data_dir, os.environ))
     with operator.as_cli_errors():
@@ -54,19 +54,19 @@ def run_backup(arguments: argparse.Namespace) -> int:
             passphrase=passphrase,
         )
         with as_backup_errors(
-            "The backup is written, but could not be recorded in the audit log", path.parent
+            "The backup was created, but could not be recorded in the audit log", path.parent
         ):
             backup.note(manifest)
-    print(f"{path} is written.")
+    print(f"{path} was created.")
     return _report_backup(path, manifest)
 
 
 def _report_backup(path: Path, manifest: Manifest) -> int:
     rows = sum(table.rows for table in manifest.tables.values())
     print(
-        f"  made      {manifest.made_at}, revision {manifest.revision}, {operator.megabytes(path.stat().st_size)}"
+        f"  created   {manifest.made_at}, revision {manifest.revision}, {operator.megabytes(path.stat().st_size)}"
     )
-    print(f"  database  {rows:,} rows in {len(manifest.tables)} tables, of {manifest.database}")
+    print(f"  database  {rows:,} rows in {len(manifest.tables)} tables, from {manifest.database}")
     targets = f", {manifest.targets} of SQLite connections" if manifest.targets else ""
     print(f"  files     {manifest.files:,} ({operator.megabytes(manifest.file_bytes)}){targets}")
     vocabularies = len(manifest.vocabularies)
@@ -75,20 +75,21 @@ def _report_backup(path: Path, manifest: Manifest) -> int:
     )
     print("  keys      " + _KEY_STATES[manifest.keys])
     for lacking in manifest.lacking[: limits.UPKEEP_TOLD]:
-        print(f"  LACKING   {lacking.key}, which a row of {lacking.table} names, is not in the storage")
+        print(f"  MISSING   {lacking.key}, referenced by a row of {lacking.table}, is not in the storage")
     if len(manifest.lacking) > limits.UPKEEP_TOLD:
-        print(f"  LACKING   and {len(manifest.lacking) - limits.UPKEEP_TOLD:,} more")
+        print(f"  MISSING   and {len(manifest.lacking) - limits.UPKEEP_TOLD:,} more")
     for vocabulary_id in manifest.lacking_vocabularies:
         print(
-            f"  LACKING   vocabulary {vocabulary_id}: ./rowsmith vocab install {vocabulary_id}, then another backup"
+            f"  MISSING   vocabulary {vocabulary_id}: run ./rowsmith vocab install {vocabulary_id}, "
+            "then create another backup"
         )
     return 1 if manifest.lacking or manifest.lacking_vocabularies else 0
 
 
 _KEY_STATES = {
-    "none": "are not in it: keep SECRET_KEY and VAULT_KEYS (keys.env of the data folder) in another safe place",
-    "plain": "are in it in plain text: anyone with this file can read every stored secret",
-    "sealed": "are in it, sealed by your passphrase: keep that in another safe place",
+    "none": "not included: keep SECRET_KEY and VAULT_KEYS (keys.env of the data folder) in another safe place",
+    "plain": "included in plain text: anyone with this file can read every stored secret",
+    "sealed": "included, encrypted with your passphrase: keep the passphrase in another safe place",
 }
 
 
@@ -112,7 +113,7 @@ def run_restore(arguments: argparse.Namespace) -> int:
                 done = restore.restore(
                     settings, reader, take_keys=key_ring.put, tell=lambda line: print(f"  {line}")
                 )
-    print(f"The backup of {done.manifest.made_at} is restored, revision {done.revision}.")
+    print(f"The backup of {done.manifest.made_at} was restored, revision {done.revision}.")
     for kind, outcome in (
         ("runs", "unfinished at the time of the backup: marked as failed, not repeated"),
         ("pushes", "unfinished at the time of the backup: marked as failed, not repeated"),
@@ -123,9 +124,9 @@ def run_restore(arguments: argparse.Namespace) -> int:
             for description in work:
                 print(f"    {description}")
     if done.manifest.lacking or done.manifest.lacking_vocabularies:
-        print("  Some of it was not in the backup: ./rowsmith backup --verify FILE names it")
+        print("  Some data was not in the backup: ./rowsmith backup --verify FILE lists it")
     if done.lost_secrets:
-        print(f"  {done.lost_secrets} stored secrets cannot be opened with VAULT_KEYS: set them again")
+        print(f"  {done.lost_secrets} stored secrets cannot be decrypted with VAULT_KEYS: set them again")
     print("  next: ./rowsmith doctor, then ./rowsmith up")
     return 0
 
@@ -148,7 +149,7 @@ class KeyRing:
         )
         if self._replaces_keys and local_keys and not arguments.force_empty:
             raise CliError(
-                f"{data.path} has other keys than the backup. --force-empty replaces them as well; "
+                f"{data.path} has different keys than the backup. --force-empty also replaces them; "
                 "the old ones are kept in a file next to them."
             )
         if self._replaces_keys or self._without_keys:
@@ -156,13 +157,13 @@ class KeyRing:
         wrong = self._wrong_key(keys)
         if wrong is not None:
             problem = (
-                f"The {wrong} here is not the one"
+                f"The {wrong} of this installation does not match the backup"
                 if keys.get(wrong)
-                else f"There is no {wrong} here, and none"
+                else f"This installation has no {wrong}, and the one of the backup is required"
             )
             raise CliError(
-                f"{problem} of the backup. Put the keys.env of then into {data.path}, or set SECRET_KEY and VAULT_KEYS."
-                " Without them stored secrets and masking keys are lost: --without-keys restores all the rest."
+                f"{problem}. Copy the keys.env of that time to {data.path}, or set SECRET_KEY and VAULT_KEYS."
+                " Without them, stored secrets and masking keys are lost: --without-keys restores everything else."
             )
 
     def _keys_in_backup(self, arguments: argparse.Namespace, reader: Reader) -> dict[str, str]:
@@ -176,7 +177,7 @@ class KeyRing:
             text = backup.opened(b"".join(reader.pieces(backup.SEALED)), passphrase)
         else:
             raise CliError(
-                "The keys in this backup are sealed: name the file of their passphrase, --passphrase-file F."
+                "The keys in this backup are encrypted: specify the file with the passphrase, --passphrase-file F."
             )
         secret_key, ring = backup.read_text(text)
         return {"SECRET_KEY": secret_key, "VAULT_KEYS": ",".join(ring)}
@@ -197,7 +198,7 @@ class KeyRing:
         return {**env, **self._backup_keys} if self._replaces_keys else env
 
     def put(self) -> None:
-        """Put the keys of the backup into the data folder."""
+        """Write the keys of the backup to the data folder."""
         if self._replaces_keys:
             self._data.replace_keys(self._backup_keys)
 
@@ -217,32 +218,32 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
         old_revision, head = backup.current_revision(settings), database.head()
         assets.ensure()
         if old_revision == head:
-            print(f"The database is at revision {head} already.")
+            print(f"The database is already at revision {head}.")
             backup_file = None
         else:
             backup_file = None if arguments.no_backup else _create_backup(arguments, data, settings, head)
             try:
                 restore.migrate(settings)
             except BackupError as error:
-                more = f" The backup {backup_file} is there too." if backup_file else ""
+                more = f" The backup is {backup_file}." if backup_file else ""
                 raise CliError(
-                    f"{error} To roll back: put the release of revision {old_revision} back (git checkout), then"
-                    f" ./rowsmith up.{more}"
+                    f"{error} To roll back: reinstall the release of revision {old_revision} (git checkout), then"
+                    f" run ./rowsmith up.{more}"
                 ) from error
-            print(f"The database is at revision {head}; it was at {old_revision}.")
+            print(f"The database was migrated from revision {old_revision} to {head}.")
             secure_vocabularies()
     found = doctor.examine(Installation(ROOT, arguments.data_dir))
     failed = [finding for finding in found if finding.state == FAIL and finding.name in _UPGRADE_CHECKS]
     for finding in failed:
-        print(f"FAIL  {finding.name}  {finding.message}" + (f"  mend: {finding.fix}" if finding.fix else ""))
+        print(f"FAIL  {finding.name}  {finding.message}" + (f"  fix: {finding.fix}" if finding.fix else ""))
     if not failed:
         print(
-            "The doctor finds nothing wrong. Next: ./rowsmith up (or start web, workers, runners and sweeper)"
+            "The doctor found no problems. Next: ./rowsmith up (or start web, workers, runners and sweeper)"
         )
         return 0
     if backup_file:
         print(
-            "To go back: put the release before this one back (git checkout), then "
+            "To roll back: reinstall the previous release (git checkout), then run "
             f"./rowsmith restore {backup_file} --force-empty"
         )
     return 1
@@ -257,5 +258,5 @@ def _create_backup(arguments: argparse.Namespace, data: DataDir, settings: Setti
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"before-{head}-{clock.now():%Y%m%dT%H%M%SZ}.zip"
     backup.make(settings, path)
-    print(f"A backup is written: {path}")
+    print(f"Backup created: {path}")
     return path

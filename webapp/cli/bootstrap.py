@@ -100,7 +100,7 @@ def installation_lock(venv: Path) -> Iterator[None]:
         venv.mkdir(parents=True, exist_ok=True)
         handle = os.open(
             venv, os.O_RDONLY | os.O_DIRECTORY
-        )  # the folder itself is the lock: nothing to clear away
+        )  # the folder itself is the lock: nothing to remove
     except OSError as error:
         raise Stop(unwritable(venv, error)) from error
     try:
@@ -119,8 +119,8 @@ def unwritable(folder: Path, error: OSError) -> str:
     if error.errno == errno.ENOSPC:
         return f"The disk is full: {folder} could not be written."
     return (
-        f"{folder} cannot be written ({error.strerror}): set ROWSMITH_VENV to a folder of yours for the packages, "
-        "and start with --data-dir and another one for the data."
+        f"{folder} cannot be written ({error.strerror}): set ROWSMITH_VENV to a writable folder for the packages, "
+        "and use --data-dir with another one for the data."
     )
 
 
@@ -185,7 +185,7 @@ def with_pip(venv: Path, lock: str, log: Path) -> None:
         raise Stop("The package index cannot be reached: connect this machine to the network and try again.")
     if "No space left on device" in text:
         raise Stop(f"The disk is full: the packages do not fit into {venv}.")
-    raise Stop(f"The packages could not be installed: {last_line(log)} (all of it: {log})")
+    raise Stop(f"The packages could not be installed: {last_line(log)} (full log: {log})")
 
 
 def run(command: Sequence[str | Path], log: Path | None) -> bool:

@@ -1,8 +1,8 @@
 """`python -I child.py PARENT COMMAND...`: become COMMAND, and die with PARENT.
 
-Standard library only and a few lines, because every part of `./rowsmith up` starts through it. The kernel keeps the
-promise through exec, so that even `kill -9` of the parent leaves nothing running. (Linux; elsewhere the parent's
-orderly stop has to do.)
+Standard library only and a few lines, because every part of `./rowsmith up` starts through it. On Linux, the kernel
+enforces this also after exec, so that even `kill -9` of the parent leaves nothing running. Elsewhere, the parent stops
+its children when it stops in order.
 """
 
 from __future__ import annotations

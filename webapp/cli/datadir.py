@@ -54,7 +54,7 @@ class DataDir:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             for folder in (self.logs, self.valkey):
                 folder.mkdir(mode=0o700, exist_ok=True)
-            # A folder that is there but not ours to write says so now, not in the middle of a start.
+            # Report an existing folder that is not writable now, not in the middle of a start.
             probe = self.path / f".probe-{os.getpid()}"
             probe.touch()
             probe.unlink()
@@ -62,10 +62,10 @@ class DataDir:
             if error.errno == errno.ENOSPC:
                 raise CliError(f"The disk is full: {self.path} could not be written.") from error
             raise CliError(
-                f"The data folder {self.path} cannot be written ({error.strerror}): give another one with --data-dir."
+                f"The data folder {self.path} cannot be written ({error.strerror}): choose another one with --data-dir."
             ) from error
 
-    def hold(self, otherwise: str = "or give this one another --data-dir and --port") -> None:
+    def hold(self, otherwise: str = "or start this one with another --data-dir and --port") -> None:
         """Prevent other `up` processes from starting until this process exits for any reason. `otherwise`: what the
         user can do instead of stopping the running one."""
         handle = os.open(self.path / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -74,7 +74,7 @@ class DataDir:
         except BlockingIOError:
             os.close(handle)
             other = self.running()
-            location = f" at {other.url}, pid {other.pid}" if other else ", it is just starting"
+            location = f" at {other.url}, pid {other.pid}" if other else " and still starting"
             raise CliError(
                 f"Rowsmith is already running{location} (data folder {self.path}): stop it with Ctrl-C there, "
                 f"{otherwise}."

@@ -181,7 +181,7 @@ TEST: Final = "tests/soak/test_mixed_load.py"
 def run_soak(arguments: argparse.Namespace) -> int:
     """Run the load test. Return 0 if all checks passed. The measurements are written to `--out` in any case."""
     if not (ROOT / TEST).is_file():
-        raise CliError(f"There is no {TEST} here: the soak is run from a clone of the project.")
+        raise CliError(f"{TEST} does not exist: run the soak test from a clone of the repository.")
     assets.ensure()
     folder = Path(arguments.out).absolute()
     folder.mkdir(parents=True, exist_ok=True)
@@ -277,7 +277,7 @@ def run_lock(_arguments: argparse.Namespace) -> int:
             "--omit-lockfile-registry-resolved",
         ]
         if subprocess.run([*command, "--no-audit", "--no-fund"], cwd=folder, check=False).returncode != 0:
-            raise CliError(f"{lock} could not be resolved; the lines above say why.")
+            raise CliError(f"{lock} could not be resolved; see the lines above.")
     return 0
 
 
@@ -285,7 +285,7 @@ def tool(name: str) -> str:
     """Return the path of a program. CliError if it is not on the PATH."""
     found = shutil.which(name)
     if not found:
-        raise CliError(f"{name} is needed and is not on the PATH.")
+        raise CliError(f"{name} is required, but is not on the PATH.")
     return found
 
 
@@ -300,7 +300,7 @@ def _compile(uv: str, output: str, *arguments: str, text: str | None = None) -> 
         *arguments,
     ]
     if subprocess.run(command, cwd=ROOT, input=text, text=True, check=False).returncode != 0:
-        raise CliError(f"{output} could not be resolved; the lines above say why.")
+        raise CliError(f"{output} could not be resolved; see the lines above.")
 
 
 # --- build --------------------------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def run_build(arguments: argparse.Namespace) -> int:
     )
     out = out.resolve()
     if out.exists() and any(out.iterdir()):
-        raise CliError(f"{out} is not empty: remove it, or name another folder with --out.")
+        raise CliError(f"{out} is not empty: remove it, or choose another folder with --out.")
     out.mkdir(parents=True, exist_ok=True)
     assets.ensure()
     vocabulary.default()

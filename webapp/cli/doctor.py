@@ -32,9 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
     for finding in found:
         print(f"{_LABELS[finding.state]}  {finding.name:<{width}}  {finding.message}")
         if finding.fix:
-            print(f"{'':6}{'':<{width}}  mend: {finding.fix}")
+            print(f"{'':6}{'':<{width}}  fix: {finding.fix}")
     failed, warned = (sum(finding.state == counted for finding in found) for counted in (FAIL, WARN))
-    print(f"{failed} failure(s), {warned} warning(s)." if failed or warned else "All is well.")
+    print(f"{failed} failure(s), {warned} warning(s)." if failed or warned else "No problems found.")
     return 1 if state == FAIL else 0
 
 
@@ -45,7 +45,7 @@ def examine(patient: Installation) -> list[Finding]:
         try:
             checks = importlib.import_module(area).CHECKS
         except ImportError as error:
-            message = f"What {area.rpartition('_')[2]} needs cannot be imported: {error}."
+            message = f"The {area.rpartition('_')[2]} checks cannot be imported: {error}."
             found.append(Finding(FAIL, "packages", message, "./rowsmith up installs what is missing"))
             continue
         found += run_checks(patient, checks)

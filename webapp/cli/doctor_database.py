@@ -37,7 +37,7 @@ def answers(patient: Installation) -> Iterator[Finding]:
         yield Finding(WARN, "database", "Not checked, because the settings are invalid.")
         return
     if settings.is_sqlite and not os.path.exists(path := sa.make_url(settings.sqlalchemy_url).database or ""):
-        yield Finding(WARN, "database", f"There is no file {path} yet.", _create_command(patient))
+        yield Finding(WARN, "database", f"The file {path} does not exist yet.", _create_command(patient))
         return
     try:
         with reading(patient) as connection:
@@ -46,18 +46,20 @@ def answers(patient: Installation) -> Iterator[Finding]:
     except sa.exc.DBAPIError as error:
         reason = str(error.orig).strip().splitlines()[-1]
         url = sa.make_url(settings.sqlalchemy_url).render_as_string(hide_password=True)
-        yield Finding(FAIL, "database", f"{url} does not answer: {reason}.", "start it, or mend DATABASE_URL")
+        yield Finding(
+            FAIL, "database", f"{url} does not respond: {reason}.", "start it, or correct DATABASE_URL"
+        )
         return
     head = database.head()
     if found is None:
-        yield Finding(WARN, "database", "It has no tables yet.", _create_command(patient))
+        yield Finding(WARN, "database", "The database has no tables yet.", _create_command(patient))
     elif found == head:
-        yield Finding(OK, "database", f"It answers, at revision {found}.")
+        yield Finding(OK, "database", f"The database responds and is at revision {found}.")
     elif database.known(found):
-        message = f"It is at revision {found}; this release needs {head}."
+        message = f"The database is at revision {found}, but this release needs {head}."
         yield Finding(FAIL, "database", message, f"./rowsmith upgrade{patient.at}")
     else:
-        message = f"It is at revision {found}, of a newer release; this one knows up to {head}."
+        message = f"The database is at revision {found} of a newer release; this release knows up to {head}."
         yield Finding(FAIL, "database", message, "install the newer release, or restore a backup of this one")
 
 
@@ -82,7 +84,7 @@ def check_integrity(patient: Installation) -> Iterator[Finding]:
                 message = "; ".join(f"{row[0]} row {row[1]} to {row[2]}" for row in broken)
                 yield Finding(FAIL, "integrity", f"Rows refer to missing rows: {message}.", restore_command)
             if list(problems) == ["ok"] and not broken:
-                yield Finding(OK, "integrity", "Pages, indexes and references are in order.")
+                yield Finding(OK, "integrity", "Pages, indexes and references are intact.")
             return
         bad = connection.exec_driver_sql(
             "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE NOT i.indisvalid "
@@ -91,7 +93,10 @@ def check_integrity(patient: Installation) -> Iterator[Finding]:
         names = ", ".join(bad)
         if names:
             yield Finding(
-                FAIL, "integrity", f"Not valid: {names}.", "REINDEX, or ALTER TABLE ... VALIDATE CONSTRAINT"
+                FAIL,
+                "integrity",
+                f"Indexes or constraints are not valid: {names}.",
+                "REINDEX, or ALTER TABLE ... VALIDATE CONSTRAINT",
             )
         else:
             yield Finding(OK, "integrity", "Indexes and constraints are valid.")
@@ -133,8 +138,8 @@ def vault_keys(patient: Installation) -> Iterator[Finding]:
     if not settings.vault_keys and patient.results.get("database") is None:
         return  # both are created at the first start
     if not settings.vault_keys:
-        message = "There is no VAULT_KEYS: no connection with a password can be saved or used."
-        yield Finding(FAIL, "keys", message, "set VAULT_KEYS, or bring back the keys.env of the data folder")
+        message = "VAULT_KEYS is not set: connections with a password cannot be saved or used."
+        yield Finding(FAIL, "keys", message, "set VAULT_KEYS, or restore the keys.env of the data folder")
         return
     ring = backup.ring_now(settings)
     vault = Vault(ring)
@@ -144,15 +149,17 @@ def vault_keys(patient: Installation) -> Iterator[Finding]:
         with reading(patient) as connection:
             opened, lost = backup.count(connection, ring)
     if lost:
-        message = f"{lost} of {lost + opened} stored secrets cannot be opened: the key they were sealed by is missing."
+        message = f"{lost} of {lost + opened} stored secrets cannot be decrypted: their key is missing."
         yield Finding(
             FAIL,
             "keys",
             message,
-            "put the older key behind the others in VAULT_KEYS, or set those secrets again",
+            "append the older key to VAULT_KEYS, or set those secrets again",
         )
     else:
-        yield Finding(OK, "keys", f"{len(ring)} in the ring; they open all {opened} stored secrets.")
+        yield Finding(
+            OK, "keys", f"{len(ring)} key(s) in the ring; they can decrypt all {opened} stored secrets."
+        )
 
 
 def words(patient: Installation) -> Iterator[Finding]:
@@ -175,9 +182,9 @@ def words(patient: Installation) -> Iterator[Finding]:
         message = f"Vocabulary {item} is pinned by {pinned[item]:,} template versions but missing."
         yield Finding(FAIL, "vocabularies", message, f"./rowsmith vocab install {item}{patient.at}")
     if not missing:
-        message = f"All {len(pinned)} that are pinned are there."
+        message = f"All {len(pinned)} pinned vocabularies are available."
         if len(pinned) == 1:
-            message = "The one that is pinned is there."
+            message = "The pinned vocabulary is available."
         yield Finding(OK, "vocabularies", message)
 
 

@@ -30,7 +30,10 @@ def python(_patient: Installation) -> Iterator[Finding]:
     if sys.version_info < LEAST_PYTHON:
         minimum = ".".join(map(str, LEAST_PYTHON))
         yield Finding(
-            FAIL, "python", f"This is Python {now}; {minimum} is needed.", "name one with ROWSMITH_PYTHON"
+            FAIL,
+            "python",
+            f"Python {now} is too old; {minimum} is required.",
+            "set ROWSMITH_PYTHON to another one",
         )
     else:
         yield Finding(OK, "python", f"Python {now} at {sys.executable}.")
@@ -39,31 +42,34 @@ def python(_patient: Installation) -> Iterator[Finding]:
 def packages(patient: Installation) -> Iterator[Finding]:
     """Compare the virtual environment with its lock file."""
     if not (patient.home / "rowsmith").exists():
-        yield Finding(OK, "packages", "They were installed together with the package rowsmith-server.")
+        yield Finding(OK, "packages", "The packages were installed together with rowsmith-server.")
         return
     venv = bootstrap.venv_dir()
     reinstall = f"rm -r {venv}, then ./rowsmith up"
     if not bootstrap.python_of(venv).exists():
         yield Finding(
-            FAIL, "packages", f"There is no virtual environment {venv}.", "./rowsmith up installs it"
+            FAIL, "packages", f"The virtual environment {venv} does not exist.", "./rowsmith up installs it"
         )
         return
     if not bootstrap.works(venv):
         yield Finding(
-            FAIL, "packages", f"The Python of {venv} does not start: was its base removed?", reinstall
+            FAIL,
+            "packages",
+            f"The Python of {venv} does not start; its base may have been removed.",
+            reinstall,
         )
         return
     if Path(sys.prefix).resolve() == venv.resolve() and (wrong := _wrong(patient.home / "requirements.lock")):
         names = ", ".join(wrong[: limits.UPKEEP_TOLD]) + (
             f" and {len(wrong) - limits.UPKEEP_TOLD} more" if len(wrong) > limits.UPKEEP_TOLD else ""
         )
-        yield Finding(FAIL, "packages", f"Not what the lock file says: {names}.", reinstall)
+        yield Finding(FAIL, "packages", f"Packages differ from the lock file: {names}.", reinstall)
         return
     if not bootstrap.installed(venv, "requirements.lock"):
         message = "The lock file has changed since the packages were installed."
         yield Finding(WARN, "packages", message, "the next command of ./rowsmith installs them")
         return
-    yield Finding(OK, "packages", f"{venv} holds what requirements.lock says.")
+    yield Finding(OK, "packages", f"{venv} matches requirements.lock.")
 
 
 def _wrong(lock: Path) -> list[str]:
@@ -99,9 +105,9 @@ def browser_code(patient: Installation) -> Iterator[Finding]:
     from webapp.paths import STATIC_COPY
 
     if assets.current(patient.home / "static") or assets.current(STATIC_COPY):
-        yield Finding(OK, "browser code", "It is what package-lock.json says.")
+        yield Finding(OK, "browser code", "The browser code matches package-lock.json.")
     else:
-        message = "It is missing or old: pages would be without it."
+        message = "The browser code is missing or outdated: pages would not work."
         yield Finding(WARN, "browser code", message, "./rowsmith up or ./rowsmith assets fetches it")
 
 
@@ -113,7 +119,7 @@ def settings(patient: Installation) -> Iterator[Finding]:
         Settings.from_env({"SECRET_KEY": NO_SECRET, **patient.env})
     except SettingsError as error:
         for fault in error.faults:
-            yield Finding(FAIL, "settings", fault, "docs/reference/settings.md says what it may be")
+            yield Finding(FAIL, "settings", fault, "see docs/reference/settings.md")
         return
     if not patient.env.get("SECRET_KEY"):
         fix = (
@@ -121,9 +127,9 @@ def settings(patient: Installation) -> Iterator[Finding]:
             if not patient.folder.exists()
             else "set SECRET_KEY, or start ./rowsmith up"
         )
-        yield Finding(WARN, "settings", "There is no SECRET_KEY yet.", fix)
+        yield Finding(WARN, "settings", "SECRET_KEY is not set yet.", fix)
     else:
-        yield Finding(OK, "settings", "They agree with each other.")
+        yield Finding(OK, "settings", "The settings are valid.")
 
 
 def data_folder(patient: Installation) -> Iterator[Finding]:
@@ -131,7 +137,7 @@ def data_folder(patient: Installation) -> Iterator[Finding]:
     folder = patient.folder
     if not folder.is_dir():
         yield Finding(
-            WARN, "data folder", f"{folder} is not there yet.", f"./rowsmith up{patient.at} creates it"
+            WARN, "data folder", f"{folder} does not exist yet.", f"./rowsmith up{patient.at} creates it"
         )
         return
     try:
@@ -147,7 +153,7 @@ def data_folder(patient: Installation) -> Iterator[Finding]:
     ]
     for path in open_to:
         mode = "700" if path.is_dir() else "600"
-        message = f"{path} can be read by others than its owner."
+        message = f"{path} is accessible to users other than its owner."
         yield Finding(FAIL if path.is_file() else WARN, "data folder", message, f"chmod {mode} {path}")
     if not open_to:
         yield Finding(OK, "data folder", f"{folder} is writable, and accessible only to its owner.")
@@ -181,13 +187,15 @@ def left_behind(patient: Installation) -> Iterator[Finding]:
     running = DataDir(folder).running()
     patient.results["running"] = running
     if running is not None:
-        yield Finding(OK, "up", f"./rowsmith up runs at {running.url}, pid {running.pid}.")
+        yield Finding(OK, "up", f"./rowsmith up is running at {running.url}, pid {running.pid}.")
     elif (folder / "up.json").exists():
         message = "The last ./rowsmith up was killed and left up.json behind; the next one replaces it."
         yield Finding(WARN, "up", message, f"rm {folder / 'up.json'}")
     stale_files = sorted(path for pattern in _STALE_PATTERNS for path in folder.glob(pattern))
     for path in stale_files:
-        message = f"{path} was left behind by a command that was killed, unless it runs just now."
+        message = (
+            f"{path} was left behind by a command that was killed, unless that command is still running."
+        )
         yield Finding(WARN, "left behind", message, f"rm {path}")
 
 
@@ -201,10 +209,10 @@ def port(patient: Installation) -> Iterator[Finding]:
     running = patient.results.get("running")
     url = running.url if running else settings.local_url
     if probe.http_ok(url, "/health/live")():
-        yield Finding(OK, "web", f"It answers at {url}.")
+        yield Finding(OK, "web", f"The web server responds at {url}.")
     elif running:
-        message = f"Nothing answers at {url}, though up runs."
-        yield Finding(FAIL, "web", message, f"look into {patient.folder / 'logs' / 'web.log'}")
+        message = f"No server responds at {url}, although ./rowsmith up is running."
+        yield Finding(FAIL, "web", message, f"see {patient.folder / 'logs' / 'web.log'}")
     elif reason := probe.port_is_free(settings.host, settings.port):
         message = f"Port {settings.port} of {settings.host} is used by another program ({reason})."
         yield Finding(WARN, "web", message, "choose another one with --port or ROWSMITH_PORT")

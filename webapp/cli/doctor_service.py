@@ -24,7 +24,7 @@ def queue(patient: Installation) -> Iterator[Finding]:
         return
     if not patient.env.get("REDIS_URL"):
         try:
-            yield Finding(OK, "redis", f"./rowsmith up starts its own: {valkey.find_server()}.")
+            yield Finding(OK, "redis", f"./rowsmith up starts an embedded server: {valkey.find_server()}.")
         except CliError as error:
             yield Finding(FAIL, "redis", str(error), "install valkey, or set REDIS_URL")
         return
@@ -39,7 +39,9 @@ def queue(patient: Installation) -> Iterator[Finding]:
         finished = time.time()
         info: dict[str, Any] = client.info()
     except redis.RedisError as error:
-        yield Finding(FAIL, "redis", f"REDIS_URL does not answer: {error}.", "start it, or mend REDIS_URL")
+        yield Finding(
+            FAIL, "redis", f"REDIS_URL does not respond: {error}.", "start it, or correct REDIS_URL"
+        )
         return
     patient.results["redis"] = client
     name = "Valkey" if info.get("server_name") == "valkey" else "Redis"
@@ -53,13 +55,16 @@ def _memory(name: str, info: dict[str, Any]) -> Iterator[Finding]:
         info["used_memory"],
         info.get("maxmemory", 0),
     )
-    prefix = f"{name} {info.get('valkey_version') or info.get('redis_version')} answers"
+    prefix = f"{name} {info.get('valkey_version') or info.get('redis_version')} responds"
     if policy != "noeviction":
         message = (
-            f"{prefix}, but when it is full it throws away what counts rates (maxmemory-policy {policy})."
+            f"{prefix}, but when it is full, it evicts the rate limit counters (maxmemory-policy {policy})."
         )
         yield Finding(
-            FAIL, "redis", message, "redis-cli CONFIG SET maxmemory-policy noeviction, and in its file"
+            FAIL,
+            "redis",
+            message,
+            "redis-cli CONFIG SET maxmemory-policy noeviction, also in its configuration file",
         )
     elif maximum and used > maximum * limits.REDIS_FULL_SHARE:
         message = f"{prefix}, with {used / maximum:.0%} of its memory in use: it will reject writes."
@@ -84,11 +89,11 @@ def files(patient: Installation) -> Iterator[Finding]:
             FAIL,
             "storage",
             f"{url} does not accept files: {reason}.",
-            "mend STORAGE_URL, AWS_* or its rights",
+            "correct STORAGE_URL, AWS_* or the permissions",
         )
         return
     if good:
-        yield Finding(OK, "storage", f"{url} takes files and gives them back.")
+        yield Finding(OK, "storage", f"{url} stores and returns files.")
     else:
         yield Finding(FAIL, "storage", f"{url} returns different content than was stored.", "check its disk")
 
@@ -101,10 +106,10 @@ def scanner(patient: Installation) -> Iterator[Finding]:
         with clamd.begun(patient.settings.scanner) as scan:
             scan.verdict()
     except clamd.ScannerError as error:
-        message = f"The virus scanner gives no verdict: {error}. No workspace file can be stored."
-        yield Finding(FAIL, "scanner", message, "start clamd, or mend SCANNER_URL")
+        message = f"The virus scanner returned no verdict: {error}. Workspace files cannot be stored."
+        yield Finding(FAIL, "scanner", message, "start clamd, or correct SCANNER_URL")
     else:
-        yield Finding(OK, "scanner", "The virus scanner gives verdicts.")
+        yield Finding(OK, "scanner", "The virus scanner returns verdicts.")
 
 
 def processes(patient: Installation) -> Iterator[Finding]:
@@ -118,7 +123,7 @@ def processes(patient: Installation) -> Iterator[Finding]:
     message = ", ".join(f"{count} {part}(s)" for part, count in alive.items())
     if not any(alive.values()):
         yield Finding(
-            WARN, "workers", "None is there: the service does not run.", f"./rowsmith up{patient.at}"
+            WARN, "workers", "No processes found: the service is not running.", f"./rowsmith up{patient.at}"
         )
         return
     missing = [part for part, count in alive.items() if not count]
@@ -140,12 +145,12 @@ def sandbox(patient: Installation) -> Iterator[Finding]:
     try:
         found = modes.mode(setting)
     except modes.Unprotected as error:
-        message = f"SANDBOX={setting}: programs of scenarios cannot be kept apart here: {error}."
-        yield Finding(WARN, "sandbox", message, "docs/reference/sandbox.md says what a machine needs")
+        message = f"SANDBOX={setting}: programs of scenarios cannot be isolated on this machine: {error}."
+        yield Finding(WARN, "sandbox", message, "see docs/reference/sandbox.md")
         return
     if found.name == "plain":
         yield Finding(
-            WARN, "sandbox", "SANDBOX=plain: programs may do all that this service may.", "SANDBOX=auto"
+            WARN, "sandbox", "SANDBOX=plain: programs have all permissions of this service.", "SANDBOX=auto"
         )
     else:
         yield Finding(OK, "sandbox", f"Programs run in {found.name}.")

@@ -47,8 +47,8 @@ def installed(data: DataDir, env: Mapping[str, str]) -> None:
     """Raise CliError if nothing was ever started there: a mistyped name must not create an installation."""
     if "SECRET_KEY" not in env:
         raise CliError(
-            f"There is no installation in {data.path}: name its data folder with --data-dir, or set DATABASE_URL, "
-            "SECRET_KEY and VAULT_KEYS to its own."
+            f"There is no installation in {data.path}: specify its data folder with --data-dir, or set DATABASE_URL, "
+            "SECRET_KEY and VAULT_KEYS to its values."
         )
 
 
@@ -92,7 +92,8 @@ def _check_no_heartbeat(url: str) -> None:
         client.close()
     if alive:
         raise CliError(
-            f"The service runs: a {alive[0]} was heard of in the last {limits.LEASE_SECONDS} seconds. Stop web, "
+            f"The service is running: a {alive[0]} sent a heartbeat in the last "
+            f"{limits.LEASE_SECONDS} seconds. Stop web, "
             "workers, runners and sweeper on every host, wait for that long, then try again."
         )
 
@@ -110,7 +111,7 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
     env = data.environment(os.environ)
     if running and "REDIS_URL" not in env:
         raise CliError(
-            f"Rowsmith is not running on the data folder {data.path}: start it with ./rowsmith up, name another "
+            f"Rowsmith is not running on the data folder {data.path}: start it with ./rowsmith up, specify another "
             "folder with --data-dir, or set DATABASE_URL, REDIS_URL and SECRET_KEY."
         )
     installed(data, env)
@@ -122,7 +123,7 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
         faults = error.details.get("fields") or []
         raise CliError(" ".join(fault["message"] for fault in faults) or error.message) from error
     except redis.RedisError as error:
-        raise CliError("Redis does not answer: start it (./rowsmith up), then try again.") from error
+        raise CliError("Redis does not respond: start it (./rowsmith up), then try again.") from error
     except (OperationalError, ProgrammingError) as error:
         if "locked" in str(error.orig):  # SQLite, after it has waited
             raise CliError("The database is locked by another process. Try again.") from error
@@ -131,10 +132,11 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
             revision = backup.current_revision(settings)
         if revision is not None and revision != database.head():
             raise CliError(
-                f"The database is at revision {revision}, this release is of {database.head()}: ./rowsmith upgrade."
+                f"The database is at revision {revision}, but this release needs {database.head()}: "
+                "run ./rowsmith upgrade."
             ) from error
         raise CliError(
-            "The database does not answer or has no tables yet: see ./rowsmith migrate."
+            "The database does not respond or has no tables yet: see ./rowsmith migrate."
         ) from error
 
 
@@ -158,7 +160,9 @@ def owner(email: str | None = None, project_id: str | None = None) -> Owner:
         statement = statement.where(Membership.role == "owner")
     member = db.session.scalars(statement).first()
     if member is None:
-        raise CliError(f"{email} is a member of no workspace." if email else "There is no workspace yet.")
+        raise CliError(
+            f"{email} is not a member of any workspace." if email else "There is no workspace yet."
+        )
     projects = select(Project).where(
         Project.workspace_id == member.workspace_id, Project.deleted_at.is_(None)
     )
@@ -180,7 +184,7 @@ def workspace(id_or_name: str) -> Workspace:
     found = db.session.scalars(statement).all()
     if len(found) != 1:
         raise CliError(
-            f"More than one workspace is called {id_or_name}: use its id."
+            f"More than one workspace is named {id_or_name}: use the id."
             if found
             else f"There is no workspace {id_or_name}."
         )

@@ -250,7 +250,7 @@ class Supervisor:
                 running.restart_at = None
                 self._spawn(running)
                 assert running.process is not None
-                self.tell(f"{running.part.name} started again, pid {running.process.pid}")
+                self.tell(f"{running.part.name} restarted, pid {running.process.pid}")
             return
         process = running.process
         if process is None or process.exitcode is None:
@@ -265,7 +265,7 @@ class Supervisor:
                 f"so everything is stopped:\n{self._log_tail(running)}"
             )
         pause = limits.RESTART_PAUSES[max(running.quick_deaths - 1, 0)]
-        self.tell(f"{running.part.name} died ({reason}); starting it again")
+        self.tell(f"{running.part.name} died ({reason}); restarting it")
         if process.exitcode > 0:
             self.tell(self._log_tail(running))
         running.restart_at = self.clock() + pause
@@ -307,7 +307,7 @@ class Supervisor:
 
     def _log_tail(self, running: _Running) -> str:
         lines = tail(running.log, running.offset, limits.PART_LOG_LINES)
-        return "\n".join([*(f"    {line}" for line in lines), f"    (all of it: {running.log})"])
+        return "\n".join([*(f"    {line}" for line in lines), f"    (full log: {running.log})"])
 
 
 def _run_part(part: Part, outputs: tuple[int, int], cwd: Path, supervisor: int) -> None:

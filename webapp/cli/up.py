@@ -84,13 +84,13 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
             "or PUBLIC_URL and TRUSTED_PROXIES."
         )
     env.setdefault("PUBLIC_URL", local_url)
-    tell(f"Rowsmith starts (data folder {data.path})")
+    tell(f"Starting Rowsmith (data folder {data.path})")
     if queue:
         command = partial(execute, queue.command)
         _start_queue(supervisor, Part("valkey", command, env, probe.redis_answers(queue.url)), data)
     elif not probe.redis_answers(settings.redis_url)():
         raise CliError(
-            "REDIS_URL is set but nothing answers there: start it, or unset REDIS_URL to use our own."
+            "REDIS_URL is set, but no server responds there: start it, or unset REDIS_URL to use the embedded server."
         )
     _import_parts()
     demo = _prepare(supervisor, env, arguments.plan)
@@ -100,7 +100,7 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
     with suppress(redis.RedisError):
         if "none" in health.reported_values(client, health.RUNNER, 0):
             tell(
-                "  Scenarios cannot be run: nothing here can keep their programs apart (docs/reference/sandbox.md)."
+                "  Scenarios cannot run: this machine has no way to isolate their programs (docs/reference/sandbox.md)."
             )
     data.announce(Running(os.getpid(), env["PUBLIC_URL"], env["REDIS_URL"]))
     tell(banner(env["PUBLIC_URL"], data.path, demo))
@@ -216,7 +216,7 @@ def banner(url: str, data_dir: Path, demo: Mapping[str, Any]) -> str:
     if link := demo.get("sign_in_url"):
         lines.append(f"  sign in   {link}   (works once, for {limits.SIGN_IN_LINK_HOURS} hours)")
     lines.append(
-        f"  API key   {key}   (shown only now)" if key else f"  API key   for another one: {command}"
+        f"  API key   {key}   (shown only once)" if key else f"  API key   to create another one: {command}"
     )
     if template := demo.get("template_id"):
         lines += ["  try it    " + curl(url, template, key or f"$({command})")]

@@ -66,8 +66,8 @@ def prepare(folder: Path) -> Valkey:
         "daemonize no",
         "protected-mode yes",
         "databases 1",
-        # The queue is only a doorbell, so nothing here has to survive a crash. A snapshot a minute and one at the
-        # end keep what people would notice: how much of its rates and rows a workspace has used.
+        # The queue only wakes workers, so nothing here has to survive a crash. A snapshot per minute and one at the
+        # end preserve what users would notice: how much of its limits a workspace has used.
         "appendonly no",
         "save 60 1",
         f"dbfilename {SNAPSHOT}",

@@ -1,7 +1,7 @@
-"""`./rowsmith vault show|rotate|drop-old`: the keys that seal stored secrets.
+"""`./rowsmith vault show|rotate|drop-old`: the keys that encrypt stored secrets.
 
 A rotation creates a new key, adds it to the ring and encrypts every secret with it while the service runs: the
-older keys stay in the ring and still open, and a process that meets a secret of the new key reads the ring again.
+older keys stay in the ring and can still decrypt, and a process that gets a secret of the new key reloads the ring.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from webapp.sources.services import masking_keys
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the action. If VAULT_KEYS is set in the environment, only the operator can change the key ring: secrets are
-    only sealed again."""
+    only encrypted again."""
     data = DataDir(resolve(arguments.data_dir, os.environ))
     with operator.application(arguments.data_dir, running=False) as settings:
         if arguments.action == "show":
@@ -65,7 +65,7 @@ def _from_environment() -> bool:
 
 
 def rotate(data: DataDir, settings: Settings) -> None:
-    """Add a new key in front, and seal every secret with it. Safe to repeat and to interrupt."""
+    """Add a new key in front, and encrypt every secret with it. Safe to repeat and to interrupt."""
     if not _from_environment():
         fresh = base64.urlsafe_b64encode(random.token_bytes(32)).decode()
         data.replace_vault_keys([fresh, *data_ring(data)])
@@ -74,22 +74,21 @@ def rotate(data: DataDir, settings: Settings) -> None:
     mail.reseal()
     renewed, total = (sum(numbers) for numbers in zip(*resealed, strict=True))
     print(
-        f"{renewed} of {total} secret(s) sealed by the newest key; {len(ring(data, settings))} key(s) in the ring"
+        f"{renewed} of {total} secret(s) encrypted with the newest key; {len(ring(data, settings))} key(s) in the ring"
     )
     if _from_environment():
         print(
-            "To change the key: put a new one in front of VAULT_KEYS, restart every process, then run this again."
+            "To change the key: insert a new one at the front of VAULT_KEYS, restart every process, "
+            "then run this again."
         )
 
 
 def drop_old(data: DataDir, settings: Settings) -> None:
     """Remove all keys except the newest. CliError while the service runs: its processes may still use an older one."""
     if _from_environment():
-        raise CliError(
-            "VAULT_KEYS is set in the environment: after a rotation take the older keys out of it there."
-        )
+        raise CliError("VAULT_KEYS is set in the environment: after a rotation, remove the older keys there.")
     if data.running():
-        raise CliError("Stop Rowsmith first: a running process may still seal secrets by an older key.")
+        raise CliError("Stop Rowsmith first: a running process may still encrypt secrets with an older key.")
     keys = data_ring(data)
     secrets.reseal()
     masking_keys.reseal()
@@ -97,4 +96,4 @@ def drop_old(data: DataDir, settings: Settings) -> None:
     webhooks.reseal()
     mail.reseal()
     data.replace_vault_keys(keys[:1])
-    print(f"{max(0, len(keys) - 1)} older key(s) dropped; {len(keys[:1])} in the ring")
+    print(f"{max(0, len(keys) - 1)} older key(s) removed; {len(keys[:1])} in the ring")

@@ -30,12 +30,12 @@ Environment = Callable[[Path, Sequence[str]], Path]
 def run(arguments: argparse.Namespace) -> int:
     """Run the action. CliError for errors that users can fix."""
     if (arguments.action == "install") != (arguments.id is not None):
-        raise CliError("An id goes with install, and only with it: ./rowsmith vocab install ID.")
+        raise CliError("Only install takes an id, and requires one: ./rowsmith vocab install ID.")
     with operator.application(arguments.data_dir, running=False):
         try:
             return {"list": show, "install": install, "prune": prune}[arguments.action](arguments)
         except OSError as error:
-            raise CliError(f"The storage {_storage_url()} does not answer: {error}.") from error
+            raise CliError(f"The storage {_storage_url()} does not respond: {error}.") from error
         except VocabularyError as error:
             raise CliError(str(error)) from error
 
@@ -79,10 +79,10 @@ def install(arguments: argparse.Namespace) -> int:
     vocabulary_id = arguments.id
     if not vocabularies.is_id(vocabulary_id):
         raise CliError(
-            f"{vocabulary_id!r} is no vocabulary: an id is 32 hexadecimal digits (./rowsmith vocab list)."
+            f"{vocabulary_id!r} is not a vocabulary: an id has 32 hexadecimal digits (./rowsmith vocab list)."
         )
     if vocabularies.is_intact(vocabulary_id):
-        print(f"{vocabulary_id} is in the storage already.")
+        print(f"{vocabulary_id} is already in the storage.")
         return 0
     path = vocabularies.local(vocabulary_id)
     try:
@@ -108,7 +108,7 @@ def rebuild(vocabulary_id: str, environment: Environment | None = None) -> None:
         lock = vocab_lock.lock_of(vocabulary_id)
     except VocabularyError:
         raise CliError(
-            f"{vocabulary_id} is unknown here: {vocab_lock.LOCK.name} names the vocabularies of this release and"
+            f"{vocabulary_id} is unknown here: {vocab_lock.LOCK.name} lists the vocabularies of this release and"
             f" those before it. Take {vocabularies.key_of(vocabulary_id)} from a backup of the storage, or install it"
             " with the newer release that created it."
         ) from None

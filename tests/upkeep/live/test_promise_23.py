@@ -45,7 +45,7 @@ def test_migrations_run_up_from_the_previous_release_with_data(place, file, caps
         1,
     )  # the test secrets are invalid, so the doctor cannot decrypt them
     text = capsys.readouterr().out
-    assert f"The database is at revision {database.head()}; it was at {BEFORE}." in text
+    assert f"The database was migrated from revision {BEFORE} to {database.head()}." in text
     with place.connect() as connection:
         assert database.revision(connection) == database.head()
         assert filling.contents(connection, names) == before

@@ -164,7 +164,7 @@ def backed_up(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
             load.stop()
         assert load.faults == []
         assert during > 0, "nothing was written while the backup was made"
-        assert "LACKING" not in text
+        assert "MISSING" not in text
         generated = api.post(f"/templates/{template['id']}/generate", SEEDED)
         yield {
             "stack": request.param, "file": file, "key": product.key, "template": template["id"], "shows": shows,
@@ -178,7 +178,7 @@ def test_backup_under_load_restored_on_an_empty_machine_counts_one_seeded_genera
     backed_up: dict[str, Any], other: str
 ):
     file = backed_up["file"]
-    assert "is whole" in rowsmith("backup", str(file), "--verify").stdout
+    assert "is complete" in rowsmith("backup", str(file), "--verify").stdout
     with Reader(file) as reader:
         manifest = reader.manifest
     with empty_machine(other, backed_up["key"]) as product:

@@ -159,10 +159,10 @@ def test_an_existing_installation_is_only_replaced_on_request(busy, file, capsys
 def test_a_backup_without_keys_asks_for_those_of_then(busy, new_place, file):
     assert busy.run("backup", str(file)) == 0
     there = new_place("sqlite")
-    with pytest.raises(CliError, match=r"There is no SECRET_KEY here.*--without-keys"):
+    with pytest.raises(CliError, match=r"This installation has no SECRET_KEY.*--without-keys"):
         there.run("restore", str(file))
     there.env |= {"SECRET_KEY": SECRET_KEY, "VAULT_KEYS": VAULT_KEY.replace("M", "N", 1)}
-    with pytest.raises(CliError, match="The VAULT_KEYS here is not the one of the backup"):
+    with pytest.raises(CliError, match="The VAULT_KEYS of this installation does not match the backup"):
         there.run("restore", str(file))
     assert not (there.data / "rowsmith.db").exists()
     there.env["VAULT_KEYS"] = VAULT_KEY
@@ -173,7 +173,7 @@ def test_without_keys_all_but_the_secrets_comes_back(busy, new_place, file, caps
     assert busy.run("backup", str(file)) == 0
     there = new_place("sqlite")
     assert there.run("restore", str(file), "--without-keys") == 0
-    assert "1 stored secrets cannot be opened" in capsys.readouterr().out
+    assert "1 stored secrets cannot be decrypted" in capsys.readouterr().out
     assert SECRET_KEY not in (there.data / "keys.env").read_text()
 
 
@@ -181,7 +181,7 @@ def test_other_keys_in_the_data_folder_are_kept_in_addition_to_those_of_the_back
     assert busy.run("backup", str(file), "--include-keys") == 0
     there = new_place("sqlite")
     (there.data / "keys.env").write_text("SECRET_KEY=" + "another one, long enough, " * 2 + "\nVAULT_KEYS=\n")
-    with pytest.raises(CliError, match="other keys than the backup"):
+    with pytest.raises(CliError, match="different keys than the backup"):
         there.run("restore", str(file))
     assert there.run("restore", str(file), "--force-empty") == 0
     assert SECRET_KEY in (there.data / "keys.env").read_text()
@@ -323,9 +323,9 @@ def test_sealed_keys_come_back_with_their_passphrase(busy, new_place, file, tmp_
     wrong.write_text("correct horse batterz\n")
     assert busy.run("backup", str(file), "--passphrase-file", str(phrase)) == 0
     there = new_place("sqlite")
-    with pytest.raises(CliError, match="are sealed: name the file of their passphrase"):
+    with pytest.raises(CliError, match="are encrypted: specify the file with the passphrase"):
         there.run("restore", str(file))
-    with pytest.raises(CliError, match="not the one that the keys"):
+    with pytest.raises(CliError, match="The passphrase is wrong"):
         there.run("restore", str(file), "--passphrase-file", str(wrong))
     assert there.run("restore", str(file), "--passphrase-file", str(phrase)) == 0
     assert f"SECRET_KEY={SECRET_KEY}" in (there.data / "keys.env").read_text()
@@ -335,7 +335,9 @@ def test_rows_whose_file_is_gone_are_named_and_the_command_fails(busy, file, cap
     with busy.app().app_context(), writing() as session:
         session.query(Export).update({"storage_key": "exports/lost.csv"})
     assert busy.run("backup", str(file), "--include-keys") == 1
-    assert "exports/lost.csv, which a row of exports names, is not in the storage" in capsys.readouterr().out
+    assert (
+        "exports/lost.csv, referenced by a row of exports, is not in the storage" in capsys.readouterr().out
+    )
     assert busy.run("backup", str(file), "--verify") == 1
 
 
