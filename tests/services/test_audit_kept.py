@@ -89,9 +89,9 @@ def test_entries_removed_as_if_by_retention_are_detected(trail):
         "UPDATE audit_seals SET links = NULL, removed_at = sealed_at WHERE workspace_id = :w AND number = 1",
         w=workspace,
     )
-    assert first_misfit(workspace)[2] == "The entries of seal 1 were taken away, not by retention."
+    assert first_misfit(workspace)[2] == "The entries of seal 1 were removed, but not by retention."
     unguarded("UPDATE audit_heads SET removed = 1 WHERE workspace_id = :w", w=workspace)
-    assert "no entry says that retention removed them" in first_misfit(workspace)[2]
+    assert "no entry records their removal by retention" in first_misfit(workspace)[2]
 
 
 def test_days_of_retention_lie_within_the_plan():

@@ -68,7 +68,7 @@ def test_a_changed_entry_is_named(trail, column, value):
     unguarded(f"UPDATE audit_entries SET {column} = {value} WHERE id = :id", id=victim)
     seal, entry, message = first_misfit(workspace)
     assert (seal, entry) == (2, victim)
-    assert "not what was sealed" in message
+    assert "does not match its seal" in message
 
 
 @both
@@ -90,7 +90,7 @@ def test_an_entry_put_in_behind_the_triggers_is_named(trail):
     )
     assert first_misfit(workspace)[1:] == (
         new,
-        "This entry is in no seal: it was not written by the service.",
+        "This entry is not in any seal: it was not written by the service.",
     )
 
 
@@ -148,7 +148,7 @@ def cut_last_seal(workspace):
 def test_an_audit_log_cut_off_at_the_end_is_detected_by_the_stored_head(trail):
     _, workspace = trail
     cut_last_seal(workspace)
-    assert first_misfit(workspace) == (1, "", "The chain does not hold the head that was kept, seal 2.")
+    assert first_misfit(workspace) == (1, "", "The chain does not contain the saved head, seal 2.")
 
 
 def test_an_audit_log_cut_off_at_the_end_is_detected_by_an_external_head(trail):

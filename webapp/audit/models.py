@@ -1,6 +1,6 @@
 """The audit trail: who did what to which object, when, from where. Never secrets, never rows of data.
 
-Entries are only ever added (`audit_guard` has the database hold that). Seals chain them by hashes afterwards; see
+Entries are only ever added (the triggers of `audit_guard` enforce this). Seals chain them by hashes afterwards; see
 `services/seals.py`.
 """
 

@@ -29,8 +29,8 @@ JSON_LINES = "application/x-ndjson"
 
 
 class AuditQuery(ListQuery):
-    """Which entries. `q` searches actions, `text` the details; `kind` is that of the object; `format=jsonl` gives all
-    of them, oldest first, one a line."""
+    """Filters of the entries. `q` searches the actions, `text` the details; `kind` is the kind of the object;
+    `format=jsonl` returns all entries, oldest first, one per line."""
 
     action: str | None = None
     kind: str | None = None
@@ -74,15 +74,15 @@ _DATETIME_INPUT: Final = {"type": "datetime-local"}
 _FILTERS: Final = FormSpec(
     AuditQuery,
     {
-        "q": Control("Action has", placeholder="template.change", attributes={"type": "search"}),
+        "q": Control("Action contains", placeholder="template.change", attributes={"type": "search"}),
         "kind": Control("Kind of object"),
         "user_id": Control("Person"),
         "text": Control(
-            "Details have", type="text", placeholder="a name, a seed", attributes={"type": "search"}
+            "Details contain", type="text", placeholder="a name or a seed", attributes={"type": "search"}
         ),
         "key_id": Control("API key"),
         "project_id": Control("Project"),
-        "object_id": Control("Object's id"),
+        "object_id": Control("Object ID"),
         "address": Control("Address"),
         "since": Control("From (UTC)", attributes=_DATETIME_INPUT),
         "until": Control("Until (UTC)", attributes=_DATETIME_INPUT),
@@ -92,7 +92,7 @@ _FILTERS: Final = FormSpec(
     },
 )
 _MAIN_FILTERS: Final = ("q", "kind", "user_id", "text")
-"""Filters that are always in sight."""
+"""Filters that are always visible."""
 
 
 def _filters(query: AuditQuery, context: Mapping[str, Any], error: ApiError | None = None) -> dict[str, Any]:

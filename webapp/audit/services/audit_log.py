@@ -122,7 +122,7 @@ class GroupWriter:
         pending = _Pending(entry)
         self._queue.append(pending)
         if not self._lock.acquire(timeout=limits.AUDIT_WAIT_SECONDS):
-            raise ApiError("unavailable", "The audit trail could not be written in time.")
+            raise ApiError("unavailable", "The audit log could not be written in time.")
         try:
             if not pending.committed and pending.error is None:
                 batch = [self._queue.popleft() for _ in range(min(len(self._queue), limits.AUDIT_BATCH))]
@@ -130,7 +130,7 @@ class GroupWriter:
         finally:
             self._lock.release()
         if pending.error is not None:
-            raise ApiError("unavailable", "The audit trail could not be written.") from pending.error
+            raise ApiError("unavailable", "The audit log could not be written.") from pending.error
 
     def close(self) -> None:
         """Return the connection to the pool."""
@@ -150,7 +150,7 @@ class GroupWriter:
                 self._insert(rows)  # the database was restarted, or cut an idle connection
         except Exception as error:
             self._disconnect()
-            if len(batch) > 1:  # one bad entry must not take the others with it
+            if len(batch) > 1:  # one invalid entry must not make the others fail
                 for pending in batch:
                     self._commit([pending])
             else:
@@ -251,7 +251,7 @@ def close(app: Flask) -> None:
 # The changes in an audit entry: shortened old and new values of changed attributes, without secrets.
 #
 # `{key: {"from": old, "to": new}}` for plain values; of documents within (fields, headers, variables) only which of
-# their keys or names changed, since those may hold anything.
+# their keys or names changed, because those may contain anything.
 
 MASK: Final = "********"
 _NAME_KEYS: Final = ("name", "template_id", "id")  # the name of a list item is the first of these keys

@@ -274,7 +274,10 @@ def store_head(workspace_id: str, *, anew: bool = False) -> bool:
         if head is None or not head.number:
             return False
         if saved is not None and not has_seal(session, workspace_id, saved["number"], saved["hash"]):
-            log.error("the trail of %s does not hold the head that is kept of it: audit verify", workspace_id)
+            log.error(
+                "the audit log of %s does not contain its saved head; run ./rowsmith audit verify",
+                workspace_id,
+            )
             return False
         data = {"number": head.number, "hash": head.hash, "sealed_at": clock.to_text(clock.now())}
     storage.of(current_app).put(anchor_key(workspace_id), [json.dumps(data).encode()])
@@ -376,7 +379,7 @@ def re_anchor(workspace_id: str, now: datetime) -> None:
     store_head(workspace_id, anew=True)
 
 
-# --- Workspaces that go for good ----------------------------------------------------------------------------
+# --- Workspaces that are removed ----------------------------------------------------------------------------
 
 
 def allow_deletion(session: Session, workspace_id: str, now: datetime) -> None:
@@ -403,7 +406,7 @@ _MAX_DELAY: Final = timedelta(seconds=limits.AUDIT_LATE_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Something that does not fit: in which seal, which entry ("": none in particular), and what."""
+    """A mismatch: its seal, its entry ("" if it concerns no single entry), and a message."""
 
     seal: int
     entry_id: str
@@ -481,7 +484,7 @@ class _Chain:
             self._report.removed += seal.count
             if seal.number > self._removed:
                 yield Mismatch(
-                    seal.number, "", f"The entries of seal {seal.number} were taken away, not by retention."
+                    seal.number, "", f"The entries of seal {seal.number} were removed, but not by retention."
                 )
             return
         try:
@@ -490,7 +493,7 @@ class _Chain:
             links = []
         if len(links) != seal.count:
             yield Mismatch(
-                seal.number, "", f"Seal {seal.number} names {len(links)} entries and not {seal.count}."
+                seal.number, "", f"Seal {seal.number} lists {len(links)} entries instead of {seal.count}."
             )
         entries = read(self._session, self._workspace_id, [name for name, _ in links])
         digest = bytes.fromhex(seal.previous)
@@ -501,11 +504,15 @@ class _Chain:
                 yield Mismatch(seal.number, name, "This entry is missing: it was deleted.")
             elif link(digest, entry) != expected:
                 yield Mismatch(
-                    seal.number, name, "This entry is not what was sealed: it or its place was changed."
+                    seal.number,
+                    name,
+                    "This entry does not match its seal: the entry or its position was changed.",
                 )
             elif self._latest is not None and entry["at"] < self._latest - _MAX_DELAY:
                 at, latest = clock.to_text(entry["at"]), clock.to_text(self._latest)
-                yield Mismatch(seal.number, name, f"This entry is of {at} and was added after {latest}.")
+                yield Mismatch(
+                    seal.number, name, f"This entry has the time {at}, but was added after {latest}."
+                )
             digest = expected
         if digest.hex() != seal.chain:
             yield Mismatch(seal.number, "", f"The hashes in seal {seal.number} were changed.")
@@ -526,11 +533,11 @@ class _Chain:
                 yield Mismatch(
                     last_number,
                     "",
-                    f"The chain does not hold the head that was kept, seal {saved['number']}.",
+                    f"The chain does not contain the saved head, seal {saved['number']}.",
                 )
         if head is None or not head.removed:
             return
-        # Retention says in the trail itself what it has removed.
+        # Retention records in the audit log itself what it has removed.
         statement = (
             select(AuditEntry.details)
             .where(AuditEntry.workspace_id == self._workspace_id, AuditEntry.action == "audit.remove")
@@ -539,9 +546,7 @@ class _Chain:
         )
         details = self._session.scalar(statement) or {}
         if (details.get("seals") or [0, 0])[1] != head.removed:
-            message = (
-                f"Entries up to seal {head.removed} are gone, and no entry says that retention removed them."
-            )
+            message = f"Entries up to seal {head.removed} are missing, but no entry records their removal by retention."
             yield Mismatch(head.removed, "", message)
 
     def _unsealed_entries(self) -> Iterator[Mismatch]:
@@ -562,7 +567,7 @@ class _Chain:
         )
         for name in names:
             if name not in pending and name not in sealed:
-                yield Mismatch(0, name, "This entry is in no seal: it was not written by the service.")
+                yield Mismatch(0, name, "This entry is not in any seal: it was not written by the service.")
 
     def _sealed_ids(self) -> set[str]:
         statement = select(AuditSeal.links).where(

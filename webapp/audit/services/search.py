@@ -158,7 +158,7 @@ def _total(workspace_id: str, filters: EntryFilter) -> tuple[int, bool]:
     return min(total, limits.AUDIT_COUNTED), bound is None and total <= limits.AUDIT_COUNTED
 
 
-# --- All of it ----------------------------------------------------------------------------------------------
+# --- Export -------------------------------------------------------------------------------------------------
 
 
 def every(workspace_id: str, filters: EntryFilter) -> Iterator[list[AuditEntry]]:
@@ -188,7 +188,7 @@ def every(workspace_id: str, filters: EntryFilter) -> Iterator[list[AuditEntry]]
 
 
 def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the names of the users, API keys and objects of some entries, by id. Objects that are gone have none."""
+    """Return the names of the users, API keys and objects of some entries, by id. Deleted objects have none."""
     people = {item["user_id"] for item in entries if item["user_id"]}
     keys = {item["key_id"] for item in entries if item["key_id"]}
     found = {}
@@ -240,6 +240,6 @@ def moment(text: str) -> datetime:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise ApiError(
-            "invalid_request", f"{text[:40]!r} is not a time such as 2026-11-21T12:00:00Z."
+            "invalid_request", f"{text[:40]!r} is not a valid time. Use a time such as 2026-11-21T12:00:00Z."
         ) from None
     return found if found.tzinfo else found.replace(tzinfo=clock.now().tzinfo)
