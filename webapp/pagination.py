@@ -79,7 +79,7 @@ def page(
         )
     text = (search[0] or "").strip() if search else ""
     if len(text) > limits.MAX_QUERY_TEXT:
-        raise ApiError("invalid_request", f"q may have {limits.MAX_QUERY_TEXT} characters.")
+        raise ApiError("invalid_request", f"q must have at most {limits.MAX_QUERY_TEXT} characters.")
     if search and text:
         statement = statement.where(contains(search[1], text))
     total = db.session.scalar(select(func.count()).select_from(statement.order_by(None).subquery())) or 0
@@ -175,7 +175,9 @@ def _after(
 def _read_position(cursor: str, list_identity: list[Any]) -> list[Any]:
     value = sealing.unsign(_sign_key(), cursor)
     if not isinstance(value, list) or len(value) != 2 or value[0] != list_identity:
-        raise ApiError("invalid_request", "This cursor is not one of this list.", {"cursor": cursor[:100]})
+        raise ApiError(
+            "invalid_request", "This cursor does not belong to this list.", {"cursor": cursor[:100]}
+        )
     position: list[Any] = value[1]
     return position
 

@@ -40,7 +40,7 @@ _PARSER_MESSAGES: Final[tuple[tuple[type[Exception], str], ...]] = (
     (errors.InvalidHTTPVersion, "This version of HTTP is not supported."),
     (errors.InvalidRequestLine, "The request line is malformed."),
     (errors.InvalidHeaderName, "A header of the request has a name that HTTP does not allow."),
-    (errors.ObsoleteFolding, "A header of the request runs over several lines."),
+    (errors.ObsoleteFolding, "A header of the request spans several lines."),
     (errors.InvalidHeader, "A header of the request is malformed, or two of them contradict each other."),
     (errors.InvalidChunkSize, _CHUNK_MESSAGE),
     (errors.InvalidChunkExtension, _CHUNK_MESSAGE),
@@ -376,7 +376,7 @@ class Worker(ThreadWorker):
         else:
             # Only by kind: the line or header may contain a secret.
             address = addr[0] if isinstance(addr, tuple) and addr else "a socket"
-            self.log.warning("request %s of %s refused: %s", request_id, address, type(exc).__name__)
+            self.log.warning("request %s of %s rejected: %s", request_id, address, type(exc).__name__)
         response = answer(error, request_id, secure=self.cfg.is_ssl)
         try:
             if client.handshaking:
@@ -385,7 +385,7 @@ class Worker(ThreadWorker):
                 client.buffers = True
                 client.sendall(response)
         except OSError:
-            self.log.debug("request %s: the refusal could not be sent", request_id)
+            self.log.debug("request %s: the error response could not be sent", request_id)
 
 
 class BodySlots:

@@ -20,11 +20,11 @@ def parse(value: Any) -> datetime:
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC)
     if not isinstance(value, str) or not _TIME_FORMAT.fullmatch(value):
-        raise ValueError("a time as 2026-11-21T12:00:00Z, with its zone")
+        raise ValueError("must be a time with a time zone, such as 2026-11-21T12:00:00Z")
     try:
         moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError("there is no such time") from None
+        raise ValueError("this time does not exist") from None
     first, last = limits.NOW_YEARS
     if not first <= moment.year <= last:
         raise ValueError(f"the year must be from {first} to {last}")

@@ -35,7 +35,7 @@ def test_a_wrong_password_is_reported_and_the_right_one_opens_the_requested_page
     page.get_by_label("E-mail address").fill(cast.edith.email)
     page.get_by_label("Password").fill("wrong")
     page.keyboard.press("Enter")
-    expect(page.get_by_label("Password")).to_have_accessible_description(re.compile("password is wrong"))
+    expect(page.get_by_label("Password")).to_have_accessible_description(re.compile("password is incorrect"))
     expect(page.get_by_label("Password")).to_be_focused()
     page.get_by_label("Password").fill("a horse of another colour")
     page.keyboard.press("Enter")

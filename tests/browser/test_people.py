@@ -106,7 +106,7 @@ def test_a_browser_left_open_asks_for_the_password_before_it_signs_others_out(ap
     box.press_sequentially("not the one")
     page.keyboard.press("Enter")
     again = page.locator("#again-password")
-    expect(again).to_have_accessible_description(re.compile("This is not your password."))
+    expect(again).to_have_accessible_description(re.compile("This password is incorrect."))
     expect(again).to_be_focused()
     assert there.page("/templates").url.endswith("/templates")
     page.goto(f"{here.origin}/me")

@@ -91,7 +91,7 @@ def test_a_second_factor_is_set_up_used_and_turned_off_by_keyboard(desk, origin,
     other.keyboard.type("000000")
     other.keyboard.press("Enter")
     expect(other.get_by_label("Code", exact=True)).to_have_accessible_description(
-        re.compile("This code is wrong")
+        re.compile("This code is incorrect")
     )
     expect(other.get_by_label("Code", exact=True)).to_be_focused()
     tab_to(other, "I can't access my authenticator")

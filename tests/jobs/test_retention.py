@@ -152,7 +152,7 @@ def test_the_oldest_run_logs_make_room_for_a_new_one(any_app, clock, monkeypatch
     assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 2
     assert [there(RunChunk, run_id=item) for item in (*runs, foreign)] == [1, 1, 3, 3]
     text = "\n".join(run_completion.pieces(runs[0])[0].lines)
-    assert text.startswith("rowsmith: this log was removed: the logs of all runs may take")
+    assert text.startswith("rowsmith: this log was removed: the logs of all runs can take at most")
     assert [one(Run, run).log_removed_at is not None for run in runs] == [True, True, False]
     assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 0
 
@@ -169,7 +169,7 @@ def test_the_log_of_a_running_run_is_not_removed_for_another(any_app, clock, mon
 
 def run_logs_removed(plan):
     days = limits.RETENTION[plan].log_days
-    return f"rowsmith: this log was removed: the plan {plan} keeps logs for {days} days"
+    return f"rowsmith: this log was removed: the {plan} plan keeps logs for {days} days"
 
 
 def test_files_of_exports_go_before_the_exports(any_app, clock):

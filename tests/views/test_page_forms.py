@@ -60,7 +60,7 @@ FORMS = {
         (
             ("email", "a" * 321, "Enter at most 320 characters. You entered 321."),
             ("password", "p" * 10_001, "Enter at most 10,000 characters. You entered 10,001."),
-            ("password", "wrong", "E-mail address or password is wrong."),
+            ("password", "wrong", "The e-mail address or the password is incorrect."),
         ),
         {"email": "edith@example.org"},
         who="",
@@ -71,7 +71,7 @@ FORMS = {
         {"code": REQUIRED},
         (
             ("code", "1" * 101, "Enter at most 100 characters. You entered 101."),
-            ("code", "000000", "This code is wrong, or was used already."),
+            ("code", "000000", "This code is incorrect or was already used."),
         ),
         who="code",
         secret=("code",),
@@ -79,7 +79,7 @@ FORMS = {
     "recovery code": Form(
         "/sign-in/code",
         {"code": REQUIRED},
-        (("code", "not one", "This code is wrong, or was used already."),),
+        (("code", "not one", "This code is incorrect or was already used."),),
         {"recovery": "true"},
         who="code",
         id="recovery-",
@@ -88,7 +88,10 @@ FORMS = {
     "invitation": Form(
         "/invitations/accept/{token}",
         {"password": REQUIRED},
-        (("name", LONG_NAME, TOO_LONG), ("password", "short", "A password has at least 10 characters.")),
+        (
+            ("name", LONG_NAME, TOO_LONG),
+            ("password", "short", "A password must have at least 10 characters."),
+        ),
         {"name": "New", "password": "a long enough password"},
         who="",
         secret=("password",),
@@ -112,8 +115,8 @@ FORMS = {
         "/me/password",
         {"old_password": REQUIRED, "new_password": REQUIRED},
         (
-            ("old_password", "not mine", "This is not your password."),
-            ("new_password", "short", "A password has at least 10 characters."),
+            ("old_password", "not mine", "This password is incorrect."),
+            ("new_password", "short", "A password must have at least 10 characters."),
             ("new_password", "p" * 257, "Enter at most 256 characters. You entered 257."),
         ),
         {"old_password": PASSWORD, "new_password": "a quite different horse"},
@@ -123,7 +126,7 @@ FORMS = {
     "sign others out": Form(
         "/me/sessions",
         {"password": REQUIRED},
-        (("password", "not mine", "This is not your password."),),
+        (("password", "not mine", "This password is incorrect."),),
         method="DELETE",
         page="/me",
         who="stale",
@@ -134,8 +137,8 @@ FORMS = {
         "/me/two-factor/confirm",
         {"code": REQUIRED, "password": REQUIRED},
         (
-            ("password", "not mine", "This is not your password."),
-            ("code", "000000", "This code is wrong. Check the clock of your device."),
+            ("password", "not mine", "This password is incorrect."),
+            ("code", "000000", "This code is incorrect. Check the clock of your device."),
             ("code", "1" * 101, "Enter at most 100 characters. You entered 101."),
         ),
         {"password": PASSWORD, "code": "000000"},
@@ -146,7 +149,7 @@ FORMS = {
     "new recovery codes": Form(
         "/me/two-factor/codes",
         {"code": REQUIRED, "password": REQUIRED},
-        (("password", "not mine", "This is not your password."),),
+        (("password", "not mine", "This password is incorrect."),),
         {"password": PASSWORD, "code": "000000"},
         page="/me/two-factor",
         who="protected",
@@ -240,7 +243,7 @@ FORMS = {
         (
             ("email", "nobody", "Enter an e-mail address, such as name@example.org."),
             ("email", f"{'a' * 320}@b", "Enter at most 320 characters. You entered 322."),
-            ("email", "edith@example.org", "They are a member already."),
+            ("email", "edith@example.org", "This user is already a member."),
             ("role", "king", NOT_LISTED),
             ("team_id", "team_unknown", NOT_LISTED),
         ),
@@ -304,7 +307,7 @@ FORMS = {
         (
             ("settings.audit_retention_days", "long", NO_NUMBER),
             ("settings.audit_retention_days", "3651", "Enter a number from 1 to 3,650."),
-            ("settings.audit_retention_days", "7", "keeps the audit trail for 30 to 3,650 days"),
+            ("settings.audit_retention_days", "7", "keeps the audit log for 30 to 3,650 days"),
         ),
         method="PATCH",
     ),
@@ -495,8 +498,8 @@ def test_the_chosen_expiry_of_a_key_is_kept(sender):
 def test_both_passwords_are_answered_in_one_response(sender):
     response = sender.send("password", {"old_password": "not mine", "new_password": "short"})
     page, form = html.fromstring(response.text), FORMS["password"]
-    assert error_at(page, form, "old_password") == "This is not your password."
-    assert error_at(page, form, "new_password") == "A password has at least 10 characters."
+    assert error_at(page, form, "old_password") == "This password is incorrect."
+    assert error_at(page, form, "new_password") == "A password must have at least 10 characters."
 
 
 def test_an_error_in_the_url_is_reported_together_with_missing_events(sender):

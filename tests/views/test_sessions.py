@@ -115,7 +115,7 @@ def test_an_open_session_cannot_sign_others_out_without_the_password(two, left_o
     assert 'name="password"' in here.get("/me").text
     for data, result in (
         ({}, "This field is required."),
-        ({"password": "not the one"}, "This is not your password."),
+        ({"password": "not the one"}, "This password is incorrect."),
     ):
         answer = here.submit(address, data, method="DELETE")
         assert answer.status_code == 422
@@ -144,7 +144,7 @@ def test_without_a_password_it_takes_a_sign_in_of_just_now(app, cast, two, left_
     assert "sign in again here first" in here.get("/me").text
     answer = act()
     assert answer.status_code == 403
-    assert "a sign-in of the last 15 minutes" in answer.text
+    assert "a sign-in in the last 15 minutes" in answer.text
     assert there.get("/projects").status_code == 200
     with app.app_context():
         db.session.execute(sa.update(BrowserSession).values(created_at=clock.now()))

@@ -66,7 +66,7 @@ def test_sign_in_does_not_redirect_to_other_sites(browser, cast, target):
 def test_unknown_account_and_wrong_password_get_the_same_response(browser, email):
     answer = sign_in_as(browser(), email, "not the password")
     assert answer.status_code == 422
-    assert "E-mail address or password is wrong." in answer.text
+    assert "The e-mail address or the password is incorrect." in answer.text
 
 
 def test_an_unknown_account_costs_one_password_check_like_a_known_one(browser, monkeypatch):

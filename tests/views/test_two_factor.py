@@ -20,7 +20,7 @@ from webapp.audit.models import AuditEntry
 from webapp.extensions import db
 from webapp.security.sealing import Vault
 
-WRONG = "This code is wrong, or was used already."
+WRONG = "This code is incorrect or was already used."
 PROOF = {"password": PASSWORD}
 
 
@@ -100,9 +100,9 @@ def test_the_picture_is_an_svg_of_the_page_without_style_or_script(edith):
 
 
 @pytest.mark.parametrize(("form", "message"), [
-    ({"password": "wrong"}, "This is not your password."),
-    ({"code": "000000"}, "This code is wrong."),
-    ({"code": "no code"}, "This code is wrong."),
+    ({"password": "wrong"}, "This password is incorrect."),
+    ({"code": "000000"}, "This code is incorrect."),
+    ({"code": "no code"}, "This code is incorrect."),
     ({"code": ""}, "This field is required."),
 ])  # fmt: skip
 def test_a_wrong_password_or_code_turns_nothing_on(app, edith, cast, form, message):

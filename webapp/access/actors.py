@@ -134,7 +134,7 @@ def system(workspace_id: str = "", project_id: str | None = None, team_id: str |
 #
 # A change is announced before its commit (the epoch becomes `pending`, under which nothing is cached) and again after
 # it (a new epoch). If the process dies in between, `pending` expires and the next reader creates a new epoch. When
-# Redis is emptied, the epoch is gone and everything is read again.
+# Redis is emptied, the epoch is lost and everything is read again.
 
 _PENDING: Final = "pending:"
 _CHANGED_WORKSPACES: Final = "rowsmith.rights"

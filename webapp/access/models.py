@@ -32,7 +32,7 @@ from webapp.model_base import (
     reference,
 )
 
-ROLES: Final = ("viewer", "editor", "admin", "owner")  # each may do all that the ones before it may
+ROLES: Final = ("viewer", "editor", "admin", "owner")  # each has all permissions of the ones before it
 PLAN_NAMES: Final = tuple(limits.PLANS)
 
 
@@ -41,10 +41,10 @@ def _one_of(column: str, values: tuple[str, ...]) -> str:
 
 
 class Workspace(Updated, SoftDeleted, Base):
-    """The tenant: rates, plan and members are its own; nothing crosses its border.
+    """The tenant: it has its own limits, plan and members, and is isolated from other workspaces.
 
-    `own_limits` holds an Enterprise workspace's own numbers: any of `requests_per_minute`, `rows_per_hour`,
-    `rows_per_generation`. `settings` holds switches such as cutting secrets out of run logs.
+    `own_limits` has the custom limits of an Enterprise workspace: any of `requests_per_minute`, `rows_per_hour`,
+    `rows_per_generation`. `settings` has options such as redacting secrets in run logs.
     """
 
     __tablename__ = "workspaces"
@@ -148,7 +148,7 @@ class BrowserSession(Created, Base):
 
 
 class SignInLink(Created, Base):
-    """A one-time link that signs its user in. Used once, then only a trace."""
+    """A one-time link that signs its user in. A used link is only kept as a record."""
 
     __tablename__ = "sign_in_links"
 
@@ -160,7 +160,7 @@ class SignInLink(Created, Base):
 
 
 class Invitation(Created, InWorkspace, Base):
-    """An open door for one e-mail address into a workspace or one team, with the role it will have."""
+    """An invitation of one e-mail address to a workspace or one team, with the role that the user will have."""
 
     __tablename__ = "invitations"
     __table_args__ = (CheckConstraint(f"role IN ({', '.join(repr(role) for role in ROLES)})", name="role"),)

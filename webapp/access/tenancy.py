@@ -81,7 +81,7 @@ def current_scope(actor: Actor) -> dict[str, str]:
     Error: validation_error if the actor has no project (a new workspace, or all deleted).
     """
     if actor.project_id is None or actor.team_id is None:
-        message = "There is no project to put this into."
+        message = "There is no project to create this in."
         raise validation_error([Fault("X-Project-Id", "missing", message, "Create a project first.")])
     return {"workspace_id": actor.workspace_id, "project_id": actor.project_id, "team_id": actor.team_id}
 

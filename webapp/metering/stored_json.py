@@ -42,7 +42,7 @@ def check(actor: Actor, size: int = 0) -> None:
         text = (
             f"The templates, datasets and scenarios of the workspace, with all their versions and drafts, and the "
             f"requests of its exports, pushes, runs and schedules can take at most {limit // limits.MB:,} MB. Delete "
-            "some that you no longer need; they count until they leave the trash."
+            "some that you no longer need; they count until they are removed from the trash."
         )
         raise ApiError("quota_exceeded", text, {"limit_bytes": limit, "used_bytes": used})
 

@@ -77,7 +77,9 @@ COUNTED: Final[Mapping[str, MetricInfo]] = MappingProxyType(
             limits.METRICS_WORK_BUCKETS,
         ),
         "rung_again": MetricInfo(
-            "counter", "Work that waited without a ring or a worker, and was rung for again.", ("kind",)
+            "counter",
+            "Work that waited without a notification or a worker, and was enqueued again.",
+            ("kind",),
         ),
     }
 )
@@ -140,7 +142,7 @@ class Meter:
                     pipe.hincrbyfloat(TOTALS, orjson.dumps(key).decode(), amount)
                 pipe.execute()
         except redis.RedisError as error:
-            log.debug("what was counted waits: %s", type(error).__name__)
+            log.debug("metrics are kept until Redis is available: %s", type(error).__name__)
             with self._lock:
                 for key, amount in sums.items():
                     self._sums[key] = self._sums.get(key, 0) + amount
@@ -169,7 +171,7 @@ class Meter:
                     redis_client().hset(POOLS, name, report)
                     health.beat(redis_client(), health.WEB, name, time.time())
                 except redis.RedisError as error:
-                    log.debug("the pool could not be reported: %s", type(error).__name__)
+                    log.debug("the connection pool could not be reported: %s", type(error).__name__)
 
 
 def meter() -> Meter | None:
@@ -231,7 +233,7 @@ class _Scrape(Collector):
         found = health.check_all()
         up = GaugeMetricFamily(
             f"{PREFIX}part_up",
-            "Whether a part of the service is there, as /health/ready says.",
+            "Whether a component of the service is available, as reported by /health/ready.",
             labels=["part"],
         )
         for name, part in found.items():
@@ -245,7 +247,9 @@ class _Scrape(Collector):
             "database": str(facts.get("kind", "")),
             "revision": str(facts.get("revision") or ""),
         }
-        info = GaugeMetricFamily(f"{PREFIX}build_info", "What runs here; always 1.", labels=list(build))
+        info = GaugeMetricFamily(
+            f"{PREFIX}build_info", "Versions of the running service; always 1.", labels=list(build)
+        )
         info.add_metric(list(build.values()), 1)
         yield info
         if found["redis"].state == "ok":
@@ -267,16 +271,16 @@ def _redis_metrics() -> Iterator[Metric]:
         own_sums = {key[1:]: value for key, value in sums.items() if key[0] == name}
         yield _histogram(name, info, own_sums) if info.kind == "histogram" else _counter(name, info, own_sums)
     rings = GaugeMetricFamily(
-        f"{PREFIX}queue_rings", "Rings that wait for a worker, by queue.", labels=["queue"]
+        f"{PREFIX}queue_rings", "Notifications that wait for a worker, by queue.", labels=["queue"]
     )
     for queue, number in health.rings().items():
         rings.add_metric([queue], number)
     yield rings
-    alive = GaugeMetricFamily(f"{PREFIX}processes", "Processes that were heard of lately.", labels=["part"])
+    alive = GaugeMetricFamily(f"{PREFIX}processes", "Processes with a recent heartbeat.", labels=["part"])
     for part in _PROCESSES:
         alive.add_metric([part], health.alive(client, part, health.since()))
     yield alive
-    # Connections of the web processes to the database; those of processes that are gone are forgotten.
+    # Connections of the web processes to the database; those of ended processes are removed.
     earliest = clock.epoch() - limits.METRICS_SEEN_SECONDS
     in_use_total = pool_size = 0
     for process, raw in client.hgetall(POOLS).items():
@@ -286,10 +290,14 @@ def _redis_metrics() -> Iterator[Metric]:
             continue
         in_use_total, pool_size = in_use_total + in_use, pool_size + size
     yield GaugeMetricFamily(
-        f"{PREFIX}db_pool_in_use", "Database connections that web processes use just now.", value=in_use_total
+        f"{PREFIX}db_pool_in_use",
+        "Database connections that web processes currently use.",
+        value=in_use_total,
     )
     yield GaugeMetricFamily(
-        f"{PREFIX}db_pool_size", "Connections that their pools keep open.", value=pool_size
+        f"{PREFIX}db_pool_size",
+        "Database connections that the pools of web processes keep open.",
+        value=pool_size,
     )
 
 
@@ -327,7 +335,7 @@ def _database_metrics() -> Iterator[Metric]:
     yield oldest
     yield GaugeMetricFamily(
         f"{PREFIX}lease_silent_seconds",
-        f"How long the most silent worker that holds work has not been heard of; lost above {limits.LEASE_SECONDS}.",
+        f"Seconds since the oldest heartbeat of a worker with work; considered lost above {limits.LEASE_SECONDS}.",
         value=health.oldest_lease_seconds() or 0,
     )
     yield GaugeMetricFamily(

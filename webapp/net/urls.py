@@ -108,7 +108,7 @@ def checked(entry: str) -> str:
     except ValueError:
         raise ValueError("this is not a host: enter one such as api.example.com or *.example.com") from None
     if is_wildcard and ("." not in found or _is_address(found)):
-        raise ValueError("a wildcard must stand for the subdomains of a domain, such as *.example.com")
+        raise ValueError("a wildcard can only stand for the subdomains of a domain, such as *.example.com")
     bracketed = f"[{found}]" if ":" in found and port else found
     return f"{'*.' if is_wildcard else ''}{bracketed}{':' + port if port else ''}"
 

@@ -110,7 +110,7 @@ LINES: Final[dict[str, Any]] = {
 
 DOCUMENTS: Final[dict[str, Any]] = {
     "name": "Order documents",
-    "description": "Nested JSON: each order holds its customer, an address and one to four lines.",
+    "description": "Nested JSON: each order contains its customer, an address and one to four lines.",
     "quantity": 20,
     "fields": [
         _field("id", "uuid"),
@@ -155,7 +155,7 @@ TEMPLATES: Final = (CUSTOMERS, ORDERS, LINES, DOCUMENTS)
 
 SHOP: Final[dict[str, Any]] = {
     "name": "Shop",
-    "description": "Customers, their orders and the orders' lines, with one seed: every key finds its row.",
+    "description": "Customers, their orders and the orders' lines, with one seed: every foreign key matches a row.",
     "seed": "shop",
     "templates": ("Customers", "Orders", "Order lines"),
 }
@@ -181,7 +181,7 @@ TABLES: Final = (
     sku VARCHAR(30), quantity INTEGER NOT NULL CHECK (quantity > 0), unit_price NUMERIC(10, 2) NOT NULL,
     amount NUMERIC(12, 2), PRIMARY KEY (order_id, line))""",
 )
-"""The shop's tables in the database, parents first, empty: the dataset and its templates fit into them."""
+"""Creates the empty tables of the shop, parents first. The dataset and its templates match them."""
 
 
 def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:

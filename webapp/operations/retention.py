@@ -79,7 +79,7 @@ def _read_batch(statement: Select[*tuple[Any, ...]]) -> Sequence[Any]:
 
 
 def _removal_note(days: int, plan: str) -> str:
-    return f"{MARK}this log was removed: the plan {plan} keeps logs for {days} days"
+    return f"{MARK}this log was removed: the {plan} plan keeps logs for {days} days"
 
 
 # --- Logs ---------------------------------------------------------------------------------------------------
@@ -122,8 +122,8 @@ def make_room_for_log(workspace_id: str, now: datetime) -> int:
         plan = session.scalar(select(Workspace.plan).where(Workspace.id == workspace_id)) or "free"
         used = int(session.scalar(select(func.sum(Run.log_bytes)).where(run_logs)) or 0)
     maximum, done = limits.RUN_LOGS_BYTES[plan], 0
-    text = f"{MARK}this log was removed: the logs of all runs may take {maximum // limits.MB:,} MB,"
-    text += " and newer ones need it"
+    text = f"{MARK}this log was removed: the logs of all runs can take at most {maximum // limits.MB:,} MB,"
+    text += " and newer logs need the space"
     removable = run_logs & Run.status.in_(END_STATES) & Run.closed_at.is_not(None) & (Run.line_count > 0)
     while used > maximum - limits.RUN_LOG_BYTES:
         oldest = (

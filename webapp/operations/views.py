@@ -157,7 +157,7 @@ def waiting() -> dict[str, Any]:
         }
         return {"queues": queues, "oldest_lease_seconds": health.oldest_lease_seconds()}
     except SQLAlchemyError as error:
-        log.error("queues are not counted: %s", type(error).__name__)
+        log.error("queues could not be counted: %s", type(error).__name__)
         return {"queues": {}, "oldest_lease_seconds": None}
 
 
@@ -176,7 +176,7 @@ def metrics() -> Response:
     """
     settings: Settings = current_app.config["SETTINGS"]
     if not settings.metrics:
-        raise ApiError("not_found", "Nothing is counted here: the operator has not set ROWSMITH_METRICS.")
+        raise ApiError("not_found", "Metrics are disabled: the operator has not set ROWSMITH_METRICS.")
     _check_access(settings)
     return Response(operations_metrics.text(), content_type=FORMAT)
 
@@ -199,7 +199,7 @@ def _check_access(settings: Settings) -> None:
     if settings.metrics_networks:
         if addresses.Proxies(settings.metrics_networks).trusts("" if g.address == "unix" else g.address):
             return
-    # A proxy's word on loopback stands for strangers: where there is one, token or networks must say who may. Programs
+    # Behind a proxy on loopback, any client has its address, so a token or networks must be set. Programs
     # of runs that call ::1 cannot be distinguished from others there, so ::1 has to be in ROWSMITH_METRICS_NETWORKS.
     elif (
         addresses.is_loopback(origin.address)
@@ -211,7 +211,8 @@ def _check_access(settings: Settings) -> None:
         return
     raise ApiError(
         "forbidden",
-        "This address may not read /metrics: the operator sets ROWSMITH_METRICS_TOKEN or ROWSMITH_METRICS_NETWORKS.",
+        "This address is not allowed to read /metrics: the operator sets ROWSMITH_METRICS_TOKEN or "
+        "ROWSMITH_METRICS_NETWORKS.",
         {"needs": "operator"},
     )
 
@@ -220,8 +221,8 @@ def _check_access(settings: Settings) -> None:
 
 status_bp = Blueprint("status", __name__)
 _PART_USES = (
-    ("database", "templates, keys, people, the audit trail"),
-    ("redis", "rates, and waking workers"),
+    ("database", "templates, keys, users, audit log"),
+    ("redis", "rate limits, notifications to workers"),
     ("storage", "export files"),
     ("worker", "creates files, sends rows"),
     ("runner", "runs the programs of scenarios"),
@@ -229,7 +230,7 @@ _PART_USES = (
 
 
 class ReleaseIn(Input):
-    """The epoch of the lease as the page showed it."""
+    """The epoch of the lease that the page showed."""
 
     epoch: Annotated[int, Field(ge=0)]
 
@@ -276,7 +277,7 @@ def _admin_context(actor: Actor, found: dict[str, health.Part]) -> dict[str, Any
     programs=False,
 )
 def release(actor: Actor, work_id: str, body: ReleaseIn) -> Response:
-    """Take work from a worker that is stuck."""
+    """Release work from a worker that is stuck."""
     work = operations_work.release(actor, work_id, body.epoch)
     note = (
         "It was marked as failed, because programs are not repeated."

@@ -176,7 +176,7 @@ def release(actor: Actor, work_id: str, epoch: int) -> Piece:
     if isinstance(work, Push):
         work.retry_at = None  # one that waits for its target tries it now
     if kind == "run":
-        text = "An admin took this run from its runner; it is not repeated."
+        text = "An admin released this run from its runner. It is not repeated."
         work.status, work.finished_at = "failed", moment
         work.error = run_completion.error("worker_lost", text, released=True)
     audit_log.record(

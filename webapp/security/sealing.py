@@ -2,9 +2,9 @@
 
 Small values are signed and encrypted with a key derived from SECRET_KEY for each purpose (HKDF).
 
-Stored secrets are sealed by a ring of Fernet keys: the newest seals, all of them open. The ring is VAULT_KEYS. If it is
-in the `keys.env` of a data folder, a process that meets a secret it cannot open reads the file again, so that a
-rotation needs no restart.
+Stored secrets are encrypted with a ring of Fernet keys: the newest encrypts, any of them can decrypt. The ring is
+VAULT_KEYS. If it is in the `keys.env` of a data folder, a process that cannot decrypt a secret reads the file again, so
+that a rotation needs no restart.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def unsign(key: bytes, text: str) -> object | None:
 
 
 class VaultError(Exception):
-    """A secret cannot be sealed or opened; the message says what is missing, and holds nothing of it."""
+    """A secret cannot be encrypted or decrypted. The message says what is missing, without the secret."""
 
 
 class Vault:
-    """The ring. Safe over threads; `again` brings the keys as they are now."""
+    """The ring. Thread-safe; `again` returns the current keys."""
 
     def __init__(self, keys: Sequence[str], again: Callable[[], Sequence[str]] | None = None) -> None:
         self._again = again
@@ -96,7 +96,7 @@ class Vault:
     def seal(self, text: str) -> bytes:
         """Encrypt and authenticate a text with the newest key. VaultError without any key."""
         if self._ring is None and not self.renew():
-            raise VaultError("No key for secrets is set; give VAULT_KEYS.")
+            raise VaultError("No encryption key is configured. Set VAULT_KEYS.")
         assert self._ring is not None  # `renew` has found keys
         return self._ring.encrypt(text.encode())
 
@@ -113,11 +113,11 @@ class Vault:
             if self._ring is ring:  # not what `renew` says: another thread may have been quicker
                 break
         raise VaultError(
-            "A stored secret cannot be opened with VAULT_KEYS; the key it was sealed with is missing."
+            "A stored secret cannot be decrypted with VAULT_KEYS: the key that encrypted it is missing."
         )
 
     def renewed(self, sealed: bytes) -> bytes | None:
-        """Return the same secret sealed by the newest key; None if it already is. VaultError as `open`."""
+        """Return the same secret encrypted with the newest key; None if it already is. VaultError as `open`."""
         text = self.open(sealed)
         try:
             Fernet(self._keys[0].encode()).decrypt(sealed)

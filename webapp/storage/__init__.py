@@ -48,7 +48,7 @@ def _errors() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file that is there: its size in bytes, and the store's own tag of its content."""
+    """An existing file: its size in bytes, and the store's own tag of its content."""
 
     key: str
     size: int
@@ -56,7 +56,7 @@ class Stored:
 
 
 class Storage:
-    """One store. Safe over threads."""
+    """One store. Thread-safe."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._create = make
@@ -141,7 +141,7 @@ class Storage:
                     yield Stored(item["path"], int(item["size"]), item.get("e_tag"))
 
     def delete(self, key: str) -> None:
-        """Remove a file; it need not be there."""
+        """Remove a file, if it exists."""
         import obstore
 
         with _errors(), suppress(FileNotFoundError):
@@ -222,7 +222,7 @@ def _s3(url: str, options: dict[str, str]) -> Any:
 
 
 def init_app(app: Flask, settings: Settings) -> None:
-    """Give the application its store; nothing is opened yet."""
+    """Configure the application's storage; nothing is opened yet."""
     app.extensions[_NAME] = from_url(settings.storage_url, settings.s3_options)
 
 

@@ -1,6 +1,6 @@
 """Usage: rows and requests by the hour and by the day, and the last generation of each template.
 
-The hours that are written down (`usage_hours`) and what is not written down yet, added up: rows of entries that have no
+The stored hours (`usage_hours`) and what is not stored yet, added up: rows of entries that have no
 seal yet, requests that are still counted in Redis. The rows match the audit log exactly.
 """
 
@@ -117,7 +117,8 @@ def history(
     number = (last - first) // length
     if number > maximum:
         hint = "Use steps of a day, or a shorter range." if step == "hour" else "Use a shorter range."
-        raise ApiError("invalid_request", f"These are {number:,} {step}s; at most {maximum}. {hint}")
+        message = f"The range has {number:,} {step}s, but at most {maximum} are allowed. {hint}"
+        raise ApiError("invalid_request", message)
     steps = {first + index * length: Sum() for index in range(number)}
     found = History(first, last, step, by, Sum(), steps, [])
     parts = _counts_by_part(actor, found)
@@ -185,7 +186,7 @@ def _counts_by_part(actor: Actor, found: History) -> dict[Part, Sum]:
     }
 
 
-# --- Whose they are -----------------------------------------------------------------------------------------
+# --- Owners -------------------------------------------------------------------------------------------------
 
 
 def _add_shares(actor: Actor, found: History, by: By, parts: Mapping[Part, Sum]) -> None:

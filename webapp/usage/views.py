@@ -25,8 +25,8 @@ _WIDTH, _HEIGHT = 720, 120  # of a chart, in its own units
 
 
 class _UsageQuery(Query):
-    """`by` tells the usage apart (`key` and `person`: for admins), in steps of an hour or a day, `from` up to, not
-    with, `to`; `range` says it shorter: up to now."""
+    """`by` groups the usage (`key` and `person`: only for admins), in steps of an hour or a day. `from` is inclusive,
+    `to` exclusive; `range` is a range that ends now."""
 
     by: Literal["project", "template", "key", "person"] | None = None
     step: Literal["hour", "day"] | None = None

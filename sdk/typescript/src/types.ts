@@ -1011,7 +1011,7 @@ export interface Invalid {
   kinds?: ("wrong_type" | "too_long" | "bad_checksum" | "out_of_range" | "bad_format" | "missing" | "duplicate" | "orphan" | "injection" | "unicode_edge")[] | null;
 }
 
-/** Whom to invite to the workspace or to a team. */
+/** The user to invite to the workspace or to a team. */
 export interface InvitationIn {
   email: string;
   role?: "viewer" | "editor" | "admin" | "owner";

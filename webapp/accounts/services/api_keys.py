@@ -22,7 +22,9 @@ def _check_may_manage(actor: Actor) -> None:
     """Check that the actor may manage keys: members may, and API keys with scopes need the scope `admin`."""
     if actor.role_for("member") is None:
         raise ApiError(
-            "forbidden", "Only members of the workspace have keys.", {"needs": "member", "role": "viewer"}
+            "forbidden",
+            "Only members of the workspace can manage API keys.",
+            {"needs": "member", "role": "viewer"},
         )
     if actor.scopes is not None and "admin" not in actor.scopes:
         message = "This key is missing the `admin` scope, which managing keys requires."
@@ -89,10 +91,12 @@ def _scopes(actor: Actor, scopes: Sequence[str] | None) -> list[str] | None:
         if scope not in KEY_SCOPES
     ]
     if not scopes:
-        faults.append(Fault("scopes", "too_short", "Name at least one scope, or leave the key out for all."))
+        faults.append(
+            Fault("scopes", "too_short", "Specify at least one scope, or omit `scopes` to allow all.")
+        )
     if actor.scopes is not None:
         faults += [
-            Fault(f"scopes[{i}]", "not_allowed", f"The key in use has not the scope `{scope}` itself.")
+            Fault(f"scopes[{i}]", "not_allowed", f"The API key in use is missing the `{scope}` scope itself.")
             for i, scope in enumerate(scopes)
             if scope in KEY_SCOPES and scope not in actor.scopes
         ]
@@ -146,7 +150,7 @@ def revoke_all(actor: Actor, user_id: str) -> list[ApiKey]:
     Error: not_found for a user with no key that the actor can manage.
     """
     if "\0" in user_id or db.session.scalar(listing(actor, created_by=user_id).limit(1)) is None:
-        raise tenancy.not_found("person with keys", user_id)
+        raise tenancy.not_found("user with keys", user_id)
     revoked = end_all(actor, user_id)
     db.session.commit()
     return revoked

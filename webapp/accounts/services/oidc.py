@@ -78,9 +78,9 @@ def keys_of(document: Mapping[str, Any]) -> KeySet:
         try:
             found.append(JWKRegistry.import_key(data))
         except (JoseError, ValueError, TypeError, KeyError):
-            continue  # the others may do
+            continue  # other keys may be valid
     if not found:
-        raise TokenRefused("it publishes no key that signatures could be checked by")
+        raise TokenRefused("it publishes no key for verifying signatures")
     return KeySet(found)
 
 
@@ -143,7 +143,7 @@ _FORM_HEADERS: Final = {"Content-Type": "application/x-www-form-urlencoded", "Ac
 
 
 class Unreachable(Exception):
-    """The provider does not answer, or not as one. The message is for the operator's log."""
+    """The provider does not respond, or its response is invalid. The message is for the operator's log."""
 
 
 def configured() -> bool:
@@ -170,7 +170,7 @@ class Provider:
         self._metadata: tuple[float, dict[str, Any]] | None = None
         self._keys: tuple[float, KeySet] | None = None
 
-    # --- What it says of itself -------------------------------------------------------------------------------
+    # --- Metadata ---------------------------------------------------------------------------------------------
 
     def metadata(self) -> dict[str, Any]:
         """Fetch the metadata (OpenID Connect Discovery 1.0, 4). Error: Unreachable if missing or of another issuer."""
@@ -183,7 +183,7 @@ class Provider:
         url = get_well_known_url(self.issuer, external=True)
         found = self._json(self._request("GET", url, {"Accept": "application/json"}))
         if found.get("issuer") != self.issuer:  # 4.3: they MUST be the same
-            raise Unreachable("its metadata name another issuer than OIDC_ISSUER")
+            raise Unreachable("its metadata has a different issuer than OIDC_ISSUER")
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             _check_url(name, found.get(name))
         if found.get("userinfo_endpoint") is not None:
@@ -210,11 +210,11 @@ class Provider:
         token_response = self._redeem(code, verifier, redirect_uri)
         token, access_token = token_response.get("id_token"), token_response.get("access_token")
         if not isinstance(token, str) or not isinstance(access_token, str):
-            raise TokenRefused("its token endpoint gave no ID token")
+            raise TokenRefused("its token endpoint returned no ID token")
         found = self._verified_claims(token, access_token, nonce)
         if "email" in found:
             return found
-        # Core 1.0, 5.3 and 5.4: userinfo has what the ID token has not, only for the same subject.
+        # Core 1.0, 5.3 and 5.4: userinfo adds claims that the ID token is missing, only for the same subject.
         url = self.metadata().get("userinfo_endpoint")
         if url is None:
             return found
@@ -250,7 +250,7 @@ class Provider:
         url, headers, body = client.prepare("POST", metadata["token_endpoint"], dict(_FORM_HEADERS), body)
         reply = self._request("POST", url, headers, body)
         if reply.status != 200:
-            raise TokenRefused(f"its token endpoint answered {reply.status} ({_error_code(reply)})")
+            raise TokenRefused(f"its token endpoint returned {reply.status} ({_error_code(reply)})")
         return self._json(reply)
 
     def _verified_claims(self, token: str, access: str, nonce: str) -> dict[str, Any]:
@@ -299,7 +299,7 @@ class Provider:
         except orjson.JSONDecodeError:
             found = None
         if reply.status != 200 or reply.truncated or not isinstance(found, dict):
-            raise Unreachable(f"{urlsplit(reply.url).path} answered {reply.status}, and no JSON object")
+            raise Unreachable(f"{urlsplit(reply.url).path} returned {reply.status} without a JSON object")
         return found
 
 
@@ -319,7 +319,7 @@ def _check_url(name: str, url: object) -> None:
     except ValueError:
         safe = False
     if not safe:
-        raise Unreachable(f"the {name} of its metadata is missing, or no https address")
+        raise Unreachable(f"`{name}` in its metadata is missing or is not an https URL")
 
 
 log = logging.getLogger("webapp")
@@ -343,7 +343,7 @@ PROBLEMS: Final = {
 
 
 class Problem(Exception):
-    """A sign-in that did not come about: one of `PROBLEMS`."""
+    """A failed sign-in: one of `PROBLEMS`."""
 
     def __init__(self, code: str, reason: str = "") -> None:
         assert code in PROBLEMS
@@ -404,12 +404,14 @@ def finish(answer: Answer, browser: str, visitor: Visitor) -> tuple[SignInResult
         else None
     )
     if state is None:
-        raise _logged_problem("stale", "its state is unknown, used, or another browser's")
+        raise _logged_problem("stale", "the state is unknown, was already used, or is from another browser")
     client = provider()
     if answer.issuer and answer.issuer != client.issuer:  # RFC 9207
-        raise _logged_problem("refused", "the answer names another issuer")
+        raise _logged_problem("refused", "the response has a different issuer")
     if answer.error or not answer.code:
-        reason = answer.error if answer.error.isidentifier() else "no code and no error"
+        reason = (
+            answer.error if answer.error.isidentifier() else "the response has neither a code nor an error"
+        )
         raise _logged_problem("stopped", reason[:60])
     try:
         claims = client.claims(answer.code, state["verifier"], state["redirect_uri"], state["nonce"])
@@ -418,14 +420,14 @@ def finish(answer: Answer, browser: str, visitor: Visitor) -> tuple[SignInResult
     except TokenRefused as error:
         raise _logged_problem("refused", str(error)) from None
     settings: Settings = current_app.config["SETTINGS"]
-    if claims.get("email_verified") not in (True, "true"):  # some write it as a text
+    if claims.get("email_verified") not in (True, "true"):  # some providers send it as a string
         raise _logged_problem("unverified", "email_verified is not true")
     try:
         email = people.clean_email(str(claims.get("email") or ""))
     except ApiError:
-        raise _logged_problem("unverified", "email is missing, or no address") from None
+        raise _logged_problem("unverified", "email is missing or is not an e-mail address") from None
     if settings.oidc_domains and email.rpartition("@")[2] not in settings.oidc_domains:
-        raise _logged_problem("domain", "the address is of none of OIDC_DOMAINS")
+        raise _logged_problem("domain", "the domain of the address is not in OIDC_DOMAINS")
     account = Account(client.issuer, claims["sub"], email)
     user = _user_of(account, str(claims.get("name") or ""), settings, visitor)
     methods = claims.get("amr")
@@ -472,7 +474,7 @@ def _user_of(account: Account, name: str, settings: Settings, visitor: Visitor) 
 def _audited_problem(user: User, visitor: Visitor, code: str) -> Problem:
     """Record a rejected sign-in in the audit log of the account's workspaces, and return the Problem."""
     sign_in.note_failure(user, visitor, how="oidc", reason=code)
-    return _logged_problem(code, "see the trail")
+    return _logged_problem(code, "see the audit log")
 
 
 def _create_user(account: Account, name: str, settings: Settings, visitor: Visitor) -> User:
@@ -489,7 +491,7 @@ def _create_user(account: Account, name: str, settings: Settings, visitor: Visit
     display_name = "".join(char for char in name if char.isprintable())[: limits.MAX_NAME_CHARS]
     try:
         user = people.add_user(account.email, display_name, None)
-    except (ApiError, IntegrityError):  # they came in by another window at this moment
+    except (ApiError, IntegrityError):  # created in another window at this moment
         db.session.rollback()
         return db.session.scalars(select(User).where(User.email == account.email)).one()
     if workspace_id is not None:
@@ -532,6 +534,6 @@ def _workspace_of_new_users(settings: Settings) -> str | None:
         statement = statement.where((Workspace.id == configured_name) | (Workspace.name == configured_name))
     found = db.session.scalars(statement.limit(2)).all()
     if not found or (configured_name and len(found) > 1):
-        log.warning("OIDC_WORKSPACE names %s", "more than one workspace" if found else "no workspace")
+        log.warning("OIDC_WORKSPACE matches %s", "more than one workspace" if found else "no workspace")
         return None
     return found[0]

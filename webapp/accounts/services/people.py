@@ -41,11 +41,11 @@ def password_faults(password: str, path: str = "password", about: Sequence[str] 
     public information about the user, such as name and address. Returns at most one error."""
     low, high = limits.PASSWORD_MIN_CHARS, limits.PASSWORD_MAX_CHARS
     if len(password) < low:
-        return [Fault(path, "too_short", f"A password has at least {low} characters.")]
+        return [Fault(path, "too_short", f"A password must have at least {low} characters.")]
     if len(password) > high:
-        return [Fault(path, "too_long", f"A password has at most {high} characters.")]
+        return [Fault(path, "too_long", f"A password must have at most {high} characters.")]
     if len(set(password)) < 4:
-        return [Fault(path, "invalid", "A password needs more than a few different characters.")]
+        return [Fault(path, "invalid", "A password must have more than a few different characters.")]
     if passwords.common(password):
         text = "This password is too common or has been leaked. Choose a different one, such as several random words."
         return [Fault(path, "not_allowed", text)]
@@ -83,7 +83,7 @@ def add_user(email: str, name: str, password: str | None, workspace: str = "") -
     if password is not None:
         check_password(password, about=(email, name, workspace))
     if find_user(email) is not None:
-        raise ApiError("conflict", "This address has an account.", {"email": email})
+        raise ApiError("conflict", "This address already has an account.", {"email": email})
     stored = passwords.hash_password(password) if password is not None else None
     user = User(email=email, name=name.strip(), password_hash=stored)
     db.session.add(user)
@@ -109,7 +109,7 @@ def add_member(actor: Actor, user: User, role: str, *, team_id: str | None = Non
 
 def _add_member(workspace_id: str, user: User, role: str, team_id: str | None) -> Membership:
     if _membership(workspace_id, user.id, team_id) is not None:
-        raise ApiError("conflict", "They are a member already.", {"user_id": user.id})
+        raise ApiError("conflict", "This user is already a member.", {"user_id": user.id})
     member = Membership(workspace_id=workspace_id, user_id=user.id, role=role, team_id=team_id)
     db.session.add(member)
     db.session.flush()
@@ -131,11 +131,11 @@ def _check_rank(actor: Actor, *roles: str) -> None:
     own_role = actor.workspace_role or "viewer"
     for role in roles:
         if RANK[role] > RANK[own_role]:
-            raise ApiError("forbidden", f"Only an {role} may do this.", {"needs": role, "role": role})
+            raise ApiError("forbidden", f"Only an {role} can do this.", {"needs": role, "role": role})
 
 
 def change_role(actor: Actor, member: Membership, role: str) -> None:
-    """Give a member another role; it holds from their next request on; commits.
+    """Change the role of a member, effective from their next request on; commits.
 
     Errors: forbidden, conflict (the workspace would have no owner left).
     """
@@ -157,7 +157,7 @@ def change_role(actor: Actor, member: Membership, role: str) -> None:
 
 
 def remove_members(actor: Actor, members: Sequence[Membership]) -> None:
-    """Take memberships away, and with them what the people's keys may do, in the caller's transaction. Errors as
+    """Remove memberships, and with them the permissions of the users' keys, in the caller's transaction. Errors as
     `change_role`."""
     require(actor, "admin")
     _check_rank(actor, *(member.role for member in members))
@@ -207,10 +207,10 @@ def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -
         raise validation_error([Fault("team_id", "unknown", "There is no such team in this workspace.")])
     user = find_user(email)
     if user is not None and _membership(actor.workspace_id, user.id, team_id) is not None:
-        raise ApiError("conflict", "They are a member already.", {"email": email})
+        raise ApiError("conflict", "This user is already a member.", {"email": email})
     same = Invitation.team_id.is_(None) if team_id is None else Invitation.team_id == team_id
     if db.session.scalar(open_invitations(actor.workspace_id).where(Invitation.email == email, same)):
-        raise ApiError("conflict", "They have an open invitation.", {"email": email})
+        raise ApiError("conflict", "This address already has an open invitation.", {"email": email})
     _limit_mails(actor.workspace_id, email)
     token, token_hash = keys.new_token(os.urandom)
     invitation = Invitation(
@@ -262,8 +262,8 @@ def _send_invitation(actor: Actor, invitation: Invitation, token: str) -> None:
         to=invitation.email,
         subject=f"You are invited to {place}",
         lines=[
-            f"{mail.single_line(actor.user_name)} invites you to {place} on Rowsmith, where test data is made.",
-            f"The link lets you in as {invitation.role}, once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.",
+            f"{mail.single_line(actor.user_name)} invites you to {place} on Rowsmith, a test data service.",
+            f"The link works once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC. Your role: {invitation.role}.",
         ],
         link=("Accept the invitation", mail.link(f"/invitations/accept/{token}")),
         because="If you were not expecting this invitation, you can ignore this e-mail.",
@@ -351,7 +351,7 @@ def rename_self(actor: Actor, name: str) -> None:
 def disable_user(actor: Actor, user: User) -> None:
     """Close an account, and commit: its sessions and keys end, what it created stays. For operators."""
     if actor.kind != "system":
-        raise ApiError("forbidden", "Accounts are closed by the operator.", {"needs": "operator"})
+        raise ApiError("forbidden", "Only the operator can close accounts.", {"needs": "operator"})
     user.disabled_at = user.disabled_at or clock.now()
     workspace_ids = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
     for workspace_id in db.session.scalars(workspace_ids).all():
@@ -467,7 +467,7 @@ def add(actor: Actor, user_id: str, role: str, team_id: str | None) -> Membershi
 
 
 def remove(actor: Actor, member: Membership, *, everywhere: bool = False, revoke_keys: bool = False) -> int:
-    """Take a locked membership away, or with `everywhere` all that the person has in the workspace, and with
+    """Remove a locked membership, or with `everywhere` all that the user has in the workspace, and with
     `revoke_keys` their keys; commits. Returns how many keys that were.
 
     Errors: forbidden, conflict (the workspace would have no owner left).

@@ -86,8 +86,8 @@ def is_fresh(actor: Actor) -> bool:
 def require_fresh_sign_in(actor: Actor) -> None:
     """Check a user without a password. Error: forbidden."""
     if not is_fresh(actor):
-        needs = f"a sign-in of the last {limits.FRESH_SIGN_IN_MINUTES} minutes"
-        text = f"You have no password to say again, so this needs {needs}: sign out, sign in, and do it then."
+        needs = f"a sign-in in the last {limits.FRESH_SIGN_IN_MINUTES} minutes"
+        text = f"This requires {needs}, because you have no password to confirm. Sign out, sign in, and try again."
         raise ApiError("forbidden", text, {"needs": needs})
 
 
@@ -101,10 +101,10 @@ def by_password(actor: Actor, password: str, *, code: bool = False) -> Attempt:
     stored, account = user.password_hash, user.email
     if stored is None:
         require_fresh_sign_in(actor)
-    db.session.rollback()  # nothing is held while the password is computed
+    db.session.rollback()  # no connection is held while the password is hashed
     attempt = begin(account, actor.address, code=code)
     if stored is not None and not passwords.verify(password, stored):
-        raise validation_error([Fault("password", "invalid", "This is not your password.")])
+        raise validation_error([Fault("password", "invalid", "This password is incorrect.")])
     return attempt
 
 

@@ -105,11 +105,11 @@ def by_password(email: str, password: str, visitor: Visitor, target: str = "/") 
     usable = user is not None and user.disabled_at is None
     stored = user.password_hash if usable and user else None
     password = password[: limits.PASSWORD_MAX_CHARS + 1]
-    db.session.rollback()  # nothing is held while the password is computed
+    db.session.rollback()  # no connection is held while the password is hashed
     if not passwords.verify(password, stored) or user is None:
         note_failure(user, visitor)
         time.sleep(max(0.0, started + limits.LOGIN_REFUSAL_SECONDS - time.monotonic()))
-        raise _password_error("E-mail address or password is wrong.")
+        raise _password_error("The e-mail address or the password is incorrect.")
     attempt.succeeded()
     user = db.session.get_one(User, user.id)
     if stored is not None and passwords.outdated(stored):
@@ -144,7 +144,7 @@ def enter(
     """Start a session after the first step, or the second step for users with a second factor; commits.
 
     `vouched`: the provider has seen a second factor itself. `account` is linked to the user when they are in.
-    Error: forbidden when the user is a member of no workspace.
+    Error: forbidden when the user is not a member of any workspace.
     """
     if vouched or not two_factor.is_on(user.id):
         return SignInResult(start(user, visitor, how, second=vouched, account=account))
@@ -193,7 +193,7 @@ def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | Non
         db.session.rollback()
         note_failure(user, visitor, step="code")
         raise validation_error([Fault("code", "invalid", two_factor.WRONG)])
-    if take(_STEP, step) is None:  # another request was quicker; its code stays good
+    if take(_STEP, step) is None:  # another request was faster; this code remains valid
         db.session.rollback()
         raise _expired_error()
     attempt.succeeded()
@@ -219,7 +219,7 @@ def start(
     """Create a browser session for a user in their first workspace, and return its token; commits. `second`: with a
     second factor. `account` as in `enter`.
 
-    Error: forbidden when the user is a member of no workspace.
+    Error: forbidden when the user is not a member of any workspace.
     """
     now = clock.now()
     workspace_ids = (
@@ -231,7 +231,7 @@ def start(
     )
     workspace_id = db.session.scalar(workspace_ids)
     if workspace_id is None:
-        raise ApiError("forbidden", "This account is a member of no workspace.", {"needs": "member"})
+        raise ApiError("forbidden", "This account is not a member of any workspace.", {"needs": "member"})
     actor = replace(
         actors.system(workspace_id), user_id=user.id, address=visitor.address, request_id=visitor.request_id
     )
@@ -369,7 +369,7 @@ def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> Sig
         stored = user.password_hash
         attempt = sessions.begin(user.email, visitor.address)
         if user.disabled_at is not None or not passwords.verify(password, stored):
-            raise _password_error("The address has an account, and this is not its password.")
+            raise _password_error("This address already has an account, and the password is incorrect.")
         attempt.succeeded()
     member = people.accept(invitation, user)
     actor = replace(
@@ -388,9 +388,9 @@ def has_password(actor: Actor) -> bool:
 
 
 def change_password(actor: Actor, old: str, new: str) -> None:
-    """Set a new password and end the person's other sessions; commits.
+    """Set a new password and end the user's other sessions; commits.
 
-    An account without a password (it came by link) sets its first one without `old`, after a sign-in of just now.
+    An account without a password (it came by link) sets its first one without `old`, after a recent sign-in.
     Errors: validation_error (both passwords), rate_limited, forbidden.
     """
     user = db.session.get_one(User, actor.user_id)
@@ -403,7 +403,7 @@ def change_password(actor: Actor, old: str, new: str) -> None:
         if passwords.verify(old, stored):
             attempt.succeeded()
         else:
-            faults.insert(0, Fault("old_password", "invalid", "This is not your password."))
+            faults.insert(0, Fault("old_password", "invalid", "This password is incorrect."))
     else:
         sessions.require_fresh_sign_in(actor)
     if faults:

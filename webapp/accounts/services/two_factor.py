@@ -99,7 +99,7 @@ def recovery_hash(user_id: str, code: str) -> str:
 
 # --- The second factor of a user ----------------------------------------------------------------------------
 
-WRONG = "This code is wrong, or was used already. Wait for the next one."
+WRONG = "This code is incorrect or was already used. Wait for the next one."
 REQUIRED = "require_two_factor"  # the switch in a workspace's settings
 
 
@@ -140,7 +140,7 @@ def begin(actor: Actor) -> None:
     found = _lock(actor.user_id)
     if found is not None and found.confirmed_at is not None:
         raise ApiError(
-            "conflict", "Two-factor sign-in is on already. Turn it off first to move it to another device."
+            "conflict", "Two-factor sign-in is already on. Turn it off first to move it to another device."
         )
     sealed = app_vault.seal(new_secret())
     if found is None:
@@ -188,13 +188,13 @@ def confirm(actor: Actor, password: str, code: str) -> list[str]:
     """
     found = db.session.get(SecondFactor, actor.user_id)
     if found is None or found.confirmed_at is not None:
-        raise ApiError("conflict", "No set-up is in progress. Start again.")
+        raise ApiError("conflict", "No setup is in progress. Start again.")
     secret, sealed = _decrypted_secret(found), found.sealed
     attempt = sessions.by_password(actor, password, code=True)
     step = _step_of(secret, clean_code(code))
     if step is None:
         raise validation_error(
-            [Fault("code", "invalid", "This code is wrong. Check the clock of your device.")]
+            [Fault("code", "invalid", "This code is incorrect. Check the clock of your device.")]
         )
     attempt.succeeded()
     found = _lock(actor.user_id or "")
@@ -338,7 +338,9 @@ def reseal() -> tuple[int, int]:
             break
         last = batch[-1].user_id
     if lost:
-        raise ApiError("unavailable", f"{lost} second factor(s) cannot be opened with any key of VAULT_KEYS.")
+        raise ApiError(
+            "unavailable", f"{lost} second factor(s) cannot be decrypted with any key in VAULT_KEYS."
+        )
     return renewed, total
 
 

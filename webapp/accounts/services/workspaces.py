@@ -43,7 +43,7 @@ def create_workspace(actor: Actor, name: str, *, plan: str = "free", owner: User
 def change_workspace(actor: Actor, changes: Mapping[str, Any]) -> Workspace:
     """Change `name`, `settings` (admins), `plan`, `own_limits` (owners) of the actor's workspace; commits.
 
-    New limits hold from the next request on, in every process.
+    New limits apply from the next request on, in every process.
     """
     require(actor, "owner" if {"plan", "own_limits"} & changes.keys() else "admin")
     workspace = db.session.get_one(

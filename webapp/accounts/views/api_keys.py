@@ -38,7 +38,9 @@ class ApiKeyIn(Input):
 KEY: Final = FormSpec(
     ApiKeyIn,
     {
-        "name": Control("Name", placeholder="What or who uses it, such as nightly build", autocomplete="off"),
+        "name": Control(
+            "Name", placeholder="Who or what uses the key, such as nightly build", autocomplete="off"
+        ),
         "scopes": Control("Scopes", type="checkboxes", hint="No scopes selected: read only."),
         "expires_at": Control("Expires"),
         "project_id": Control("Project"),
@@ -124,7 +126,7 @@ def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = Non
     if g.face == "program":
         return reply(data, **more)
     projects = tenancy.projects_of(actor)
-    # When a key can expire, counted from now; the moment that was sent stands for the option it was.
+    # When a key can expire, counted from now. A time that was sent is shown as the option that it was.
     now = clock.now().replace(microsecond=0)
     options = [(now + timedelta(days=days), text) for days, text in _EXPIRY]
     sent_expiry = request.form.get("expires_at", "") if error else ""

@@ -30,7 +30,7 @@ INVITATION = "/invitations/<invitation_id>"
 
 
 class MemberQuery(ListQuery):
-    """`q` searches names and addresses. `sort`: `email`, `name` or `since`, backwards with `-`; the newest first
+    """`q` searches names and addresses. `sort`: `email`, `name` or `since`, descending with `-`; newest first
     without. `team_id` and `user_id` narrow the list to one team, and to one person's memberships."""
 
     sort: Literal["email", "-email", "name", "-name", "since", "-since"] | None = None
@@ -79,15 +79,15 @@ ROLE: Final = FormSpec(
 
 
 class RemoveQuery(Query):
-    """`everywhere`: all places the person has in the workspace, its teams included. `revoke_keys`: their keys are
-    revoked too, so that they do not work again if the person comes back."""
+    """`everywhere`: remove the user from the workspace and all of its teams. `revoke_keys`: also revoke the user's
+    keys, so that they do not work again if the user returns."""
 
     everywhere: bool = False
     revoke_keys: bool = False
 
 
 class InvitationIn(Input):
-    """Whom to invite to the workspace or to a team."""
+    """The user to invite to the workspace or to a team."""
 
     email: Annotated[str, Field(max_length=320, pattern=EMAIL)]
     role: Role = "editor"
@@ -255,7 +255,9 @@ def change(actor: Actor, member_id: str, body: MemberPatch) -> Response:
     row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
     matching(_member_json(row))
     people.change_role(actor, row, body.role)
-    return reply(_member_json(row), see=url_for(".index"), tag=True, flashed=f"The role is {body.role} now.")
+    return reply(
+        _member_json(row), see=url_for(".index"), tag=True, flashed=f"The role was changed to {body.role}."
+    )
 
 
 @route(
@@ -367,5 +369,5 @@ def revoke_invitation(actor: Actor, invitation_id: str) -> Response:
     row = tenancy.get(actor, Invitation, invitation_id, "admin", lock=True)
     people.revoke_invitation(actor, row)
     if g.face == "person":
-        flash(f"The invitation of {row.email} is closed.")
+        flash(f"The invitation of {row.email} was withdrawn.")
     return reply(InvitationOut.of(row), see=url_for(".invitations"))

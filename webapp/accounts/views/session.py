@@ -188,7 +188,7 @@ NOTICES: Final = FormSpec(
     {
         "mail": Control(
             "Send e-mail when an export, a push or a run that I started",
-            hint="A push with rows that did not arrive counts as failed.",
+            hint="A push with failed rows counts as failed.",
             type="radios",
             choices=[("failed", "Fails"), ("always", "Finishes"), ("never", "Never")],
         ),
@@ -364,7 +364,7 @@ def sign_out(actor: Actor) -> Response:
 
 @route(bp, "/session/project", ["POST"], scope="self", body=ProjectForm, hidden=True, programs=False)
 def switch_project(actor: Actor, body: ProjectForm) -> Response:
-    """Work in another project of the workspace."""
+    """Switch to another project of the workspace."""
     project = tenancy.get(actor, Project, body.project_id, "member")
     browser = db.session.get_one(BrowserSession, actor.session_id)
     browser.project_id = project.id
@@ -447,7 +447,7 @@ def render_profile_with_errors(failed: FormSpec) -> Callable[..., Response]:
 def change_me(actor: Actor, body: ProfileForm) -> Response:
     """Change one's own name."""
     people.rename_self(actor, body.name)
-    return reply(see=url_for("session.me"), flashed="Your name is changed.")
+    return reply(see=url_for("session.me"), flashed="Your name was changed.")
 
 
 def _welcome_page(actor: Actor, error: ApiError | None = None) -> Response:
@@ -457,7 +457,7 @@ def _welcome_page(actor: Actor, error: ApiError | None = None) -> Response:
 
 @route(bp, "/welcome", scope="self", hidden=True, programs=False)
 def welcome(actor: Actor) -> Response:
-    """Ask a user who came by a one-time link for a password; others are led to the home page."""
+    """Ask a user who came by a one-time link for a password; others are redirected to the home page."""
     if sign_in.has_password(actor):
         return reply(see="/")
     return _welcome_page(actor)
@@ -478,7 +478,7 @@ def set_up(actor: Actor, body: WelcomeForm) -> Response:
     sign_in.change_password(actor, "", body.new_password)
     if body.name != actor.user_name:
         people.rename_self(actor, body.name)
-    return reply(see="/", flashed="Your password is saved. Sign in with it from now on.")
+    return reply(see="/", flashed="Your password was saved. Sign in with it from now on.")
 
 
 @route(
@@ -494,7 +494,9 @@ def set_up(actor: Actor, body: WelcomeForm) -> Response:
 def change_password(actor: Actor, body: PasswordForm) -> Response:
     """Set a new password; other sessions end."""
     sign_in.change_password(actor, body.old_password, body.new_password)
-    return reply(see=url_for("session.me"), flashed="Your password is changed. Other sessions have ended.")
+    return reply(
+        see=url_for("session.me"), flashed="Your password was changed. Your other sessions have ended."
+    )
 
 
 # --- Browser sessions of the user ---------------------------------------------------------------------------
@@ -549,7 +551,7 @@ def end_others(actor: Actor) -> Response:
     sessions.prove(actor, None, _submitted_password())
     ended = sessions.end_others(actor)
     message = (
-        "There was no other session." if not ended else f"{ended} other session{'s' * (ended > 1)} ended."
+        "There were no other sessions." if not ended else f"{ended} other session{'s' * (ended > 1)} ended."
     )
     return reply(EndedOut.of({"ended": ended}), see=url_for("session.me"), flashed=message)
 
@@ -576,7 +578,7 @@ def end_one(actor: Actor, session_id: str) -> Response:
 # --- Home page and preferences ------------------------------------------------------------------------------
 
 pages_bp = Blueprint("pages", __name__)
-_YEAR_SECONDS: Final = 31_536_000  # seconds a browser keeps how it shows things
+_YEAR_SECONDS: Final = 31_536_000  # lifetime of the display settings in a browser, in seconds
 
 
 @route(pages_bp, "/profile", scope="self", hidden=True, programs=False)

@@ -148,7 +148,7 @@ def _check_configured() -> None:
 
 @route(bp, "/sign-in/oidc", scope="public", query=BeginQuery, hidden=True, programs=False, reads=False)
 def begin_oidc(query: BeginQuery) -> Response:
-    """Go to the provider."""
+    """Redirect to the provider."""
     _check_configured()
     if not isinstance(cookie.get(BROWSER_FIELD), str):
         cookie[BROWSER_FIELD] = oidc.browser_token()
@@ -164,7 +164,7 @@ def begin_oidc(query: BeginQuery) -> Response:
     bp, "/sign-in/oidc/callback", scope="public", query=AnswerQuery, hidden=True, programs=False, reads=False
 )
 def oidc_answer(query: AnswerQuery) -> Response:
-    """Come back from the provider."""
+    """Handle the redirect back from the provider."""
     _check_configured()
     browser = cookie.get(BROWSER_FIELD)
     answer = oidc.Answer(query.state, query.code, query.error, query.iss)
@@ -257,21 +257,21 @@ def show(actor: Actor) -> Response:
 
 @route(two_factor_bp, "/me/two-factor", ["POST"], scope="self", hidden=True, programs=False, on_fault=_page)
 def begin(actor: Actor) -> Response:
-    """Begin to set it up, with a fresh secret."""
+    """Start the setup with a new secret."""
     two_factor.begin(actor)
     return reply(see=url_for("two_factor.show"))
 
 
 @route(two_factor_bp, "/me/two-factor/confirm", ["POST"], **_PROVEN_OPTIONS)
 def confirm(actor: Actor, body: ProofForm) -> Response:
-    """Turn it on by a first code; the answer shows the recovery codes, once."""
+    """Turn it on with a first code. The response shows the recovery codes once."""
     codes = two_factor.confirm(actor, body.password, body.code)
     return reply(template="recovery_codes.html", codes=codes, first=True)
 
 
 @route(two_factor_bp, "/me/two-factor/codes", ["POST"], **_PROVEN_OPTIONS)
 def new_codes(actor: Actor, body: ProofForm) -> Response:
-    """Recovery codes in place of the older ones, shown once."""
+    """Replace the recovery codes. The new ones are shown once."""
     codes = two_factor.new_codes(actor, body.password, body.code)
     return reply(template="recovery_codes.html", codes=codes, first=False)
 

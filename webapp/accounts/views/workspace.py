@@ -180,7 +180,7 @@ def change(actor: Actor, body: WorkspacePatch) -> Response:
     matching(WorkspaceOut.of(row))
     values = body.model_dump(exclude_unset=True)
     if g.face == "person":
-        # An empty field is an error if it is required; of a number, it stands for the value of the plan.
+        # An empty field is an error if it is required. An empty number means the value of the plan.
         for spec in FORMS.values():
             if spec.sent_in(request.form):
                 spec.check(request.form)
@@ -217,7 +217,7 @@ def _changed_columns(row: Workspace, values: Mapping[str, Any]) -> dict[str, Any
         days = values["settings"].get("audit_retention_days")
         minimum, maximum = limits.AUDIT_DAYS[plan]
         if days is not None and not minimum <= days <= maximum:
-            message = f"The plan {plan} keeps the audit trail for {minimum:,} to {maximum:,} days."
+            message = f"The {plan} plan keeps the audit log for {minimum:,} to {maximum:,} days."
             hint = f"Send a number from {minimum} to {maximum}, or null for {maximum}."
             raise validation_error([Fault("settings.audit_retention_days", "out_of_range", message, hint)])
     if values.get("limits") is not None:

@@ -1116,7 +1116,7 @@ class Invalid(TypedDict):
 
 
 class InvitationIn(TypedDict):
-    """Whom to invite to the workspace or to a team."""
+    """The user to invite to the workspace or to a team."""
 
     email: str
     role: NotRequired[Literal["viewer", "editor", "admin", "owner"]]
