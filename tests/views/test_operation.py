@@ -65,7 +65,7 @@ def test_a_hanging_component_is_slow_and_the_others_are_reported(app, api, cast,
         time.sleep(1)
         return "ok", {}
 
-    monkeypatch.setattr(request, "_ask", hang)
+    monkeypatch.setattr(request, "_check", hang)
     first, second = (api(cast.adam).get("/health/ready").json["error"] for _ in range(2))
     assert (
         first["details"]["parts"]["storage"]["state"]
