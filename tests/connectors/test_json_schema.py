@@ -245,7 +245,7 @@ def test_unknown_types_are_reported_as_errors():
     (draft,) = drafts.draft_tables(read, words, 100)
     text = 'JSON Schema has no type "text".'
     assert [(column.state, column.reason) for column in draft.columns] == [
-        ("red", f"Plain text stands for it: {text}"),
+        ("red", f"Imported as text: {text}"),
         ("red", f"Not generated: {text}"),
     ]
 

@@ -63,7 +63,7 @@ def test_the_line_that_names_the_delimiter_is_no_row():
 def test_rows_of_different_lengths_are_padded_and_reported():
     created, report = imported("a,b,c\n1,2,3\n4\n5,6,7,8\n", "x.csv")
     assert list(types(created)) == ["a", "b", "c"]
-    assert "unequal length" in report[-1]["reason"]
+    assert "different lengths" in report[-1]["reason"]
     assert report[-1]["state"] == "yellow"
 
 

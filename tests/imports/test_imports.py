@@ -160,8 +160,8 @@ def test_the_page_makes_templates_without_script_and_shows_states_in_words(app, 
     )
     assert page.status_code == 201, page.text
     assert "Created 3 templates and the dataset" in page.text
-    assert "not understood" in page.text
-    assert "Plain text stands for it" in page.text
+    assert "cannot be read, so rows may be rejected" in page.text
+    assert "Imported as text" in page.text
 
 
 def test_the_page_looks_first_and_keeps_what_was_pasted(app, cast, edith):
@@ -177,7 +177,7 @@ def test_the_page_looks_first_and_keeps_what_was_pasted(app, cast, edith):
 def test_an_unreadable_file_is_reported_on_the_page(app, cast):
     page = Browser(app, cast.edith).submit("/import", data={"content": "{", "format": "json", "save": "true"})
     assert page.status_code == 422
-    assert "This is no JSON" in page.text
+    assert "The file is not valid JSON" in page.text
 
 
 def test_a_template_shows_what_its_import_came_to_and_takes_a_changed_schema(app, cast, customers):

@@ -37,7 +37,7 @@ def test_objects_beyond_the_limit_of_fields_become_one_valid_object():
     simpler = [
         column
         for column in outcome.columns
-        if column.state == "yellow" and column.reason.startswith("One fixed value")
+        if column.state == "yellow" and column.reason.startswith("A fixed value")
     ]
     assert simpler
     for result in simpler:

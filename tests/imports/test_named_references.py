@@ -124,7 +124,7 @@ def test_imported_script_links_tables_without_foreign_keys_and_says_so() -> None
     }  # fmt: skip
     assert (link.confidence, link.reason) == (
         "check",
-        "A row of users, as its name says: there is no foreign key.",
+        "A row of users, based on the column name: there is no foreign key.",
     )
     assert users.waits == {}
     assert posts.waits == {"users": True}

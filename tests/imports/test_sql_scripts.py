@@ -217,7 +217,7 @@ def test_what_is_left_out_is_reported():
 def test_tables_that_a_block_creates_are_reported(block):
     read = sql.read(Source(f"CREATE TABLE e (id INT);\n{block}\n".encode()))
     assert [table.entity.name for table in read.tables] == ["e"]
-    assert "blocks of code are not followed" in read.problems[0].reason
+    assert "blocks of code are not evaluated" in read.problems[0].reason
 
 
 def test_a_script_without_any_table_says_why():

@@ -132,7 +132,7 @@ def test_errors_are_sent_back_to_the_model_once(edith, server, model):
     right = {"name": "T", "fields": [{"name": "age", "type": "number", "options": {"min": 1}}]}
     server.replies = [json.dumps(wrong), json.dumps(right)]
     assert described(edith).json["report"] == [
-        {"field": "age", "type": "number", "state": "green", "reason": "Made as Number."}
+        {"field": "age", "type": "number", "state": "green", "reason": "Created as Number."}
     ]
     assert len(server.asked) == 2
     assert "Did you mean `number`?" in server.asked[1].user
@@ -165,7 +165,7 @@ def test_columns_that_never_fit_become_text_and_are_reported(edith, server, mode
         ("greeting", "words", "red"),
         ("hidden", "number", "green"),
     ]
-    assert 'It was to be "feeling".' in result.json["report"][2]["reason"]
+    assert 'The model suggested "feeling".' in result.json["report"][2]["reason"]
     assert len(server.asked) == 2
     assert result.json["template"]["name"] == "Described"
 
@@ -301,7 +301,7 @@ def test_a_person_describes_a_template_and_comes_to_its_builder(browser, cast, s
     assert answer.status_code == 303, answer.text
     text = page.get(answer.headers["Location"]).text
     assert "Customers of a shop" in text
-    assert "Look at mood" in text
+    assert "Check mood" in text
     again = page.submit("/describe", data={**form, "description": " "})
     assert again.status_code == 422
     assert 'id="description-err">This field is required.' in again.text

@@ -73,8 +73,8 @@ def template(page, api, cast):
 
 
 WRONG_IMPORTS = [
-    ({"content": "", "format": "auto"}, "content", "There is neither a file nor a text."),
-    ({"content": "x", "format": "auto", "file": file("a.csv")}, "content", "Send one file, or one text."),
+    ({"content": "", "format": "auto"}, "content", "Send a file or a text."),
+    ({"content": "x", "format": "auto", "file": file("a.csv")}, "content", "Send either a file or a text."),
     ({"content": "a,b\n1,2", "format": "word"}, "format", "Select one of the listed options."),
 ]
 

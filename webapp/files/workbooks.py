@@ -53,7 +53,7 @@ def first_rows(file: IO[bytes]) -> dict[str, Any]:
     except MemoryError:
         raise
     except Exception:  # A damaged workbook can raise any exception
-        return {"note": "The workbook cannot be read: it is damaged, protected, or no XLSX."}
+        return {"note": "The workbook cannot be read: it is damaged, protected, or not an XLSX file."}
     while rows and not any(rows[-1]):
         rows.pop()
     width = max((index + 1 for row in rows for index, text in enumerate(row) if text), default=0)

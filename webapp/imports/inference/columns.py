@@ -149,17 +149,17 @@ def integer_(evidence: ColumnEvidence) -> Field | None:
     if _CODE_NAMES.search(words):
         default = column.default or ""
         first = int(default) if re.fullmatch(r"\d", default) else 1
-        evidence.notes.append("The name says that numbers stand for something; which ones, it does not say.")
+        evidence.notes.append("The name suggests numeric codes, but not which ones. Check the values.")
         return definition(column.name, "enum", {"values": sorted({first, 1, 2, 3})})
     if re.search(r"(^|_)(gender|sex)(_code|_id)?$", words) and minimum <= 1:
-        evidence.notes.append("The name says that numbers stand for something; which ones, it does not say.")
+        evidence.notes.append("The name suggests numeric codes, but not which ones. Check the values.")
         return definition(column.name, "enum", {"values": [1, 2]})
     if re.search(r"(^|_)(status|state|type|kind)(_code)?$", words) and not _HTTP.search(words):
-        evidence.notes.append("The name says that numbers stand for something; which ones, it does not say.")
+        evidence.notes.append("The name suggests numeric codes, but not which ones. Check the values.")
         return definition(column.name, "enum", {"values": [1, 2, 3]})
     named = domains.numbers(evidence, float(max(minimum, -limits.MAX_INTEGER)), float(upper), 0)
     if named is None and re.search(r"(^|_)(class|category|group|grade|tier|phase|stage)(_code)?$", words):
-        evidence.notes.append("The name says that numbers stand for something; which ones, it does not say.")
+        evidence.notes.append("The name suggests numeric codes, but not which ones. Check the values.")
         return definition(column.name, "enum", {"values": [1, 2, 3]})
     return named or _number_field(evidence, low, high, minimum, maximum)
 
@@ -240,7 +240,7 @@ def _range(
     if (bound := checks.number(rule.high)) is not None:
         high = min(high, _round_to_step(bound - (step if rule.high_open else 0), step, up=False))
     if low > high:
-        evidence.notes.append("Its checks leave no value.")
+        evidence.notes.append("No value satisfies its checks.")
         return None
     numbers = [decimal for decimal in map(checks.number, evidence.values) if decimal is not None]
     if evidence.unique:
@@ -269,7 +269,7 @@ def _range(
             else:
                 first = _round_to_step(number + step, step, up=True)
     if first > last:
-        evidence.notes.append("Its checks leave no value.")
+        evidence.notes.append("No value satisfies its checks.")
         return None
     return first, last
 
@@ -497,7 +497,7 @@ def _resolve_unique_conflicts(results: list[ColumnResult], vocabulary: Vocabular
                 result.field = definition(result.column, "regexp", {"string": "[A-Z0-9]{8}"}, unique=True)
                 result.state, result.reason = (
                     "yellow",
-                    "It is unique, and no type beside the others can be: random text.",
+                    "It must be unique, and no type with unique values matches the other columns: random text.",
                 )
             settled.append(result)
 
@@ -506,15 +506,13 @@ def _infer_column(evidence: ColumnEvidence, rules: Rules, columns: Mapping[str, 
     column = evidence.column
     field: Field | None
     if column.generated == "computed":
-        return ColumnResult(column.name, None, "green", "The target computes it.")
+        return ColumnResult(column.name, None, "green", "The target calculates it.")
     if column.generated == "identity":
         if column.name in evidence.entity.keys or evidence.unique:  # other tables may refer to it
             field = definition(column.name, "row_number")
-            reason = (
-                "The target counts it: a push leaves it out, and rows that refer to it get its real value."
-            )
+            reason = "The target generates its numbers: a push omits it, and referencing rows get the actual value."
             return ColumnResult(column.name, field, "green", reason)
-        return ColumnResult(column.name, None, "green", "The target counts it.")
+        return ColumnResult(column.name, None, "green", "The target generates its numbers.")
     nested = column.declared.startswith(
         "Navigation("
     )  # rows inside this one: a person decides whether to make them
@@ -526,10 +524,13 @@ def _infer_column(evidence: ColumnEvidence, rules: Rules, columns: Mapping[str, 
                 column.name,
                 None,
                 "yellow",
-                f"Nothing is made for {column.declared}; the column {explanation}.",
+                f"No values are generated for the type {column.declared}; the column {explanation}.",
             )
         return ColumnResult(
-            column.name, None, "red", f"Nothing is made for {column.declared}, and the column needs a value."
+            column.name,
+            None,
+            "red",
+            f"No values can be generated for the type {column.declared}, but the column requires a value.",
         )
     total = evidence.nulls + len(evidence.values)
     if column.nullable and evidence.nulls and not evidence.unique and total >= limits.INFER_FEW:
@@ -541,14 +542,14 @@ def _infer_column(evidence: ColumnEvidence, rules: Rules, columns: Mapping[str, 
     unread = rules.unread.get(column.name, [])
     if unread:
         return ColumnResult(
-            column.name, field, "yellow", f"Its check was not understood, rows may be refused: {unread[0]}"
+            column.name, field, "yellow", f"Its check cannot be read, so rows may be rejected: {unread[0]}"
         )
     if evidence.notes:
         return ColumnResult(column.name, field, "yellow", " ".join(evidence.notes), evidence.guessed)
     kind = find(field["type"])
     label = kind.label if kind else field["type"]
     if evidence.guessed:
-        reason = f"Neither the name nor the values say what it contains: {label}. Choose a type for it."
+        reason = f"Neither the name nor the values show what it contains: {label}. Please choose a type."
         return ColumnResult(column.name, field, "yellow", reason, True)
     return ColumnResult(column.name, field, "green", f"Recognized as {label}.")
 
@@ -567,7 +568,7 @@ def _relative_date(evidence: ColumnEvidence, rules: Rules, columns: Mapping[str,
             options = {"field": checked.name, "min": "1d", "max": "30d"}
             return definition(column.name, "date_relative", options)
         if column.type not in _NUMBER_TYPES or checked.type not in _NUMBER_TYPES:
-            text = f"A check compares it with {checked.name}, which is not kept: rows may be refused."
+            text = f"A check compares it with {checked.name}. This check is not imported, so rows may be rejected."
             evidence.notes.append(text)
         return None
     if column.type not in ("date", "timestamp", "timestamptz") or evidence.unique or evidence.values:
@@ -629,7 +630,9 @@ def _choice_field(evidence: ColumnEvidence, choices: Sequence[Any]) -> Field | N
     if not values:
         return None
     if evidence.unique:
-        evidence.notes.append(f"It is unique and has {len(values)} values: no more rows than that.")
+        evidence.notes.append(
+            f"It must be unique and allows only {len(values)} values: at most {len(values)} rows."
+        )
     if (
         evidence.column.type == "text"
         and not evidence.unique
@@ -657,7 +660,7 @@ def _enum_field(evidence: ColumnEvidence) -> Field | None:
 
 def _boolean_field(evidence: ColumnEvidence) -> Field:
     if evidence.unique:
-        evidence.notes.append("It is unique: no more than two rows.")
+        evidence.notes.append("It must be unique and allows only two values: at most two rows.")
         return definition(evidence.column.name, "enum", {"values": [True, False]}, unique=True)
     words = domains.words_of(evidence)
     share = domains.flag_share(words)
@@ -668,14 +671,16 @@ def _boolean_field(evidence: ColumnEvidence) -> Field:
 
 
 def _json_field(evidence: ColumnEvidence) -> Field:
-    evidence.notes.append("Any JSON is as good as another: a small object is made; say what belongs into it.")
+    evidence.notes.append(
+        "The structure of the JSON is not known: a small object is generated. Set its fields."
+    )
     inner = [{"name": "value", "type": "words", "options": {}}]
     return definition(evidence.column.name, "nested", {"fields": inner})
 
 
 def _binary_field(evidence: ColumnEvidence) -> Field:
     length = max(evidence.rule.shortest, min(evidence.longest or 16, 16))
-    evidence.notes.append("Random letters stand for its bytes.")
+    evidence.notes.append("Its bytes are generated as random hexadecimal digits.")
     return definition(
         evidence.column.name, "regexp", {"string": f"[a-f0-9]{{{length}}}"}, unique=evidence.unique
     )
@@ -684,7 +689,7 @@ def _binary_field(evidence: ColumnEvidence) -> Field:
 def _array_field(evidence: ColumnEvidence) -> Field | None:
     if evidence.column.nullable or evidence.column.default is not None:
         return None
-    evidence.notes.append("It is made as an empty array.")
+    evidence.notes.append("Each row gets an empty array.")
     return definition(evidence.column.name, "constant", {"value": "{}"})
 
 
@@ -699,7 +704,7 @@ def _other_field(evidence: ColumnEvidence) -> Field | None:
         if re.search(pattern, declared):
             if kind == "constant" and evidence.unique:
                 return None
-            evidence.notes.append(f"{evidence.column.declared} is made as {kind}.")
+            evidence.notes.append(f"{evidence.column.declared} is generated as {kind}.")
             return definition(evidence.column.name, kind, options, unique=evidence.unique)
     return None
 
@@ -718,7 +723,7 @@ def _date_field(evidence: ColumnEvidence) -> Field | None:
         options |= {"max": "-1d" if high == "now" else high}
         options.setdefault("min", "-3650d" if high == "now" else _years_after(high, -10))
     if (rule.low is not None and low is None) or (rule.high is not None and high is None):
-        evidence.notes.append("A bound of its checks was not understood: rows may be refused.")
+        evidence.notes.append("A limit in its checks cannot be read, so rows may be rejected.")
     if kind == "date" and low is None and high in (None, "now") and _BIRTH.search(domains.words_of(evidence)):
         options = {"min": "-27000d", "max": "-6600d"}
     return definition(column.name, kind, options, unique=evidence.unique)

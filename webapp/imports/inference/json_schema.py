@@ -73,14 +73,17 @@ class _Fields:
                 name, None, "red" if shapes.LOST in shape else "yellow", f"Not generated: {reason}"
             )
         if shapes.LOST in shape:
-            text_reason = f"Plain text stands for it: {shape[shapes.LOST]}"
+            text_reason = f"Imported as text: {shape[shapes.LOST]}"
             return ColumnResult(name, definition(name, "words", {"count": 2}), "red", text_reason)
         for candidate in self._candidates(column, shape, named, depth):
             if candidate.field is not None and self._is_valid(candidate.field, shape):
                 return candidate
         value = shapes.sent(shapes.sample(shape, 0))
         return ColumnResult(
-            name, _fixed_value(name, value), "yellow", "One fixed value: its schema is too narrow."
+            name,
+            _fixed_value(name, value),
+            "yellow",
+            "A fixed value: the schema is too restrictive to generate others.",
         )
 
     def _candidates(
@@ -94,7 +97,7 @@ class _Fields:
             if len(values) == 1:
                 yield ColumnResult(name, _fixed_value(name, values[0]), "green", "The only accepted value.")
             elif isinstance(values[0], dict | list):
-                reason = "One of some valid examples: its schema is more than fields can express."
+                reason = "One of several valid examples: fields cannot express the whole schema."
                 yield ColumnResult(name, choice, "yellow", reason)
             else:
                 yield ColumnResult(name, choice, "green", "One of the accepted values.")
@@ -138,7 +141,7 @@ class _Fields:
         if isinstance(format_name, str) and format_name in _FORMATS:
             kind, options = _FORMATS[format_name]
             yield ColumnResult(
-                name, definition(name, kind, options), "green", f"Texts of the format {format_name}."
+                name, definition(name, kind, options), "green", f"Texts in the format {format_name}."
             )
         yield from self._by_name(named, shape)
         high = min(max_length if max_length is not None else max(min_length, 16), limits.MAX_PATTERN_PLACES)
@@ -149,7 +152,7 @@ class _Fields:
         )  # fmt: skip
         examples = list(dict.fromkeys(shapes.sample(shape, k) for k in range(20)))
         yield ColumnResult(
-            name, definition(name, "enum", {"values": examples}), "yellow", "One of some valid texts."
+            name, definition(name, "enum", {"values": examples}), "yellow", "One of several valid texts."
         )
 
     # --- Objects and arrays -----------------------------------------------------------------------------------
@@ -170,9 +173,9 @@ class _Fields:
                 return ColumnResult(name, field, "green", "An object with fields of its own.")
         plain = shapes.sent(shapes.sample({**shape, "readOnly": False}, 0))
         reason = (
-            "One fixed object: it is nested too deeply."
+            "A fixed object: it is nested too deeply."
             if plain
-            else "An empty object: the schema names no property."
+            else "An empty object: the schema defines no properties."
         )
         return ColumnResult(name, _fixed_value(name, plain), "yellow", reason)
 
@@ -199,7 +202,7 @@ class _Fields:
         }
         field = definition(name, "array", {"of": item, "count": count})
         if depth < limits.MAX_NESTING and self._can_compile(field):
-            reason = f"An array of values, each of the type {element['type']}."
+            reason = f"An array of values of type {element['type']}."
             return ColumnResult(name, field, result.state, reason, result.guessed)
         value = shapes.sent(shapes.sample(shape, 0))
         return ColumnResult(name, _fixed_value(name, value), "yellow", "The same array in every row.")
@@ -239,7 +242,7 @@ def one_value(column: Column, reason: str) -> ColumnResult | None:
     if "type" not in shape or shapes.LOST in shape:
         return None
     value = shapes.sent(shapes.sample({**shape, "readOnly": False}, 0))
-    return ColumnResult(column.name, _fixed_value(column.name, value), "yellow", f"One fixed value: {reason}")
+    return ColumnResult(column.name, _fixed_value(column.name, value), "yellow", f"A fixed value: {reason}")
 
 
 def _fixed_value(name: str, value: Any) -> Field:

@@ -402,7 +402,7 @@ def _candidates(evidence: ColumnEvidence) -> Iterator[Field]:
         evidence.guessed = not evidence.column.key
         size = max(rule.shortest, min(longest or 12, 12))
         if 36**size < _MANY_VALUES:
-            evidence.notes.append(f"It is unique and short: at most {36**size:,} rows.")
+            evidence.notes.append(f"It must be unique and is short: at most {36**size:,} rows.")
         yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"}, unique=True)
         return
     code_match = _CODE_NAMES.search(domains.words_of(evidence)) if meaning.type == "words" else None
@@ -622,9 +622,9 @@ def _is_valid_field(evidence: ColumnEvidence, field: Field) -> bool:
         if not closed and (field["type"] not in names.FEW or not _has_enough_values(evidence, plan)):
             return False
         evidence.notes.append(
-            "It is unique, and there are not many such values: use few rows."
+            "It must be unique, but the number of different values is limited: generate only a few rows."
             if space is None
-            else f"It is unique: at most {space:,} rows."
+            else f"It must be unique: at most {space:,} rows."
         )
     max_length = (arrow_field.metadata or {}).get(b"max_length")
     if evidence.longest is not None and (max_length is None or int(max_length) > evidence.longest):

@@ -36,7 +36,8 @@ def read(source: Source) -> Read:
             objects[str(top.get("name") or source.stem or "record")] = converted
     if not objects:
         raise Unreadable(
-            "The schema has no record.", 'It needs {"type": "record", "name": ..., "fields": [...]}.'
+            "The schema does not contain a record.",
+            'It needs {"type": "record", "name": ..., "fields": [...]}.',
         )
     return json_schema.tables({"$defs": translator.named}, objects, "avro")
 

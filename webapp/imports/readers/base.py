@@ -85,9 +85,7 @@ FALLBACK: Final = "words"
 
 def fallback(name: str, reason: str) -> ColumnResult:
     """Return a red column, which is replaced by text and keeps its position and name."""
-    return ColumnResult(
-        name, definition(name, FALLBACK, {"count": 2}), "red", f"Plain text stands for it: {reason}"
-    )
+    return ColumnResult(name, definition(name, FALLBACK, {"count": 2}), "red", f"Imported as text: {reason}")
 
 
 _INVISIBLE: Final = re.compile(
@@ -116,7 +114,7 @@ def unique_names(names: Iterable[Any], otherwise: str = "column") -> tuple[list[
             numbers[base] = numbers.get(base, 1) + 1
             unique = f"{base}_{numbers[base]}"
         if not cleaned:
-            notes[unique] = "It has no name in the file."
+            notes[unique] = "This column has no name in the file."
         elif unique != cleaned:
             notes[unique] = f'The name "{cleaned}" occurs more than once in the file.'
         taken.add(unique)
@@ -151,7 +149,9 @@ def decoded(raw: bytes) -> tuple[str, str]:
         if zeros > len(head) // 3 and not head[1 - offset :: 2].count(0):
             return _without_nulls(raw.decode(encoding, "replace")), ""
     if head.count(0) > len(head) // 10:
-        raise Unreadable("This is no text.", "Send CSV, JSON, SQL or a schema as text, or an XLSX workbook.")
+        raise Unreadable(
+            "The file is not a text file.", "Send CSV, JSON, SQL or a schema as text, or an XLSX workbook."
+        )
     try:
         return _without_nulls(raw.decode()), ""
     except UnicodeDecodeError:

@@ -39,12 +39,12 @@ def table(name: str, headers: Sequence[Any], columns: Iterable[pa.Array], read: 
 
 def report_excess_columns(name: str, names: Sequence[str], read: Read) -> None:
     """Report columns beyond the maximum of a template."""
-    text = f"A template has at most {limits.MAX_FIELDS} fields: left out."
+    text = f"Not imported: a template can have at most {limits.MAX_FIELDS} fields."
     excess = names[limits.MAX_FIELDS : limits.IMPORT_COLUMNS]
     read.problems += [Problem(name, item, text) for item in excess]
     if len(names) > limits.IMPORT_COLUMNS:
         read.problems.append(
-            Problem(name, "", f"It has {len(names):,} columns; the others are not named here.")
+            Problem(name, "", f"It has {len(names):,} columns; the remaining ones are not listed.")
         )
 
 
@@ -66,7 +66,7 @@ def table_of_columns(name: str, observed: Sequence[ObservedColumn]) -> Table:
         if column.ready is not None:
             result.ready[column.column.name] = column.ready
         elif not column.sample:
-            result.note(column.column.name, "It has no value in the file; its name decided.")
+            result.note(column.column.name, "It has no values in the file; the type is based on its name.")
     return result
 
 
@@ -81,7 +81,7 @@ def read(source: Source) -> Read:
     """Read the file as one table. Raises `Unreadable` for a file without a row."""
     text, encoding_note = decoded(source.raw)
     if not text or text.isspace():
-        raise Unreadable("The file is empty.", "Send at least a row of column names.")
+        raise Unreadable("The file is empty.", "Send at least a header row.")
     delimiter = ""
     if (separator := re.match(r"sep=(.)\r?(?:\n|$)", text)) is not None:  # a line of Excel's
         text, delimiter = text[separator.end() :], separator[1]
@@ -98,10 +98,11 @@ def read(source: Source) -> Read:
     names = [field.name for field in result.entity.fields]
     if not header:
         for name in names:
-            result.notes[name] = ["The first row holds values: the columns are counted."]
+            result.notes[name] = ["The first row contains values, so the columns are numbered."]
     if ragged and names:
         result.note(
-            names[-1], "Rows are of unequal length: missing cells count as blank, surplus ones are left out."
+            names[-1],
+            "Rows have different lengths: missing cells are treated as blank, extra cells are ignored.",
         )
     if encoding_note and names:
         result.note(names[0], encoding_note)
@@ -123,7 +124,7 @@ def _read_header(text: str, delimiter: str) -> tuple[list[str], str, bool]:
     assert best is not None
     _, delimiter, rows = best
     if not rows:
-        raise Unreadable("The file has no row.", "Send at least a row of column names.")
+        raise Unreadable("The file contains no rows.", "Send at least a header row.")
     first = [cell.strip() for cell in rows[0]]
     while (
         len(first) > 1

@@ -36,10 +36,13 @@ _ZIP: Final = b"PK\x03\x04"
 def read(source: Source, form: str, vocabulary: Vocabulary) -> Read:
     """Read a file as tables; `form` is one of `FORMATS`. Raises `Unreadable` if nothing of it can be read."""
     if not source.raw:
-        raise Unreadable("The file is empty.", "Send a file that holds rows or a schema.")
+        raise Unreadable("The file is empty.", "Send a file that contains rows or a schema.")
     format_ = format_of(source) if form == "auto" else form
     if source.raw.startswith(_ZIP) and format_ != "xlsx":
-        raise Unreadable("This is a ZIP archive, and no text.", "Send what it holds, or a workbook as xlsx.")
+        raise Unreadable(
+            "The file is a ZIP archive, not a text file.",
+            "Extract it and send its files, or send an XLSX workbook.",
+        )
     readers: dict[str, Any] = {
         "csv": lambda: csv.read(source), "xlsx": lambda: workbook.read(source), "sql": lambda: sql.read(source),
         "json": lambda: json_rows.read(source, vocabulary), "ndjson": lambda: json_rows.lines(source, vocabulary),
@@ -50,7 +53,7 @@ def read(source: Source, form: str, vocabulary: Vocabulary) -> Read:
     result: Read = readers[format_]()
     if not result.tables:
         raise Unreadable(
-            result.problems[0].reason if result.problems else "Nothing of the file can be imported."
+            result.problems[0].reason if result.problems else "Nothing in the file can be imported."
         )
     return result
 

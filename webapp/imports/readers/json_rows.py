@@ -36,8 +36,8 @@ def parse_json(source: Source) -> Any:
     except orjson.JSONDecodeError as error:
         if "limit" in error.msg:
             raise too_deep() from None
-        message = f"This is no JSON: {error.msg} (line {error.lineno}, column {error.colno})."
-        raise Unreadable(message, "Check it at that place.") from None
+        message = f"The file is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})."
+        raise Unreadable(message, "Correct the JSON at this position.") from None
 
 
 def read(source: Source, vocabulary: Vocabulary) -> Read:
@@ -67,7 +67,7 @@ def of_value(value: Any, source: Source, vocabulary: Vocabulary) -> Read:
             value = row_lists[0]
     rows = [value] if isinstance(value, dict) else value
     if not _are_rows(rows):
-        raise Unreadable("This JSON holds no rows.", "Send an object, or an array of objects.")
+        raise Unreadable("The JSON contains no rows.", "Send an object, or an array of objects.")
     result.tables.append(_table(source.stem, rows, result, vocabulary))
     return result
 
@@ -91,12 +91,12 @@ def lines(source: Source, vocabulary: Vocabulary) -> Read:
         else:
             invalid, first = invalid + 1, first or number
     if not rows:
-        raise Unreadable("No line of the file is a JSON object.", "Send one object a line.")
+        raise Unreadable("No line of the file is a JSON object.", "Send one object per line.")
     result = Read("ndjson")
     result.tables.append(_table(source.stem, rows, result, vocabulary))
     names = [field.name for field in result.tables[0].entity.fields]
     if invalid and names:
-        message = f"{invalid:,} lines are no JSON objects, the first of them line {first:,}: left out."
+        message = f"{invalid:,} lines are not JSON objects and were skipped, the first is line {first:,}."
         result.tables[0].note(names[0], message)
     return result
 
@@ -201,7 +201,7 @@ def _array(
     if not plain or any(isinstance(value, dict | list) for value in plain) or depth >= limits.MAX_NESTING:
         field = definition(name, "constant", {"value": []})
         column.ready = ColumnResult(
-            name, field, "yellow", "Of what the arrays hold nothing is known: an empty one in every row."
+            name, field, "yellow", "The contents of the arrays are not known: each row gets an empty array."
         )
         return column
     item_name = imports_names.singular(name.casefold()) or name

@@ -69,7 +69,7 @@ def of_openapi(source: Source) -> Read:
         raise Unreadable(error.message, error.hint or "") from None
     result.tables = [Table(entity) for entity in entities[: limits.IMPORT_TABLES]]
     if not result.tables:
-        raise Unreadable("The document has neither components nor operations that take rows.", "")
+        raise Unreadable("The document has neither components nor operations that accept rows.", "")
     return result
 
 
@@ -91,7 +91,7 @@ def tables(schema_document: Mapping[str, Any], objects: Mapping[str, Any], form:
     shaper.document.visits_left = limits.IMPORT_VISITS
     for name, schema in zip(names, objects.values(), strict=True):
         if len(result.tables) >= limits.IMPORT_TABLES:
-            reason = f"At most {limits.IMPORT_TABLES} schemas are imported at once: left out."
+            reason = f"Not imported: an import can contain at most {limits.IMPORT_TABLES} schemas."
             result.problems.append(Problem(name, "", reason))
             continue
         shape = shaper.shape(schema)

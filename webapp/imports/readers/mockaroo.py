@@ -76,7 +76,7 @@ def read(source: Source, vocabulary: Vocabulary) -> Read:
     value = json_rows.parse_json(source)
     if not is_schema_file(value):
         raise Unreadable(
-            "This is no schema file of Mockaroo.", 'It needs {"name": ..., "columns": [{"name", "type"}]}.'
+            "The file is not a Mockaroo schema.", 'It needs {"name": ..., "columns": [{"name", "type"}]}.'
         )
     result = Read("mockaroo")
     schema = _Schema(value, vocabulary)
@@ -262,17 +262,15 @@ class _Schema:
             kind = find(_TYPES.get(source_type.casefold(), source_type))
         options = _Options(raw)
         if kind is None or kind.name in ("dataset_column", "template", "array"):
-            error = (
-                f'Plain text stands for it: there is no type "{source_type}" here. Pick one that is like it.'
-            )
+            error = f'Imported as text: the type "{source_type}" is not supported. Choose a similar type.'
             if kind is not None and kind.name == "dataset_column":
                 dataset, dataset_column = (
                     clean(options.take("dataset") or ""),
                     clean(options.take("column") or ""),
                 )
                 error = (
-                    f'Plain text stands for it: it takes the column "{dataset_column}" of the dataset "{dataset}".'
-                    f" Upload that file, and choose the type {kind.label}."
+                    f'Imported as text: it uses the column "{dataset_column}" of the dataset "{dataset}".'
+                    f" Upload that dataset as a file, and choose the type {kind.label}."
                 )
             column = _ColumnDraft(
                 name, source_type, definition(name, FALLBACK, {"count": 2}), error=error, path=name
@@ -297,7 +295,7 @@ class _Schema:
             column.field["percent_blank"] = round(float(share), 2)
         for item in options.left():
             value_text = json.dumps(raw[item], ensure_ascii=False)
-            column.warnings.append(f'The option "{clean(item)}" is not kept: {clean(value_text)[:60]}.')
+            column.warnings.append(f'The option "{clean(item)}" was not imported: {clean(value_text)[:60]}.')
         return column
 
     def _restrict_countries(self, column: _ColumnDraft, kind: str, options: _Options) -> None:
@@ -362,7 +360,7 @@ class _Schema:
     def _select_in_order(self, column: _ColumnDraft, values: list[Any], style: str) -> None:
         if len(values) > limits.MOCKAROO_SEQUENTIAL_VALUES:
             column.warnings.append(
-                f'The option "selectionStyle" is not kept: "{style}" with {len(values)} values.'
+                f'The option "selectionStyle" was not imported: "{style}" with {len(values)} values.'
             )
             return
         slower = 1
@@ -407,9 +405,7 @@ class _Schema:
             try:
                 when = mockaroo_formulas.translate(rule_text, self.namer(column))
             except (Untranslatable, RecursionError) as error:
-                warning = (
-                    f'The rule "{clean(rule_text)[:80]}" of the option "distribution" is not kept ({error}).'
-                )
+                warning = f'The rule "{clean(rule_text)[:80]}" of the option "distribution" was not imported ({error}).'
                 column.warnings.append(warning)
                 continue
             found.append({"when": when, "then_formula": _weighted_choice(positive)})
@@ -447,7 +443,7 @@ class _Schema:
             if column.error or column.field["type"] == "array":
                 if raw.get("formula"):
                     column.warnings.append(
-                        _option_warning("formula", raw["formula"], "its values are not Mockaroo's")
+                        _option_warning("formula", raw["formula"], "its values differ from Mockaroo's")
                     )
                 continue
             if column.field["type"] == "formula" and not column.field["options"]:
@@ -490,7 +486,7 @@ class _Schema:
             item: column.field[item] for item in ("percent_blank", "hidden") if item in column.field
         }
         column.field = {**definition(column.name, FALLBACK, {"count": 2}), **preserved}
-        column.error = "Plain text stands for it."
+        column.error = "Imported as text."
 
     def _simplify(self, top: list[_ColumnDraft], path: str, message: str) -> bool:
         column, level = None, top
@@ -536,13 +532,13 @@ class _Schema:
         if self._is_valid(without_options):
             names = ", ".join(f'"{option}"' for option in column.field["options"]) or "its locale"
             column.warnings.append(
-                f"What its options say ({names}) does not fit {kind.label if kind else ''}: left out."
+                f"Options that are not valid for {kind.label if kind else 'this type'} were not imported: {names}."
             )
             column.field = without_options
         else:
             column.field = {**definition(column.name, FALLBACK, {"count": 2}), **preserved}
             label = kind.label if kind else column.source_type
-            column.error = f"Plain text stands for it: {label} needs options that the file does not have."
+            column.error = f"Imported as text: {label} requires options that the file does not contain."
 
     def _is_valid(self, field: Field) -> bool:
         try:
@@ -558,7 +554,7 @@ _MAX_ROUNDS: Final = 12  # chosen: faults of columns that use each other come to
 
 
 def _option_warning(option: str, source: Any, why: str) -> str:
-    return f'The option "{option}" is not kept ({clean(why)[:100]}): {clean(source)[:120]}'
+    return f'The option "{option}" was not imported ({clean(why)[:100]}): {clean(source)[:120]}'
 
 
 def _parse_list(value: Any) -> list[Any]:
@@ -814,7 +810,7 @@ def _template(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
 
 def _constant(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     column.field["options"]["value"] = str(options.take("value") or "")
-    column.warnings.append("The SQL expression is kept as text: no database runs it.")
+    column.warnings.append("The SQL expression is imported as text, because it is not run in a database.")
 
 
 def _formula(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:

@@ -44,13 +44,13 @@ def read(source: Source) -> Read:
     tops = {name: {"$ref": f"#/$defs/{name}"} for name in parser.tops}
     if not tops:
         raise Unreadable(
-            "There is no message in this file.",
+            "The file does not contain a message.",
             "Send a .proto file, such as message Order { int64 id = 1; }.",
         )
     parser.link()
     result = json_schema.tables({"$defs": parser.named}, tops, "protobuf")
     if not result.tables:
-        reason = result.problems[0].reason if result.problems else "No message of this file has fields."
+        reason = result.problems[0].reason if result.problems else "No message in the file has fields."
         raise Unreadable(reason, "")
     return result
 

@@ -219,7 +219,7 @@ def read(source: Source) -> Read:
         elif _BLOCK.match(statement) and (mentioned := sql_script.MENTIONED.search(statement)) is not None:
             excerpt = clean(statement[mentioned.start() :])[:60]
             script.problem(
-                "", f'The block that runs "{excerpt}..." is left out: blocks of code are not followed.'
+                "", f'The block that runs "{excerpt}..." was not imported: blocks of code are not evaluated.'
             )
     return script.finished()
 
@@ -414,7 +414,7 @@ class _Script:
                 reason = "it is nested too deeply."
             except _Malformed as error:
                 reason = str(error)
-        self.problem("", f'The statement "{clean(statement)[:60]}..." is left out: {reason}')
+        self.problem("", f'The statement "{clean(statement)[:60]}..." was not imported: {reason}')
 
     def problem(self, table: str, text: str, state: State = "red") -> None:
         """Report something that is left out."""
@@ -542,12 +542,12 @@ class _Script:
         if cursor.take("PARTITION", "OF"):
             parent_name = ".".join(cursor.parts())
             text = (
-                f'It is a partition of "{clean(parent_name)}", whose template stands for its rows: left out.'
+                f'It is a partition of "{clean(parent_name)}", whose template covers its rows: not imported.'
             )
             return self.problem(parts[-1], text, "yellow")
         if cursor.take("OF"):
             return self.problem(
-                parts[-1], f"Its columns are those of the type {clean(cursor.text())}: left out."
+                parts[-1], f"Not imported: its columns are defined by the type {clean(cursor.text())}."
             )
         copied = self._find_table(cursor.parts()) if cursor.take("LIKE") else None
         body = cursor.bracket()
@@ -555,16 +555,16 @@ class _Script:
             body = None
         if copied is None and body is None:
             return self.problem(
-                parts[-1], "It is created from a query, which does not name its columns: left out."
+                parts[-1], "Not imported: it is created from a query, which does not define its columns."
             )
         key = _table_key(parts)
         existing = self._tables.get(key)
         if existing is not None and not existing.dropped:
             if report_duplicate:
-                self.problem(parts[-1], "It is created twice: the first definition counts.", "yellow")
+                self.problem(parts[-1], "It is created twice: the first definition is used.", "yellow")
             return None
         if existing is None and len(self._tables) >= limits.IMPORT_TABLES:
-            text = f"At most {limits.IMPORT_TABLES} tables are imported at once: left out."
+            text = f"Not imported: an import can contain at most {limits.IMPORT_TABLES} tables."
             return self.problem(parts[-1], text)
         self._tables.pop(key, None)
         table = self._tables[key] = TableDraft(parts)
@@ -576,7 +576,7 @@ class _Script:
                 self._add_part(table, part)
             except _Malformed as error:
                 self.problem(
-                    parts[-1], f'"{clean(part.between(0, len(part.tokens)))[:80]}" is left out: {error}'
+                    parts[-1], f'"{clean(part.between(0, len(part.tokens)))[:80]}" was not imported: {error}'
                 )
         while cursor:  # the options of the table
             if cursor.take("INHERITS"):
@@ -762,7 +762,7 @@ class _Script:
             if part.take("FOR") and (own := table.column_name(part.name())) in table.columns:
                 table.columns[own] = replace(table.columns[own], default=default[:200])
         elif part.peek() == "EXCLUDE":
-            self.problem(table.parts[-1], f'"{text}" is not kept: rows may be rejected.', "yellow")
+            self.problem(table.parts[-1], f'"{text}" was not imported: rows may be rejected.', "yellow")
 
     def _key_columns(self, table: TableDraft, part: _Cursor) -> tuple[str, ...]:
         """Return the columns in the next bracket; none if one of them is an expression."""
@@ -805,7 +805,7 @@ class _Script:
             try:
                 adding = self._apply_change(table, action, adding)
             except _Malformed as error:
-                self.problem(table.parts[-1], f'The change "{text[:80]}" is left out: {error}')
+                self.problem(table.parts[-1], f'The change "{text[:80]}" was not imported: {error}')
 
     def _apply_change(self, table: TableDraft, action: _Cursor, adding: bool) -> bool:
         """Apply one change to a table; return whether the part after the next comma may omit ADD."""
@@ -845,7 +845,9 @@ class _Script:
             self._add_part(table, action)
             return True
         elif not _IGNORED_CHANGES.match(text):
-            self.problem(table.parts[-1], f'The change "{text[:80]}" was not understood: left out.', "yellow")
+            self.problem(
+                table.parts[-1], f'The change "{text[:80]}" was not recognized and not imported.', "yellow"
+            )
         return False
 
     def _drop(self, table: TableDraft, action: _Cursor) -> None:
@@ -1012,10 +1014,10 @@ class _Script:
         if not drafts:
             problem = next((item for item in self.read.problems if item.state == "red"), None)
             raise Unreadable(
-                "There is no CREATE TABLE that could be read."
+                "No CREATE TABLE statement can be read."
                 if problem is None
-                else f"No table could be read. {problem.table}: {problem.reason}".replace(". : ", ". "),
-                "Send the definitions of tables, such as CREATE TABLE orders (id INT PRIMARY KEY).",
+                else f"No table can be read. {problem.table}: {problem.reason}".replace(". : ", ". "),
+                "Send table definitions, such as CREATE TABLE orders (id INT PRIMARY KEY).",
             )
         counts = Counter(draft.parts[-1].casefold() for draft in drafts)
         labels = [
@@ -1033,10 +1035,10 @@ class _Script:
     def _finish_table(self, draft: TableDraft, names_by_id: dict[int, str]) -> Table | None:
         name = names_by_id[id(draft)]
         if not draft.columns:
-            self.read.problems.append(Problem(name, "", "It has no column that could be read."))
+            self.read.problems.append(Problem(name, "", "None of its columns can be read."))
             return None
         excess = list(draft.columns)[limits.MAX_FIELDS :]
-        text = f"A template has at most {limits.MAX_FIELDS} fields: left out."
+        text = f"Not imported: a template can have at most {limits.MAX_FIELDS} fields."
         self.read.problems += [Problem(name, clean(item), text) for item in excess[: limits.IMPORT_COLUMNS]]
         for item in excess:
             del draft.columns[item]
@@ -1076,9 +1078,9 @@ class _Script:
             if is_counted_key or (column.generated == "identity" and column.name not in keys):
                 # The first rows of any table are counted, and so is what the target counts.
                 reason_text = (
-                    "The key of the table, counted from 1."
+                    "The key of the table, numbered from 1."
                     if is_counted_key
-                    else "The database counts it; it is counted from 1."
+                    else "The database generates it; numbered from 1 here."
                 )
                 counted = definition(column.name, "row_number")
                 table.ready[column.name] = ColumnResult(column.name, counted, "green", reason_text)

@@ -251,7 +251,7 @@ def _detect(observed: ObservedColumn, values: _NonBlankValues, strict: bool) -> 
     if field is not None:
         count = len(field["options"]["values"])
         reason = (
-            f"One of {count} texts, each as often as in the file."
+            f"One of {count} values, same frequencies as in the file."
             if count > 1
             else "The same text in every row."
         )
@@ -303,7 +303,7 @@ def _detect_integer(observed: ObservedColumn, values: _NonBlankValues) -> bool:
     if not -limits.MAX_INTEGER <= low <= high <= limits.MAX_INTEGER:
         field = definition(name, "regexp", {"string": "[1-9][0-9]{17}"})
         observed.ready = ColumnResult(
-            name, field, "yellow", "Numbers too long for JSON parsers: imported as digits."
+            name, field, "yellow", "The numbers are too large for JSON parsers: imported as text of digits."
         )
         return True
     observed.column = replace(
@@ -321,7 +321,7 @@ def _detect_integer(observed: ObservedColumn, values: _NonBlankValues) -> bool:
         )
     elif values.words == "id" and has_no_blanks:
         observed.ready = ColumnResult(
-            name, definition(name, "row_number"), "green", "The key of the row, counted from 1."
+            name, definition(name, "row_number"), "green", "The key of the row, numbered from 1."
         )
     elif (
         has_no_blanks

@@ -27,16 +27,14 @@ def read(source: Source) -> Read:
             for sheet in book.worksheets[: limits.IMPORT_TABLES]:
                 _read_sheet(sheet, result)
     except workbooks.MemberTooLargeError:
-        raise Unreadable(
-            "The workbook unpacks to more than is read here.", "Send its sheets as CSV."
-        ) from None
+        raise Unreadable("The unpacked workbook exceeds the size limit.", "Send its sheets as CSV.") from None
     except (Unreadable, MemoryError):
         raise
     except Exception:  # a damaged workbook can raise any exception
-        message = "The workbook cannot be read: it is damaged, protected, or no XLSX."
-        raise Unreadable(message, "Save it again as XLSX, or send CSV.") from None
+        message = "The workbook cannot be read: it is damaged, protected, or not an XLSX file."
+        raise Unreadable(message, "Save it as XLSX again, or send CSV.") from None
     if not result.tables and not result.problems:
-        raise Unreadable("The workbook holds no rows.", "Its first row must have the names of the columns.")
+        raise Unreadable("The workbook contains no rows.", "The first row must contain the column names.")
     if (
         len(result.tables) == 1
         and source.stem

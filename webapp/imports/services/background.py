@@ -83,9 +83,7 @@ def _check_quota(workspace_id: str) -> None:
     of_workspace = ImportJob.workspace_id == workspace_id, ImportJob.status.not_in(END_STATES)
     count = db.session.scalar(select(func.count()).where(*of_workspace)) or 0
     if count >= limits.OPEN_IMPORTS:
-        text = (
-            f"A workspace can have {limits.OPEN_IMPORTS} imports running or queued. Wait until one has ended."
-        )
+        text = f"A workspace can have {limits.OPEN_IMPORTS} imports running or queued. Wait until one has finished."
         raise ApiError("quota_exceeded", text, {"limit": limits.OPEN_IMPORTS, "used": count})
 
 
@@ -137,7 +135,7 @@ def document(job: ImportJob) -> Iterator[Sent]:
             for piece in storage.of(current_app).get(job.document_key):
                 copy.write(piece)
         except MissingError:
-            text = "The document of this import has been deleted. Import it again."
+            text = "The document of this import was deleted. Start a new import."
             raise ApiError("not_found", text, {"import_id": job.id}) from None
         yield Sent(copy, job.request["name"])
 
@@ -176,7 +174,7 @@ class Order:
         actor = identity.by_user(self._job.created_by, self._job.project_id)
         if actor is None:
             raise ApiError(
-                "forbidden", "The person who started this import no longer has access to the project."
+                "forbidden", "The user who started this import no longer has access to the project."
             )
         options = self.request
         with document(self._job) as sent:

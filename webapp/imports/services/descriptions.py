@@ -74,7 +74,7 @@ class Draft:
     def report_entry(self) -> dict[str, Any]:
         """Return the entry for the report."""
         kind = find(self.field["type"])
-        label = f"Made as {kind.label if kind else self.field['type']}."
+        label = f"Created as {kind.label if kind else self.field['type']}."
         return {
             "field": self.field["name"],
             "type": self.field["type"],
@@ -120,8 +120,12 @@ def model_of(actor: Actor, connection_id: str | None) -> Connection:
         return ai_values.only_model(actor)
     connection = tenancy.get(actor, Connection, connection_id, "write")
     if connection.type != "ai":
-        text = f'"{connection.name}" is a connection of type {connection.type}, and answers no prompts.'
-        raise validation_error([Fault("connection_id", "not_for_this_type", text, "Choose one of type ai.")])
+        text = (
+            f'"{connection.name}" is a connection of type {connection.type}, which does not answer prompts.'
+        )
+        raise validation_error(
+            [Fault("connection_id", "not_for_this_type", text, "Choose a connection of type ai.")]
+        )
     return connection
 
 
@@ -191,9 +195,9 @@ def _request_template(channel: AiChannel, description: str) -> tuple[str, list[F
     )
     if result is None:
         raise ConnectorError(
-            "The model answered with no template.",
+            "The model did not return a template.",
             reason="bad_answer",
-            hint="Describe the rows and their fields more plainly, or take a larger model.",
+            hint="Describe the rows and their fields more clearly, or use a larger model.",
         )
     return result
 
@@ -240,7 +244,9 @@ def faults(fields: Sequence[Field]) -> list[Fault]:
     """Return the errors of fields as a separate template."""
     unavailable = [
         Fault(
-            f"fields[{index}].type", "not_available", f"Fields of type {field['type']} cannot be described."
+            f"fields[{index}].type",
+            "not_available",
+            f"Fields of type {field['type']} cannot be created from a description.",
         )
         for index, field in enumerate(fields)
         if (kind := find(field["type"])) is not None and kind.name in _UNAVAILABLE_TYPES
@@ -274,12 +280,15 @@ def _valid_drafts(fields: Sequence[Field]) -> list[Draft]:
             if draft.state == "green" and set(field) - {"name", "type"} and known:
                 draft.field = {"name": field["name"], "type": field["type"], "options": {}}
                 draft.state = "yellow"
-                draft.reason = f"Its options did not fit, and were left out: {fault.message}"
+                draft.reason = f"Its options were not valid and were removed: {fault.message}"
             else:
-                original = f' It was to be "{field["type"][:50]}".' if draft.state != "red" else ""
+                original = f' The model suggested "{field["type"][:50]}".' if draft.state != "red" else ""
                 draft.field, draft.state = _as_text(field), "red"
-                draft.reason = f"Plain text stands for it: {fault.message}{original}"
-    return [Draft(_as_text(item.field), "red", "The fields did not fit together.") for item in drafts]
+                draft.reason = f"Imported as text: {fault.message}{original}"
+    return [
+        Draft(_as_text(item.field), "red", "The fields were not compatible with each other.")
+        for item in drafts
+    ]
 
 
 def _as_text(field: Field) -> Field:

@@ -70,12 +70,12 @@ def of_table(
             item.field, item.state, item.reason = replacement.field, replacement.state, replacement.reason
         elif column is not None and _is_key(column, item, table):
             item.field = definition(item.column, "row_number")
-            item.state, item.reason, item.guessed = "green", "The key of the row, counted from 1.", False
+            item.state, item.reason, item.guessed = "green", "The key of the row, numbered from 1.", False
         elif item.field is None and item.state == "yellow":
             item.field = definition(item.column, "null")
             declared = column.declared if column is not None else ""
             item.reason = (
-                f"Nothing is made for {declared or 'what it holds'}: it stays blank. Pick a type for it."
+                f"No values can be generated for {declared or 'its contents'}: it stays blank. Choose a type."
             )
         notes = table.notes.get(item.column)
         if notes:
@@ -111,13 +111,13 @@ def apply_types(drafts: Sequence[Draft], types: Sequence[str], vocabulary: Vocab
         kind = find(type_name) if type_name.strip() else None
         if kind is None and type_name.strip():
             text = f'"{type_name[: limits.MAX_NAME_CHARS]}" is not a field type.'
-            faults.append(Fault(f"types[{index}]", "unknown_type", text, "Choose one of the list."))
+            faults.append(Fault(f"types[{index}]", "unknown_type", text, "Choose a type from the list."))
         if kind is None or (result.field is not None and result.field["type"] == kind.name):
             continue
         unique = result.field is not None and result.field.get("unique") is True
         field, fault = of_type(result.column, kind.name, unique, vocabulary)
         if field is None:
-            hint = "Keep the suggested type, and change it in the template."
+            hint = "Keep the suggested type and change it later in the template."
             faults.append(Fault(f"types[{index}]", "not_possible", f"{result.column}: {fault}", hint))
             continue
         result.field, result.state, result.guessed, result.reason = (
@@ -208,7 +208,7 @@ def report(drafts: Sequence[Draft], problems: Sequence[Problem]) -> Report:
         for problem in problems[: limits.IMPORT_PROBLEMS]
     ]
     if len(problems) > len(problem_rows):
-        text = f"{len(problems) - len(problem_rows):,} more tables and columns were left out."
+        text = f"{len(problems) - len(problem_rows):,} more tables and columns were not imported."
         problem_rows.append(
             {"table": "", "column": "", "type": None, "state": "red", "confidence": "unknown", "reason": text}
         )

@@ -82,7 +82,10 @@ def compared(
     if selected is None:
         names = [item.entity.name for item in read.tables]
         text = f'There is no table "{candidates[0]}" in the file.'
-        hint = did_you_mean(candidates[0], names) or f"It has: {', '.join(names[:20])}. Name one as `table`."
+        hint = (
+            did_you_mean(candidates[0], names)
+            or f"It has: {', '.join(names[:20])}. Set `table` to one of them."
+        )
         raise validation_error([Fault("table", "unknown_entity", text, hint)])
     entities = [item.entity for item in read.tables if item.entity.name in known or item is selected]
     named = named_references([item.entity for item in read.tables]).get(selected.entity.name, ())

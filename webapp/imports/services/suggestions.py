@@ -132,7 +132,7 @@ def _model_suggestions(
         ]:  # without those that are invalid
             if not descriptions.faults([{"name": name, "type": kind.name, "options": options}]):
                 return [_suggestion(kind.name, options, reason or f"The model suggests {kind.label}.", "ai")]
-    return [_text_suggestion("No suggestion for this name, also from the model: plain text.")]
+    return [_text_suggestion("Neither the name nor the model gave a suggestion: plain text.")]
 
 
 def _text_suggestion(reason: str) -> Suggestion:

@@ -157,7 +157,7 @@ def _separate_references(draft: Draft) -> None:
             if second.field.get("unique") is True or "differs_from" in other.get("options", {}):
                 continue
             second.field["options"] = {**second.field["options"], "differs_from": first.column}
-            second.state, second.reason = "green", f"{second.reason} Never the row of {first.column}."
+            second.state, second.reason = "green", f"{second.reason} Never the same row as {first.column}."
 
 
 def _drop_single_keys(draft: Draft) -> None:
@@ -216,7 +216,7 @@ class _Links:
         shared = [column for column in columns if column in self._used_columns]
         if shared:
             for name in columns:
-                text = f"It is part of two foreign keys; the one to {relation.entity} is not kept."
+                text = f"It is part of two foreign keys; the one to {relation.entity} was not imported."
                 self._set_reason(name, "yellow", text)
             return
         self._used_columns.update(columns)
@@ -235,7 +235,7 @@ class _Links:
             and entity.keys[0].isidentifier()
         ):
             field = definition(columns[0], "formula", {"expression": entity.keys[0]})
-            text = "The row itself: the column may not be null, and no other row is there before."
+            text = "The row itself: the column cannot be null, and there is no earlier row."
             self._set_field(columns[0], field, "yellow", text)
         elif filter:
             self._use_existing_keys(relation, filter)
@@ -245,7 +245,7 @@ class _Links:
         elif relation.entity in self._templates and not is_self_reference:
             template = self._templates[relation.entity]
             self._set_references(
-                relation, template, f"A row of the template made from {relation.entity} before."
+                relation, template, f"A row of the template created earlier from {relation.entity}."
             )
         else:
             self._use_existing_keys(relation)
@@ -260,9 +260,11 @@ class _Links:
         entity, is_self_reference = self._draft.entity, relation.entity == self._draft.entity.name
         if is_self_reference and any(name in names for names in (*entity.uniques, entity.keys)):
             return  # an earlier row cannot be part of a key
-        reason = f"A row of {relation.entity}, as its name says: there is no foreign key."
+        reason = f"A row of {relation.entity}, based on the column name: there is no foreign key."
         if is_self_reference:
-            self._set_references(relation, "self", "An earlier row of the table, as its name says.", "yellow")
+            self._set_references(
+                relation, "self", "An earlier row of the table, based on the column name.", "yellow"
+            )
         elif relation.entity in self._entities:
             self._draft.waits.setdefault(relation.entity, True)
             self._set_references(relation, HERE + relation.entity, reason, "yellow")
@@ -306,7 +308,7 @@ class _Links:
     def _use_existing_keys(self, relation: Relation, filter: str = "") -> None:
         if self._connection_id is None:
             itself = relation.entity == self._draft.entity.name
-            cause = "whose first row has nobody above it" if itself else "which is not part of this import"
+            cause = "whose first row has no parent" if itself else "which is not part of this import"
             for name in relation.columns:
                 is_generated = self._draft.columns[self._positions[name]].field is not None
                 consequence = (
@@ -331,7 +333,7 @@ class _Links:
             }
             if filter:
                 options["filter"] = filter
-            reason = f"A key that {relation.entity} has already: the table must hold rows."
+            reason = f"An existing key of {relation.entity}: the table must contain rows."
             self._set_field(
                 name, {"type": "foreign_key", "options": options, "group": group}, "yellow", reason
             )
@@ -430,7 +432,7 @@ def _make_one_unique(
         ):
             member.field.pop("percent_blank", None)
             member.field["unique"] = True
-            member.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
+            member.reason += f" Each parent row is used once, so that the key ({', '.join(names)}) is unique."
             taken.add(member.column)
             return
     for member in members:  # part of another key: each row once satisfies both
@@ -445,7 +447,7 @@ def _make_one_unique(
                 if other.field is not None and other.field.get("unique") == shared:
                     del other.field["unique"]
             member.field["unique"] = True
-            member.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
+            member.reason += f" Each parent row is used once, so that the key ({', '.join(names)}) is unique."
             return
     for member in members:
         if (
@@ -453,10 +455,10 @@ def _make_one_unique(
             and not isinstance((member.field or {}).get("unique"), str)
             and _make_unique(draft, member, vocabulary)
         ):
-            member.reason += f" It never repeats, so that ({', '.join(names)}) does not either."
+            member.reason += f" It is unique, so that the key ({', '.join(names)}) is unique as well."
             taken.add(member.column)
             return
-    reason = f"The key ({', '.join(names)}) is not kept: combinations may repeat, and such rows are rejected."
+    reason = f"The key ({', '.join(names)}) is not enforced: combinations may repeat, and the target rejects such rows."
     members[0].state, members[0].reason = "yellow", reason
 
 
@@ -735,7 +737,7 @@ def _without_existing_values(
                     full[draft.entity.name] = len(values)
                     continue
                 column.field = definition(column.column, "enum", {"values": free}, unique=True)
-                column.reason = f"{column.reason} Values that the table already has are left out."
+                column.reason = f"{column.reason} Values that are already in the table are not used."
         _count_up(draft, existing, rows)
     return full
 
@@ -817,9 +819,9 @@ def _unneeded_tables(
         elif entity.filled_by in filled:
             code, text = "filled_by_trigger", f"A trigger of {entity.filled_by} fills it."
         elif rows and existing == "use":
-            code, text = "has_rows", "It has rows, which are used."
+            code, text = "has_rows", "It has rows, and these are used."
         elif entity.name in full:
-            code, text = "has_rows", f"It has rows for all {full[entity.name]} values that it can hold."
+            code, text = "has_rows", f"It already has rows for all {full[entity.name]} possible values."
         else:
             continue
         found.append({"table": entity.name, "code": code, "message": text, "hint": ""})
@@ -857,7 +859,7 @@ def find_entities(entities: Iterable[Entity], names: Sequence[str], path: str = 
             text = f'There is no table "{name}" in this connection.'
             hint = (
                 did_you_mean(name, known)
-                or "GET the connection's metadata with refresh=true for what is new."
+                or "To include new tables, request the connection's metadata with refresh=true."
             )
             faults.append(Fault(f"{path}[{index}]", "unknown_entity", text, hint))
         else:
@@ -905,9 +907,7 @@ def make_valid(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
             others = () if parent is None else parent.columns
             if any(other.column == target_column and other.field is not None for other in others):
                 continue
-            text = (
-                f"it refers to {target_column} of {template_id.removeprefix(HERE)}, of which nothing is made."
-            )
+            text = f"it refers to {target_column} of {template_id.removeprefix(HERE)}, for which nothing is generated."
             replacement = fallback(column.column, text)
             column.field, column.state, column.reason = (
                 replacement.field,
@@ -921,7 +921,7 @@ def make_valid(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
     for draft in drafts:
         if not draft.fields:
             name = draft.entity.fields[0].name if draft.entity.fields else "id"
-            draft.columns.append(fallback(name, "nothing else of the table can be made."))
+            draft.columns.append(fallback(name, "no other column of the table can be generated."))
         for _ in range(_MAX_ROUNDS):
             found = _faults(draft, vocabulary)
             if not found:
@@ -933,7 +933,7 @@ def make_valid(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
             for column in draft.columns:
                 if column.field is not None and column.field["type"] != "reference":
                     column.field, column.state = definition(column.column, "words"), "red"
-                    column.reason = "Plain text stands for it: the fields did not fit together."
+                    column.reason = "Imported as text: the fields were not compatible with each other."
             continue
         with processor_time.of_one_table():
             _obey_letter_cases(draft, vocabulary)
@@ -991,7 +991,7 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
         if kind == "null":
             item.field, item.reason = (
                 definition(item.column, "null"),
-                "It stays null, as a check of the table demands.",
+                "It stays null, because a check of the table requires it.",
             )
         else:
             constant = jsonable(value) if isinstance(value, Decimal) else value
@@ -1003,7 +1003,7 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
                 item.field = definition(item.column, "constant", {"value": constant})
             else:
                 item.field = definition(item.column, "enum", {"values": [constant]})
-            item.reason = f"Always {constant}, so that the checks of the table hold."
+            item.reason = f"Always {constant}, so that the checks of the table are satisfied."
         item.state = "yellow"
         if (
             isinstance(template_id, str)
@@ -1102,7 +1102,9 @@ def _simplify(draft: Draft, one: ColumnResult, fault: Fault) -> None:
     unique = fault.path.endswith(".unique") and one.field.get("unique")
     if unique and not one.field.get("group"):
         one.field = {**one.field, "group": one.column}
-        one.reason = f"{one.reason} It never repeats, and so does not fit the other columns of its row."
+        one.reason = (
+            f"{one.reason} It must be unique, so it is not consistent with the other columns of its row."
+        )
     elif unique or fault.path.endswith(".group"):
         one.field = {key: value for key, value in one.field.items() if key not in ("unique", "group")}
         one.state, one.reason = "yellow", f"It may repeat: {fault.message} {one.reason}"
@@ -1143,7 +1145,7 @@ def save(
         while waiting:
             if time.thread_time() - start > seconds:
                 text = f"Creating the templates takes more than {seconds:,.0f} s of processor time."
-                raise validation_error([Fault("tables", "too_slow", text, "Create fewer of them at once.")])
+                raise validation_error([Fault("tables", "too_slow", text, "Select fewer tables.")])
             free = next(
                 (item for item in waiting.values() if item.waits.keys() <= ready.keys() | failed), None
             )
@@ -1237,7 +1239,12 @@ def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
 def _check_has_fields(drafts: Sequence[Draft]) -> None:
     """Raise `validation_error` for tables without any field."""
     faults = [
-        Fault(f"entities[{index}]", "nothing_to_make", f'No column of "{draft.entity.name}" can be made.', "")
+        Fault(
+            f"entities[{index}]",
+            "nothing_to_make",
+            f'No column of "{draft.entity.name}" can be generated.',
+            "",
+        )
         for index, draft in enumerate(drafts)
         if not draft.fields
     ]

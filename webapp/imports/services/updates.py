@@ -138,7 +138,7 @@ def compare(actor: Actor, template: Template, schema: OpenUpdate, accept: Sequen
         return Compared(templates.show(template), name, schema.format, found, report)
     names = [item.column for item in found]
     faults = [
-        Fault(f"accept[{index}]", "unknown_column", f'"{item}" does not differ.', did_you_mean(item, names))
+        Fault(f"accept[{index}]", "unknown_column", f'"{item}" is unchanged.', did_you_mean(item, names))
         for index, item in enumerate(accept)
         if item not in names
     ]
@@ -199,7 +199,7 @@ def _find_changes(
     for name in base:
         if name in current_fields and name not in schema_columns:
             yield Change(
-                name, "removed", current_fields[name], None, "yellow", "The schema no longer has it."
+                name, "removed", current_fields[name], None, "yellow", "The schema no longer contains it."
             )
 
 

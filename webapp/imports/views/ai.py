@@ -52,9 +52,9 @@ DESCRIBE: Final = FormSpec(
         "save": Control(type="hidden"),
         "description": Control(
             "Description",
-            hint="It is sent to the model's server. An answer may take a minute.",
+            hint="The description is sent to the model's server. The response can take a minute.",
             type="textarea",
-            placeholder="Orders of a bicycle shop: customer, e-mail, product, price, status and date of delivery",
+            placeholder="Orders of a bicycle shop: customer, e-mail, product, price, status and delivery date",
             attributes={"rows": 5},
         ),
         "connection_id": Control("Model"),
@@ -148,7 +148,9 @@ def describe(actor: Actor, body: DescribeIn) -> Response:
         return _page(actor, error)  # the model's fault, not ours: what was typed is not lost by it
     doubtful = [item["field"] for item in result["report"] if item["state"] != "green"]
     message = (
-        f" Look at {', '.join(doubtful)}, which the model did not describe correctly." if doubtful else ""
+        f" Check {', '.join(doubtful)}: the model did not describe these fields correctly."
+        if doubtful
+        else ""
     )
     saved = result["template"]
     location = url_for("templates.show", template_id=saved["id"]) if saved else None

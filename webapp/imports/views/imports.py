@@ -444,7 +444,7 @@ def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
     content = body.content or None
     sources = [item for item in (content, body.file, *files) if item]
     if len(sources) != 1:
-        text = "Send one file, or one text." if sources else "There is neither a file nor a text."
+        text = "Send either a file or a text." if sources else "Send a file or a text."
         raise validation_error(
             [Fault("content", "duplicate" if sources else "missing", text, "content or file")]
         )
