@@ -361,7 +361,7 @@ def test_a_package_that_unpacks_to_more_than_the_space_of_environments_is_stoppe
     lock = locked("hostile", index.folder)
     with pytest.raises(EnvironmentFailed) as caught:
         EnvironmentCache(maker.folder, maker.source, space=20 * limits.MB).ensure(lock)
-    assert caught.value.reason == "The packages take more than 20,971,520 bytes."
+    assert caught.value.reason == "The packages need more than 20,971,520 bytes."
     assert not maker.place(lock).exists()
     assert not [name for name in left_over(maker) if name.startswith(".making")]
     assert requirements.disk_bytes([maker.folder]) < 8 * limits.MB  # nor is it kept in the cache

@@ -131,7 +131,7 @@ def test_a_server_that_is_gone_is_unavailable_and_changes_nothing(app, cast, edi
         assert "127.0.0.1" not in answer.text
     with app.app_context():
         acme = actors.system(cast.acme, cast.main, cast.blue)
-        with pytest.raises(ApiError, match="storage does not answer"):
+        with pytest.raises(ApiError, match="storage is not responding"):
             files.sync(cast.acme, cast.main, tmp_path / "uploads")
         assert files.find(acme, "a").size == 3
         db.session.remove()

@@ -100,10 +100,10 @@ def test_a_comment_below_the_first_statement_is_ignored_with_a_warning():
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("https://example.org/a.whl", "address"),
-        ("git+https://example.org/a.git", "address"),
-        ("a @ https://example.org/a.whl", "address"),
-        ("a@file:///etc", "address"),
+        ("https://example.org/a.whl", "is a URL"),
+        ("git+https://example.org/a.git", "is a URL"),
+        ("a @ https://example.org/a.whl", "is a URL"),
+        ("a@file:///etc", "is a URL"),
         ("./local", "file or folder"),
         ("../other/a.whl", "file or folder"),
         ("/etc/passwd", "file or folder"),
@@ -118,9 +118,9 @@ def test_a_comment_below_the_first_statement_is_ignored_with_a_warning():
         ("-i https://example.org", "the operator"),
         ("--find-links /tmp", "the operator"),
         ("--pre", "option"),
-        (">=1", "no requirement"),
-        ("a=1", "no requirement"),
-        ("$(id)", "no requirement"),
+        (">=1", "not a valid requirement"),
+        ("a=1", "not a valid requirement"),
+        ("$(id)", "not a valid requirement"),
     ],
 )
 def test_requirements_other_than_package_names_are_rejected_by_kind(line, why):
@@ -145,7 +145,7 @@ def test_an_unreadable_block_is_reported(block):
 
 def test_two_blocks_are_one_too_many():
     block = '# /// script\n# dependencies = ["a"]\n# ///\n'
-    assert "several" in refused(block + "\n" + block)
+    assert "more than one" in refused(block + "\n" + block)
 
 
 def test_another_python_version_is_rejected():
@@ -245,7 +245,7 @@ def test_a_package_whose_metadata_fills_the_memory_is_rejected(app, index, monke
         fault = fault_of("# requirements: hostile\n")
     assert (fault["code"], fault["message"]) == (
         "not_resolved",
-        "The requirements cannot be met. The metadata of the packages takes too much memory.",
+        "The requirements cannot be met. The metadata of the packages needs too much memory.",
     )
 
 
@@ -258,7 +258,7 @@ def test_a_package_that_unpacks_to_more_than_the_space_of_environments_is_reject
     with app.app_context():
         fault = fault_of("# requirements: hostile\n")
     assert fault["code"] == "not_resolved"
-    assert "take more than 20,971,520 bytes" in fault["message"]
+    assert "need more than 20,971,520 bytes" in fault["message"]
     cache = requirements.cache_folder(app.config["SETTINGS"].data_dir)
     assert requirements.disk_bytes([cache]) < 8 * limits.MB
 

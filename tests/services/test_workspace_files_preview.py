@@ -131,7 +131,7 @@ def test_a_workbook_that_unpacks_without_end_is_given_up(head, bomb):
     raw = exchanged(workbook([["a"], [1]]), *BOMBS[bomb])
     start = time.process_time()
     found = head("bomb.xlsx", raw)
-    assert (found.columns, found.note) == ((), "The workbook unpacks to too much for a preview.")
+    assert (found.columns, found.note) == ((), "The unpacked workbook is too large for a preview.")
     assert time.process_time() - start < 10
 
 
@@ -157,4 +157,4 @@ def test_a_storage_that_does_not_answer_is_a_note(app, head, monkeypatch):
         raise OSError("gone")
 
     monkeypatch.setattr("webapp.storage.Storage.get", broken)
-    assert "does not give" in head("a.csv", b"a\n1\n").note
+    assert "currently unavailable" in head("a.csv", b"a\n1\n").note

@@ -153,7 +153,7 @@ def test_bytes_that_are_gone_or_damaged_stop_the_sync(app, acme, put, folder, ca
     with pytest.raises(ApiError, match="damaged"):
         files.sync(cast.acme, cast.main, folder)
     store.delete(key)
-    with pytest.raises(ApiError, match="not in the storage") as found:
+    with pytest.raises(ApiError, match="missing from the storage") as found:
         files.sync(cast.acme, cast.main, folder)
     assert found.value.code == "unavailable"
     assert tree(folder) == {}
@@ -259,7 +259,7 @@ def test_a_folder_that_is_a_link_is_not_followed(acme, run, folder, tmp_path):
     (folder / "a").write_text("x")
     done = run_completion.store_outputs(run, tmp_path / "swapped")
     assert done.files == []
-    assert done.refused[0][1].startswith("The folder of outputs cannot be read")
+    assert done.refused[0][1].startswith("The output folder cannot be read")
 
 
 def test_a_file_that_becomes_a_link_during_the_check_is_not_followed(

@@ -287,7 +287,7 @@ def test_changes_of_another_person_are_kept_and_shown(change, edith, path, two):
         json={"templates": [{"template_id": two[0], "count": 20, "name": "people"}, {"template_id": two[1]}]},
     )
     answer = change(version="1", **{f"count__{two[0]}": "30"}, headers=HTMX)
-    assert "Somebody else changed this dataset" in answer.text
+    assert "Another user changed this dataset" in answer.text
     assert 'id="workspace"' in answer.text
     assert edith.get(path).json["templates"][0] == {
         "template_id": two[0],

@@ -444,7 +444,7 @@ def test_the_plan_names_tables_that_cannot_be_undone(browser, cast, target):
     ) as database:
         path = f"/connections/{database.connection_id}/fill"
         page = browser(cast.edith).submit(f"{path}/plan", {"rows": "30"}).text
-        assert page.count("only if the table is empty now") == 1
+        assert page.count("only if the table is currently empty") == 1
 
 
 def test_a_second_fill_adds_rows_and_its_undo_leaves_the_first_ones(edith, target, work):
@@ -836,7 +836,7 @@ def test_a_small_identity_column_limits_the_number_of_rows(edith, app, cast, pos
         requests = {"rows": 40_000, "dry_run": True}
         created = edith.post(f"/connections/{database.connection_id}/fill", json=requests).json
         (table,) = created["tables"]
-        assert (table["rows"], table["note"]) == (32_766, 'Its column "id" can only count to 32,767.')
+        assert (table["rows"], table["note"]) == (32_766, 'Its column "id" has a maximum of 32,767.')
 
 
 def test_keys_of_several_columns_that_share_a_reference_are_filled(edith, target, work):

@@ -58,7 +58,8 @@ def test_several_errors_of_an_upload_are_all_shown_and_linked(page):
     assert error_at(answer.text, "folder")
     links = html.fromstring(answer.text).xpath("//*[contains(@class, 'problems')]//a/@href")
     assert (
-        error_at(answer.text, "file") == "There is no file in the form. Choose one, or drop it on the page."
+        error_at(answer.text, "file")
+        == "The form does not contain a file. Choose a file, or drop it on the page."
     )
     assert links == ["#folder", "#file"]
 

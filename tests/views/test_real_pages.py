@@ -197,7 +197,8 @@ def test_a_copy_of_a_connection_has_all_rows_by_default(app, edith, api, cast, m
 
 def test_a_copy_of_nothing_is_rejected(edith):
     assert (
-        "There is nothing to copy yet" in send(edith, "/templates/masked/look", {"source.from": "file"}).text
+        "Choose a file or a table first"
+        in send(edith, "/templates/masked/look", {"source.from": "file"}).text
     )
 
 

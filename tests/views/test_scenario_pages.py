@@ -134,8 +134,8 @@ def test_running_saves_first_and_takes_the_parameters_along(person, edith, one, 
     [
         ([("", "5")], "has no name"),
         ([("A", "1"), ("A", "2")], "is set twice"),
-        ([("PATH", "x")], "cannot be set"),
-        ([("1st", "x")], "cannot be the name"),
+        ([("PATH", "x")], "is reserved"),
+        ([("1st", "x")], "is not a valid variable name"),
     ],
 )
 def test_an_invalid_parameter_starts_no_run_and_has_a_reason(person, edith, one, rows, expected):

@@ -83,7 +83,7 @@ def test_an_invalid_list_of_names_and_values_is_passed_on_and_reported(text):
     reported = form.placed(
         [{"path": "settings.default_headers", "code": "wrong_type", "message": "Input should be …"}]
     )
-    assert reported == {"settings.default_headers": "One on each line, as name: value."}
+    assert reported == {"settings.default_headers": "Enter one per line, as name: value."}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_defaults_are_shown_and_not_sent():
     normal = {"push_mode": "batch", "parallel": 3, "retry": {"retries": 7}}
     form = SettingsForm(REST, name="how", names=["push_mode", "parallel", "retry"], normal=normal)
     parts = {part.name: part for part in form.controls()}
-    assert parts["how.push_mode"].choices[0].label == "many rows in one request"
+    assert parts["how.push_mode"].choices[0].label == "multiple rows per request"
     assert parts["how.parallel"].render_kw["placeholder"] == "3"
     assert parts["how.retry.retries"].render_kw["placeholder"] == "7"
     assert form.values() == {}

@@ -221,7 +221,7 @@ def create(actor: Actor, kind: str, name: str, document: Mapping[str, Any], rows
         CompatObject.project_id == place["project_id"], CompatObject.kind == kind
     )
     if (db.session.scalar(count) or 0) >= limits.COMPAT_OBJECTS:
-        text = f"A project can have at most {limits.COMPAT_OBJECTS:,} objects of the kind {WORDS[kind]}."
+        text = f"A project can have at most {limits.COMPAT_OBJECTS:,} objects of type {WORDS[kind]}."
         raise ApiError("quota_exceeded", f"{text} Delete some first.", {"limit": limits.COMPAT_OBJECTS})
     row = CompatObject(**place, kind=kind, name=name, document=dict(document), created_by=actor.user_id)
     _check_document(row, document)
@@ -289,9 +289,7 @@ def _check_document(row: CompatObject, document: Mapping[str, Any]) -> None:
         used_bytes = int(db.session.scalar(others) or 0)
     if used_bytes + size > limits.MAX_COMPAT_LIST_BYTES:
         limit_mb = limits.MAX_COMPAT_LIST_BYTES // limits.MB
-        text = (
-            f"The objects of the kind {kind} in a project can take at most {limit_mb} MB. Delete some first."
-        )
+        text = f"All objects of type {kind} in a project can use at most {limit_mb} MB. Delete some first."
         details = {"limit_bytes": limits.MAX_COMPAT_LIST_BYTES, "used_bytes": used_bytes}
         raise ApiError("quota_exceeded", text, details)
 
@@ -305,7 +303,7 @@ def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
     if count > limits.MAX_SET_ROWS or size > limits.MAX_SET_BYTES:
         limit_mb = limits.MAX_SET_BYTES // limits.MB
         text = f"A set can have at most {limits.MAX_SET_ROWS:,} rows and {limit_mb} MB of JSON; this one has {count:,}"
-        text += f" rows and {size:,} bytes. Keep more in a workspace file (POST /scenario-files)."
+        text += f" rows and {size:,} bytes. Store larger sets in a workspace file (POST /scenario-files)."
         raise ApiError("invalid_request", text, {"rows": count, "bytes": size})
     more = size - (row.size or 0)
     removed: list[str] = []
@@ -317,8 +315,8 @@ def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
         used_bytes = db.session.scalar(used) or 0
         if used_bytes + more > limits.MAX_SETS_BYTES:
             limit_mb = limits.MAX_SETS_BYTES // limits.MB
-            text = f"The sets of a workspace can take at most {limit_mb} MB. "
-            text += "Delete some, or keep rows in workspace files."
+            text = f"The sets of a workspace can use at most {limit_mb} MB. "
+            text += "Delete some, or store rows in workspace files."
             details = {"limit_bytes": limits.MAX_SETS_BYTES, "used_bytes": used_bytes}
             raise ApiError("quota_exceeded", text, details)
         removed = [key for _, key in files.make_room(actor, more, replaces=0, what="this set needs")]

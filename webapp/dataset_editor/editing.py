@@ -266,7 +266,7 @@ def add_tables(
         db.session.rollback()
         return None
     if len(listed) + len(new) > limits.MAX_DATASET_TABLES:
-        text = f"A dataset has at most {limits.MAX_DATASET_TABLES:,} tables."
+        text = f"A dataset can have at most {limits.MAX_DATASET_TABLES:,} tables."
         raise validation_error([Fault("templates", "too_many", text)])
     listed += [{"template_id": item, "count": None, "name": None} for item in new]
     return _save_change(actor, dataset, "Add table" if len(new) == 1 else "Add tables", {"templates": listed})
@@ -297,7 +297,7 @@ def remove_table(actor: Actor, dataset: Dataset, template_id: str) -> dict[str, 
         db.session.rollback()
         return None
     if not remaining:
-        text = "A dataset has at least one table. Add another table first, or delete the dataset."
+        text = "A dataset must have at least one table. Add another table first, or delete the dataset."
         raise validation_error([Fault("templates", "too_few", text)])
     return _save_change(actor, dataset, "Remove table", {"templates": remaining})
 

@@ -213,7 +213,7 @@ def _set_row_counts(actor: Actor, overview: Overview, contents: Mapping[str, Con
             parent = edge.parent_template_id if edge else ""
             if edge and parent in known and parent not in results:
                 if parent in pending:
-                    results[parent] = (None, "The numbers of rows depend on each other.")
+                    results[parent] = (None, "The row counts depend on each other.")
                 else:
                     pending.append(parent)
                     continue
@@ -260,9 +260,12 @@ def _row_count(
             parent[0], Cardinality.model_validate(dict(edge.cardinality)).spread(), stated
         ).total, ""
     except OutOfRange as error:
-        return None, f"{parent[0]:,} rows of {name} have {error.least:,} to {error.most:,} rows here."
+        return (
+            None,
+            f"{parent[0]:,} rows of {name} have {error.least:,} to {error.most:,} rows in this table.",
+        )
     except TooMany:
-        return None, "There would be more rows than can be numbered."
+        return None, "The number of rows would exceed the maximum."
 
 
 # --- Contents of versions --------------------------------------------------------------------------------------

@@ -322,7 +322,7 @@ def save(actor: Actor, dataset_id: str) -> Response:
         feedback.status = max(feedback.status, 422)
         feedback.typed = dict(request.form)
     if foreign and not feedback.message:
-        feedback.message = "Somebody else changed this dataset. Their changes are shown now."
+        feedback.message = "Another user changed this dataset. The page now shows the new version."
     dataset = datasets.get(actor, dataset_id)
     if "HX-Request" not in request.headers:
         if feedback.faults:

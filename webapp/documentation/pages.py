@@ -61,12 +61,12 @@ def index() -> str:
     rows = [(code(name), f"[{text(title(name))}](/docs/locales/{name})") for name in names()]
     return (
         f"# Locales\n\nThere are {len(rows)} locales. Set one for a template, or for a field with `locale`; a language"
-        " alone, such as `de`, means the first locale of the language. Rows without a locale are of places all over the"
-        " world, with texts in English.\n\nA type that has no words in the language of a locale generates English"
-        " ones, and a number that a country does not have is blank. Both are reported as warnings of the template, and"
-        " on the page of the locale. Rows never have numbers of another country. `GET /field-types?locale=de_DE` says"
-        " the same of each type as `lacks`. Types without *Depends on `locale`* in their reference, such as"
-        " `catch_phrase` and `animal`, are the same in all locales.\n\n"
+        " without a country, such as `de`, means the first locale of the language. Rows without a locale contain places"
+        " from all over the world, with texts in English.\n\nA type that has no words in the language of a locale"
+        " generates English ones, and a number that does not exist in a country is blank. Both are reported as warnings"
+        " of the template, and on the page of the locale. Rows never have numbers of another country."
+        " `GET /field-types?locale=de_DE` returns the same information for each type in `lacks`. Types without"
+        " *Depends on `locale`* in their reference, such as `catch_phrase` and `animal`, are the same in all locales.\n\n"
         + table(("Locale", "Language and country"), rows)
     )
 

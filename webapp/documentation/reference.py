@@ -142,7 +142,7 @@ ADVICE: Final = MappingProxyType(
         ),
         "row_limit_exceeded": (
             "The request exceeds the number of rows per call. `details.limit` is the maximum.",
-            "Send several requests with `offset`. The same seed gives the same rows.",
+            "Send several requests with `offset`. The same seed produces the same rows.",
         ),
         "leak_found": (
             (

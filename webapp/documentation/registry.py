@@ -123,7 +123,7 @@ GROUPS: Final = (
                 "Every type with its options and sample rows.",
                 opens=True,
             ),
-            Entry("locales", "Locales", "Ten sample rows of every locale, and what it lacks.", opens=True),
+            Entry("locales", "Locales", "Ten sample rows for every locale, and missing values.", opens=True),
             _reference(
                 "other-generators", "Other generators", "Types for names of Faker, faker-js and Mockaroo."
             ),

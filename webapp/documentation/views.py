@@ -109,7 +109,7 @@ def picture(name: str) -> Response:
     path = ROOT / pages.PICTURES / name
     kind = _PICTURES.get(path.suffix)
     if kind is None or not path.is_file():
-        raise ApiError("not_found", "There is no such picture.", {"id": name[:100]})
+        raise ApiError("not_found", "There is no such image.", {"id": name[:100]})
     response = Response(path.read_bytes(), mimetype=kind)
     response.add_etag()
     response.make_conditional(request)
@@ -158,8 +158,9 @@ def _page(template: str, block: str | None = None, **context: Any) -> Response:
 # The documentation for programs: the list of pages as Markdown, and /llms.txt (llmstxt.org).
 
 BLURB = (
-    "Rowsmith makes test data. One template of typed fields becomes rows: in files, over REST, in databases, REST APIs"
-    " and OData services, or in Python programs that run on its workers. The same version and seed give the same bytes."
+    "Rowsmith generates test data. A template of typed fields becomes rows: in files, over REST, in databases, REST"
+    " APIs and OData services, or in Python programs that run on its workers. The same version and seed produce the"
+    " same bytes."
 )
 
 
@@ -184,7 +185,7 @@ def llms_text(origin: str) -> str:
     """Return /llms.txt: title, blurb, and links to the pages as Markdown."""
     return (
         f"# Rowsmith\n\n> {BLURB}\n\n"
-        f"[{origin}/docs]({origin}/docs) is the documentation for people; each of its pages is Markdown at its address"
-        f" with `.md`. [{origin}/openapi.json]({origin}/openapi.json) describes the API for machines.\n"
+        f"[{origin}/docs]({origin}/docs) is the documentation. Append `.md` to the URL of a page to get it as"
+        f" Markdown. [{origin}/openapi.json]({origin}/openapi.json) is the API specification.\n"
         f"{listing(origin)}"
     )

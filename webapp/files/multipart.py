@@ -43,12 +43,12 @@ SCHEMA: Final[dict[str, Any]] = {
                 "The name with folders, such as `inputs/customers.csv`. Default: the file's own name."
             ),
         },
-        "folder": {"type": "string", "description": "A folder to put before the name."},
+        "folder": {"type": "string", "description": "A folder, which is added before the name."},
         "shared": {
             "type": "string",
             "enum": ["true", "false"],
             "default": "false",
-            "description": "`true`: the file belongs to the whole workspace and not to the project.",
+            "description": "`true`: the file belongs to the whole workspace, not to the project.",
         },
         "file": {"type": "string", "format": "binary", "description": "At most 50 MB."},
     },
@@ -137,7 +137,7 @@ class Request(flask.Request):
         if self.endpoint not in ENDPOINTS:
             return super()._get_file_stream(total_content_length, content_type, filename, content_length)
         if len(self._spools) >= limits.MAX_FILES_PER_FORM:
-            raise ApiError("invalid_request", f"One form may send {limits.MAX_FILES_PER_FORM} files.")
+            raise ApiError("invalid_request", f"A form can send at most {limits.MAX_FILES_PER_FORM} files.")
         spool = Spool(Path(current_app.config["SETTINGS"].data_dir) / "spool")
         self._spools.append(spool)
         return spool
@@ -160,7 +160,7 @@ class Request(flask.Request):
             if isinstance(error, RequestEntityTooLarge):
                 raise services.too_large() from None
             if isinstance(error, ValueError):
-                text = "The body is not multipart/form-data from its first boundary to its last."
+                text = "The body is not valid multipart/form-data."
                 raise ApiError("invalid_request", text) from None
             raise
 
@@ -178,24 +178,26 @@ def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]
     found = []
     for part in dict.fromkeys([*request.form, *request.files]):
         if part not in KNOWN and part not in FORM_ONLY:
-            text = f"There is no part `{part[:100]}` here."
+            text = f"Unknown part `{part[:100]}`."
             found.append(Fault(part[:100], "unknown_key", text, did_you_mean(part[:100], KNOWN)))
     if request.form.get("shared", "false") not in _BOOLEANS:
         found.append(Fault("shared", "not_allowed", "`shared` must be `true` or `false`."))
     for part in ("name", "folder", "shared"):
         if len(request.form.getlist(part)) > 1:
-            found.append(Fault(part, "duplicate", "This part is sent once."))
+            found.append(Fault(part, "duplicate", "Send this part only once."))
         if part in request.files:
-            found.append(Fault(part, "wrong_type", "This part is a text and no file."))
+            found.append(Fault(part, "wrong_type", "This part must be a text, not a file."))
     if "file" in request.form:
-        text = "This part is a text and no file: it has no filename."
+        text = "This part must be a file, but it has no filename."
         found.append(Fault("file", "wrong_type", text, "With curl: -F file=@customers.csv"))
     files = [file for file in request.files.getlist("file") if file.filename]
     if not files and "file" not in request.form:
-        hint = "Choose one, or drop it on the page." if many else "With curl: -F file=@customers.csv"
-        found.append(Fault("file", "missing", "There is no file in the form.", hint))
+        hint = "Choose a file, or drop it on the page." if many else "With curl: -F file=@customers.csv"
+        found.append(Fault("file", "missing", "The form does not contain a file.", hint))
     if len(files) > 1 and (not many or request.form.get("name")):
-        found.append(Fault("file", "duplicate", "One call stores one file.", "Call once for each."))
+        found.append(
+            Fault("file", "duplicate", "Each request can store only one file.", "Send one request per file.")
+        )
     folder = names.normal(request.form.get("folder", "")).removesuffix("/")
     folder_faults = names.faults(f"{folder}/x", "folder") if folder else []
     found += folder_faults

@@ -168,12 +168,12 @@ def _virus_scan() -> Iterator[Callable[[bytes], None]]:
             yield scan.feed
             found = scan.verdict()
     except clamd.ScannerError as error:
-        log.error("the virus scanner at SCANNER_URL gave no verdict: %s", error)
+        log.error("the virus scanner at SCANNER_URL did not return a result: %s", error)
         text = "The virus scanner, which checks every file, is not responding. Nothing was stored. Try again."
         raise ApiError("unavailable", text, {"reason": "scanner"}, headers={"Retry-After": "60"}) from None
     if found is not None:
-        log.warning("the virus scanner found %s in a file that was sent", found)
-        text = f"The virus scanner found {found} in it, so it was not stored."
+        log.warning("the virus scanner found %s in an uploaded file", found)
+        text = f"The virus scanner found {found} in the file, so it was not stored."
         raise validation_error([Fault("", "malware", text)])
 
 
@@ -199,9 +199,9 @@ def unavailable(error: Exception) -> ApiError:
     message = str(error)
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     if full or any(word in message for word in _DISK_FULL):
-        text = "The server's disk is full. Nothing was stored, and what was there before still is."
+        text = "The server's disk is full. Nothing was stored, and existing data is unchanged."
         return ApiError("unavailable", text, {"reason": "disk_full"}, headers={"Retry-After": "60"})
-    text = "The file storage does not answer as it should. Nothing was changed; try again."
+    text = "The file storage is not responding correctly. Nothing was changed. Try again."
     return ApiError("unavailable", text, {"reason": "storage"}, headers={"Retry-After": "5"})
 
 
@@ -348,7 +348,7 @@ def named(actor: Actor, name: str, *, shared: bool = False, lock: bool = False) 
     if shared or (file is not None and file.project_id is None and actor.project_id is not None):
         require_shared(actor)
     if file is not None and shared and file.project_id is not None:
-        text = f"A project has a file called `{name}`. Delete it or move it first, or choose another name."
+        text = f"A project already has a file named `{name}`. Delete or move that file first, or choose another name."
         raise ApiError("conflict", text, {"name": name, "project_id": file.project_id})
     return file
 
@@ -403,14 +403,17 @@ def check_quota(
     }
     if size > free:
         text = (
-            f"The workspace's files may take {limit:,} bytes. {used:,} are used, and {what} {size:,}: "
+            f"The workspace's files can use at most {limit:,} bytes. {used:,} are used, and {what} {size:,}: "
             "delete some files first."
         )
         if now.held_bytes:
-            text = text.removesuffix(".") + f", or wait for other uploads ({now.held_bytes:,} bytes) to end."
+            text = (
+                text.removesuffix(".") + f", or wait for other uploads ({now.held_bytes:,} bytes) to finish."
+            )
         raise ApiError("quota_exceeded", text, details)
     if replaces is None and now.files >= limits.MAX_WORKSPACE_FILES:
-        text = f"A workspace may have {limits.MAX_WORKSPACE_FILES:,} files, and has {now.files:,}: delete some first."
+        text = f"A workspace can have at most {limits.MAX_WORKSPACE_FILES:,} files and has {now.files:,}. "
+        text += "Delete some files first."
         raise ApiError("quota_exceeded", text, {**details, "limit_files": limits.MAX_WORKSPACE_FILES})
     return now
 
@@ -437,7 +440,7 @@ def make_room(
     if missing <= 0 and excess_files < 0:
         return []
     if batch_delete.is_suspended():
-        text = "A backup is running, so that no deleted files can be removed to make room. Try again in a few minutes."
+        text = "A backup is running, so deleted files cannot be removed to free space. Try again in a few minutes."
         raise ApiError("quota_exceeded", text, {"reason": "backup"}, headers={"Retry-After": "60"})
     statement = select(WorkspaceFile).where(
         WorkspaceFile.workspace_id == actor.workspace_id, WorkspaceFile.deleted_at.is_not(None)
@@ -462,7 +465,7 @@ def sweep(now: datetime) -> int:
     try:
         found = [item.key for item in store.listing(ROOT) if _age(item.key, now) > limits.FILE_ORPHAN_SECONDS]
     except storage.StorageError as error:
-        log.warning("the storage could not be swept: %s", str(error).partition("\n")[0])
+        log.warning("could not clean up the storage: %s", str(error).partition("\n")[0])
         return 0
     with writing() as session:  # From interrupted uploads
         cutoff = now - timedelta(seconds=limits.FILE_ORPHAN_SECONDS)
@@ -740,7 +743,7 @@ def too_large(size: int | None = None) -> ApiError:
     limit = limits.MAX_UPLOAD_BYTES
     has = f"this one has {size:,}" if size is not None else "this one has more"
     details = {"max_bytes": limit, **({"bytes": size} if size is not None else {})}
-    return ApiError("payload_too_large", f"A file may have {limit:,} bytes (50 MB); {has}.", details)
+    return ApiError("payload_too_large", f"A file can have at most {limit:,} bytes (50 MB); {has}.", details)
 
 
 def type_of(name: str, claimed: str | None = None) -> str:
@@ -780,7 +783,7 @@ def restore(actor: Actor, file_id: str) -> WorkspaceFile:
     clashing = rivals(actor.workspace_id, file.project_id)
     existing_id = db.session.scalar(select(WorkspaceFile.id).where(clashing, WorkspaceFile.name == file.name))
     if existing_id is not None:
-        text = f"Another file is called `{file.name}` by now. Delete that one first."
+        text = f"A file named `{file.name}` already exists. Delete or rename it first."
         raise ApiError("conflict", text, {"name": file.name, "id": existing_id})
     check_name_conflict(actor.workspace_id, file.name, file.project_id)
     check_quota(actor.workspace_id, file.size)
@@ -826,13 +829,13 @@ def head(file: WorkspaceFile) -> Head:
         if kind == _XLSX or ending == "xlsx":
             return _workbook_head(file)
         if kind.startswith(_BINARY_TYPES):
-            return Head(note="There is no preview of this kind of file.")
+            return Head(note="There is no preview for this kind of file.")
         raw = b"".join(pieces(file.storage_key, 0, limits.FILE_PREVIEW_BYTES))
     except (ApiError, MissingError):
-        return Head(note="The storage does not give the file just now.")
+        return Head(note="The file storage is currently unavailable.")
     text = _decode(raw)
     if text is None:
-        return Head(note="There is no preview of this kind of file.")
+        return Head(note="There is no preview for this kind of file.")
     cut = file.size > len(raw)
     if cut:
         text = text.rpartition("\n")[0] or text
@@ -1013,7 +1016,7 @@ def _reread(file: _RequestedFile) -> _RequestedFile | None:
     now = _RequestedFile(*row)
     if now.key == file.key:
         raise ApiError(
-            "unavailable", f"The bytes of `{file.name}` are not in the storage.", {"reason": "storage"}
+            "unavailable", f"The content of `{file.name}` is missing from the storage.", {"reason": "storage"}
         )
     return now
 
@@ -1040,7 +1043,7 @@ def _cached_file(cache: Path, requested: _RequestedFile) -> Path:
             os.fchmod(file.fileno(), _READ_ONLY)
         if digest.hexdigest() != requested.sha256:
             raise ApiError(
-                "unavailable", f"The bytes of `{requested.name}` are damaged.", {"reason": "storage"}
+                "unavailable", f"The content of `{requested.name}` is damaged.", {"reason": "storage"}
             )
         os.replace(name, path)
     except BaseException:

@@ -51,7 +51,7 @@ UPLOAD: Final = FormSpec(
             "Files to upload",
             type="file",
             hint="Choose files, or drop them anywhere on this page. At most "
-            f"{limits.MAX_UPLOAD_BYTES // 2**20} MB each; Files with the same name are replaced.",
+            f"{limits.MAX_UPLOAD_BYTES // 2**20} MB each. Files with the same name are replaced.",
             attributes={"multiple": True},
         ),
         "shared": Control("Share with the whole workspace", attributes={"value": "true"}),
@@ -397,4 +397,4 @@ def _check_preconditions(file: WorkspaceFile | None) -> None:
     if request.headers.get("If-Match") and (file is None or not request.if_match.contains(file.sha256)):
         raise ApiError("version_conflict", details=details)
     if request.headers.get("If-None-Match") and file and request.if_none_match.contains_weak(file.sha256):
-        raise ApiError("version_conflict", "A file of this name is there already.", details)
+        raise ApiError("version_conflict", "A file with this name already exists.", details)

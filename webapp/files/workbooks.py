@@ -49,7 +49,7 @@ def first_rows(file: IO[bytes]) -> dict[str, Any]:
             bounds = {"max_row": limits.FILE_PREVIEW_ROWS + 2, "max_col": limits.FILE_PREVIEW_COLUMNS + 1}
             rows = [[cell(value) for value in row] for row in sheet.iter_rows(**bounds, values_only=True)]
     except MemberTooLargeError:
-        return {"note": "The workbook unpacks to too much for a preview."}
+        return {"note": "The unpacked workbook is too large for a preview."}
     except MemoryError:
         raise
     except Exception:  # A damaged workbook can raise any exception

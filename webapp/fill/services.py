@@ -86,7 +86,7 @@ def draft(actor: Actor, connection_id: str, body: FillInput) -> FillResult:
         {
             "table": item.name,
             "code": "no_rows",
-            "message": "It has no rows, and each table gets as many rows as it has.",
+            "message": "It has no rows, so it gets none with `existing`.",
             "hint": "",
         }
         for item in entities
@@ -116,8 +116,8 @@ def _row_counts(connection: Connection, entities: list[Entity], body: FillInput)
             if existing.get(entity.name)
         }
         if not found:
-            text = "No table has rows, and each table gets as many rows as it has."
-            hint = "Give the number of rows per table."
+            text = "No table has rows, so `existing` would not generate any."
+            hint = "Specify the number of rows per table."
             raise validation_error([Fault("row_counts", "nothing_to_fill", text, hint)])
         return found
     largest = max(existing.values(), default=0)
@@ -153,7 +153,7 @@ def _limited_by_identity(
     for table, (maximum, name) in limits_by_table.items():
         available = max(1, maximum - existing.get(table, 0))
         if available < requested[table]:
-            found[table] = available, f'Its column "{name}" can only count to {maximum:,}.'
+            found[table] = available, f'Its column "{name}" has a maximum of {maximum:,}.'
     return found
 
 
@@ -197,7 +197,7 @@ def _tables_to_fill(actor: Actor, connection: Connection, body: FillInput) -> li
         raise validation_error([Fault("tables", "nothing_to_fill", text, "Create its tables first.")])
     if len(found) > limits.MAX_DATASET_TABLES:
         text = f"This database has {len(found):,} tables; the maximum is {limits.MAX_DATASET_TABLES:,}."
-        raise validation_error([Fault("tables", "too_many", text, "Name the tables to fill.")])
+        raise validation_error([Fault("tables", "too_many", text, "Specify the tables to fill.")])
     return found
 
 

@@ -25,20 +25,20 @@ bp = Blueprint("fill", __name__)
 FORM: Final = FormSpec(
     FillInput,
     {
-        "rows": Control("Rows per table", hint="A table that can hold fewer different rows gets fewer."),
+        "rows": Control("Rows per table", hint="Tables with fewer possible rows get fewer rows."),
         "row_counts": Control(
             "Numbers of rows",
             type="radios",
             choices=[
                 ("equal", "The same for each table"),
                 ("proportional", "In proportion: the largest table gets this number"),
-                ("existing", "As many as each table has"),
+                ("existing", "The number of rows each table already has"),
             ],
         ),
         "existing": Control(
             "Tables that have rows",
             type="radios",
-            choices=[("add", "Add rows"), ("use", "Leave them, and use their rows as parents")],
+            choices=[("add", "Add rows"), ("use", "Keep the rows and use them as parents")],
         ),
         "seed": Control(
             "Seed",
@@ -55,7 +55,7 @@ UNCHECKED: Final = (
     "Foreign key checks are disabled while its rows are written, because tables refer to each other."
 )
 NO_UNDO: Final = (
-    "The table has no key that is sent, so an undo finds its rows only if the table is empty now."
+    "No key of this table is sent, so an undo can find the rows only if the table is currently empty."
 )
 
 

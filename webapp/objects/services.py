@@ -202,7 +202,7 @@ def _unfinished(column: Any, object_id: str, *, blocks: bool) -> Iterator[Depend
         column == object_id, model.status.not_in(END_STATES)
     )
     for row in db.session.execute(statement.order_by(model.id).limit(limits.SHOWN_USES)):
-        yield Dependent(word_of(model), row[0], row[1] or row[0], "on its way", blocks, row[2])
+        yield Dependent(word_of(model), row[0], row[1] or row[0], "in progress", blocks, row[2])
 
 
 def _mentions(model: Any, workspace_id: str, text: str, how: str) -> Iterator[Dependent]:
@@ -213,34 +213,34 @@ def _mentions(model: Any, workspace_id: str, text: str, how: str) -> Iterator[De
 
 def _dependents_of_template(_actor: Actor, template: Template) -> Iterator[Dependent]:
     workspace_id, template_id = template.workspace_id, template.id
-    yield from _mentions(Dataset, workspace_id, template_id, "has it as a table")
+    yield from _mentions(Dataset, workspace_id, template_id, "contains it as a table")
     yield from (
         mention
-        for mention in _mentions(Template, workspace_id, template_id, "refers to it")
+        for mention in _mentions(Template, workspace_id, template_id, "references it")
         if mention.id != template_id
     )
-    yield from _mentions(Scenario, workspace_id, template_id, "its program names it")
+    yield from _mentions(Scenario, workspace_id, template_id, "mentions it in its code")
     yield from _unfinished(Push.template_id, template_id, blocks=False)
     yield from _unfinished(Export.template_id, template_id, blocks=False)
 
 
 def _dependents_of_dataset(_actor: Actor, dataset: Dataset) -> Iterator[Dependent]:
-    yield from _mentions(Scenario, dataset.workspace_id, dataset.id, "its program names it")
+    yield from _mentions(Scenario, dataset.workspace_id, dataset.id, "mentions it in its code")
     yield from _unfinished(Push.dataset_id, dataset.id, blocks=False)
     yield from _unfinished(Export.dataset_id, dataset.id, blocks=False)
 
 
 def _dependents_of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Dependent]:
     if scenario.next_run_at is not None:
-        yield Dependent("scenario", scenario.id, scenario.name, "runs by itself", team_id=scenario.team_id)
+        yield Dependent("scenario", scenario.id, scenario.name, "has a schedule", team_id=scenario.team_id)
     unfinished = select(Run.id, Run.team_id).where(
         Run.scenario_id == scenario.id, Run.status.not_in(END_STATES)
     )
     for row in db.session.execute(unfinished.limit(limits.SHOWN_USES)):
-        yield Dependent("run", row.id, scenario.name, "on its way", team_id=row.team_id)
+        yield Dependent("run", row.id, scenario.name, "in progress", team_id=row.team_id)
     yield from (
         dependent
-        for dependent in _mentions(Scenario, scenario.workspace_id, scenario.id, "its program names it")
+        for dependent in _mentions(Scenario, scenario.workspace_id, scenario.id, "mentions it in its code")
         if dependent.id != scenario.id
     )
 
@@ -275,13 +275,13 @@ def of_connection(connection: Connection) -> list[Dependent]:
         found.append(
             Dependent("template", row.id, row.name, "was created from one of its tables", team_id=row.team_id)
         )
-    found += _mentions(Scenario, connection.workspace_id, connection.id, "its program names it")
+    found += _mentions(Scenario, connection.workspace_id, connection.id, "mentions it in its code")
     return found
 
 
 def _dependents_of_endpoint(_actor: Actor, endpoint: Endpoint) -> Iterator[Dependent]:
     yield from _unfinished(Push.endpoint_id, endpoint.id, blocks=True)
-    yield from _mentions(Scenario, endpoint.workspace_id, endpoint.id, "its program names it")
+    yield from _mentions(Scenario, endpoint.workspace_id, endpoint.id, "mentions it in its code")
 
 
 def _dependents_of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Dependent]:
@@ -293,12 +293,12 @@ def _dependents_of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Dependen
 
     for row in db.session.execute(in_scope(Template, file.name).add_columns(TemplateVersion.spec)):
         if (row.spec.get("source") or {}).get("file") == file.name:
-            yield Dependent("template", row.id, row.name, "takes its rows from it", team_id=row.team_id)
+            yield Dependent("template", row.id, row.name, "reads its rows from it", team_id=row.team_id)
         elif file.name in files_of(row.spec):
             yield Dependent("template", row.id, row.name, "reads values from it", team_id=row.team_id)
     programs = in_scope(Scenario, file.name.rpartition("/")[2]).limit(limits.SHOWN_USES)
     for row in db.session.execute(programs):
-        yield Dependent("scenario", row.id, row.name, "its program names it", team_id=row.team_id)
+        yield Dependent("scenario", row.id, row.name, "mentions it in its code", team_id=row.team_id)
 
 
 def _dependents_of_secret(_actor: Actor, secret: Secret) -> Iterator[Dependent]:
@@ -372,7 +372,7 @@ def move(
     moving = [item for item in requested if item.project_id != project.id]
     if related == "leave" and any(item.team_id != project.team_id for item in moving):
         text = "Related objects can be separated only within one team."
-        hint = "Send take, or move the rest as well."
+        hint = "Set `take`, or include the related objects."
         raise validation_error([Fault("related", "not_allowed", text, hint)])
     if related != "leave":
         rest = _related_objects(actor, moving)
@@ -422,7 +422,7 @@ def _find_movable(actor: Actor, index: int, object_id: str) -> Any:
     model = kind_of(object_id)
     if model is None:
         text = "This object is not in a project."
-        hint = "Templates, datasets, connections, endpoints, scenarios and files do."
+        hint = "Only templates, datasets, connections, endpoints, scenarios and files are in a project."
         raise validation_error([Fault(f"objects[{index}]", "not_allowed", text, hint)])
     found = tenancy.get(actor, model, object_id, "write", lock=True)
     if model is WorkspaceFile and found.project_id is None:
@@ -452,7 +452,7 @@ def _check_name(file: WorkspaceFile, project: Project) -> None:
     rivals = files.rivals(file.workspace_id, project.id) & (WorkspaceFile.id != file.id)
     taken = db.session.scalar(select(WorkspaceFile.id).where(rivals, WorkspaceFile.name == file.name))
     if taken is not None:
-        text = f"The project {project.name} has a file called `{file.name}`. Delete one of the two first."
+        text = f"The project {project.name} already has a file named `{file.name}`. Delete one of the two files first."
         raise ApiError("conflict", text, {"name": file.name, "id": taken})
     files.check_name_conflict(file.workspace_id, file.name, project.id)
 

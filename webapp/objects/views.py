@@ -119,9 +119,9 @@ def restore_address(type: str, object_id: str) -> str:
 
 # Text of the confirmation before deleting.
 NOTES: dict[str, str] = {
-    "secret": "It is gone for good.",
+    "secret": "It cannot be restored.",
     "project": "Everything in it is deleted as well, and its API keys stop working. You can restore it for 30 days.",
-    "team": "Its members lose the role they have in it. It can be restored for 30 days.",
+    "team": "Its members lose their roles in the team. You can restore it for 30 days.",
 }
 DELETED_WITH: dict[str, str] = {"secret": "secrets", "project": "admin", "team": "admin"}
 

@@ -570,7 +570,7 @@ def of_table(actor: Actor, connection_id: str, table: str) -> list[DetectedColum
     known = inspection.metadata(actor, connection)
     entity = next((item for item in known.entities if item.name == table), None)
     if entity is None:
-        message = f'There is no table "{table}" behind this connection.'
+        message = f'There is no table "{table}" in this connection.'
         hint = (
             did_you_mean(table, [item.name for item in known.entities])
             or "GET /connections/{id}/metadata lists them."

@@ -82,7 +82,7 @@ def proposed(actor: Actor, spec: SourceSpec) -> list[Proposal]:
     if len(sample.column_names) > limits.MAX_FIELDS:
         text = f"The source has {len(sample.column_names):,} columns; a template has at most {limits.MAX_FIELDS}."
         raise validation_error(
-            [Fault("source", "too_many", text, "Take a query or a file of fewer columns.")]
+            [Fault("source", "too_many", text, "Use a query or a file with fewer columns.")]
         )
     name = spec.table or (spec.file or "").rpartition("/")[2].partition(".")[0]
     return [_proposal(item) for item in of_sample(name, sample)]
@@ -124,8 +124,8 @@ def fields(chosen: Sequence[Choice]) -> list[dict[str, Any]]:
     """Return the field definitions of the selected columns. Error: validation_error if none is selected."""
     included = [item for item in chosen if item.taken]
     if not included:
-        text = "No column is taken."
-        raise validation_error([Fault("fields", "too_few", text, "Tick the ones that the copy is to have.")])
+        text = "No column is selected."
+        raise validation_error([Fault("fields", "too_few", text, "Select the columns to copy.")])
     return [_masked_field(item) for item in included]
 
 
@@ -183,7 +183,7 @@ def create(
     subset_query.follow(steps, None if children is None else child_names, depth)
     if len(steps.found) > limits.MAX_DATASET_TABLES:
         text = f"The subset reaches {len(steps.found)} tables; a dataset has at most {limits.MAX_DATASET_TABLES}."
-        raise refused("too_many", text, "Name the children that are to come along.", "children")
+        raise refused("too_many", text, "Set `children` to the tables to include.", "children")
     counts = _count_rows(connection, steps)
     samples = inspection.samples(
         connection, list(steps.found), limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS
@@ -220,9 +220,9 @@ def _count_rows(connection: Connection, steps: SubsetSteps) -> dict[str, int]:
         Fault(
             "table",
             "open_ring",
-            f'{number:,} rows of "{table}" refer to rows of "{relation.entity}" that {limits.SUBSET_ROUNDS} rounds of '
-            "a ring of foreign keys do not reach.",
-            "Begin with rows further up, or with fewer of them.",
+            f'{number:,} rows of "{table}" reference rows of "{relation.entity}" that were not found in '
+            f"{limits.SUBSET_ROUNDS} rounds along circular foreign keys.",
+            "Start from a table further up, or from fewer rows.",
         )
         for table, relation, number in missing
     ]

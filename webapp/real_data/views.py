@@ -59,9 +59,9 @@ class ClassifyIn(Input):
     @model_validator(mode="after")
     def _one_sample(self) -> ClassifyIn:
         if sum(item is not None for item in (self.rows, self.file, self.connection_id)) != 1:
-            raise ValueError("Send one of rows, file and connection_id with table.")
+            raise ValueError("Send one of: rows, file, or connection_id with table.")
         if self.connection_id is not None and self.table is None:
-            raise ValueError("Name the table of the connection.")
+            raise ValueError("Enter a table of the connection.")
         if self.sheet is not None and self.file is None:
             raise ValueError("Only a workbook file has sheets.")
         return self
@@ -215,7 +215,7 @@ def _proposal_page(actor: Actor, source: dict[str, Any] | None) -> Response:
 
 def _spec(source: dict[str, Any] | None) -> SourceSpec:
     if not source:
-        text = "There is nothing to copy yet."
+        text = "Choose a file or a table first."
         raise validation_error([Fault("source", "missing", text, "Drop a file, or choose a table.")])
     return parse(SourceSpec, source, strict=False)
 

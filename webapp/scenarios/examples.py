@@ -56,7 +56,7 @@ EXAMPLES: Final = (
     Example(
         "referential_integrity",
         "Customers with their orders",
-        "Two templates into one database: every order gets a customer that is there, parents are sent first.",
+        "Two templates into one database: every order gets an existing customer, and parents are sent first.",
         {"network": "api", "timeout_seconds": 300},
     ),
     Example(

@@ -382,7 +382,7 @@ class Hub:
                 state = feed.source.state()
                 found, more = self._new_lines(feed) if read else ([], False)
         except SQLAlchemyError as error:
-            log.warning("%s cannot be read: %s", feed.source.key, type(error).__name__)
+            log.warning("could not read %s: %s", feed.source.key, type(error).__name__)
             feed.next_read = time.monotonic() + limits.RUN_POLLED_SECONDS
             return
         ended = state is not None and state.ended
@@ -439,7 +439,7 @@ class _Subscription:
         try:
             return self._listen(channels, seconds)
         except (redis.RedisError, OSError) as error:
-            log.debug("Redis does not answer: %s", error)
+            log.debug("Redis is unavailable: %s", error)
             self._disconnect()
             self._silent_until = time.monotonic() + limits.RUN_POLLED_SECONDS
             return set()

@@ -58,7 +58,7 @@ _HTTP_CODES: Final = {
     431: "headers_too_large",
     503: "unavailable",
 }
-_NO_ROUTE: Final = "There is no such route. See /docs/api for all routes of the API."
+_NO_ROUTE: Final = "This route does not exist. See /docs/api for all routes of the API."
 
 WsgiApp = Callable[[dict[str, Any], Any], Iterable[bytes]]
 

@@ -67,11 +67,11 @@ _TIME_FORMAT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Z
 
 def _parse_time(value: Any) -> datetime:
     if not isinstance(value, str) or not _TIME_FORMAT.fullmatch(value):
-        raise ValueError("This is not a time with its zone, such as 2026-11-21T12:00:00Z")
+        raise ValueError("Enter a time with a time zone, such as 2026-11-21T12:00:00Z")
     try:
         return datetime.fromisoformat(value).astimezone(UTC)
     except OverflowError:
-        raise ValueError("No calendar has this time") from None
+        raise ValueError("This date or time does not exist") from None
 
 
 # A time of RFC 3339, always with its zone.
@@ -106,7 +106,7 @@ def read_body(request: Request, model: type[M], max_bytes: int, *, forms: Collec
     if kind and kind != "application/json" and not kind.endswith("+json"):
         raise ApiError(
             "unsupported_media_type",
-            "Send the body as application/json, and name it so in the header Content-Type.",
+            "Send the body as JSON, with the header Content-Type: application/json.",
             {"content_type": kind, "expected": ["application/json", *forms]},
         )
     value = read_json(raw) if raw else {}
@@ -175,11 +175,11 @@ def _check_texts(value: Any) -> None:
     """Raise `invalid_request` if a text in a body contains U+0000, which PostgreSQL cannot store."""
     if isinstance(value, str):
         if "\0" in value:
-            raise ApiError("invalid_request", "The body holds the character U+0000.")
+            raise ApiError("invalid_request", "The body must not contain the character U+0000.")
     elif isinstance(value, dict):
         for key, item in value.items():
             if "\0" in key:
-                raise ApiError("invalid_request", "The body holds the character U+0000.")
+                raise ApiError("invalid_request", "The body must not contain the character U+0000.")
             _check_texts(item)
     elif isinstance(value, list):
         for item in value:
@@ -198,8 +198,8 @@ def parse(model: type[M], value: Any, *, strict: bool | None = None) -> M:
         return model.model_validate(value, strict=strict)
     except ValidationError as error:
         if error.error_count() > limits.MAX_COUNTED_FAULTS:
-            text = f"The body has {error.error_count():,} faults, too many to list."
-            hint = "Check that it is the body of this address and that its lists have elements of the right type."
+            text = f"The body has {error.error_count():,} errors, which are too many to list."
+            hint = "Check that this is the body for this URL and that its lists contain elements of the right type."
             raise validation_error([Fault("", "too_many", text, hint)]) from None
         more = getattr(model, "more_faults", None)  # values that a model validates later, without pydantic
         raise validation_error(faults(model, error) + (more(value) if more else [])) from None
@@ -209,9 +209,9 @@ def _check_keys(model: type[BaseModel], value: Mapping[str, Any]) -> None:
     """Raise `validation_error` for a body with too many unknown keys for the list of pydantic's errors."""
     unknown = list(islice(_unknown_keys(model, value, ""), limits.MAX_COUNTED_FAULTS + 1))
     if len(unknown) > limits.MAX_COUNTED_FAULTS:
-        text = f"The body has more than {limits.MAX_COUNTED_FAULTS:,} keys that are not known here."
-        hint = f"Known are: {', '.join(list(model.model_fields)[:40])}."
-        first = [Fault(path, "unknown_key", "There is no such key here.") for path in unknown[:20]]
+        text = f"The body has more than {limits.MAX_COUNTED_FAULTS:,} unknown keys."
+        hint = f"Known keys: {', '.join(list(model.model_fields)[:40])}."
+        first = [Fault(path, "unknown_key", "This key is unknown.") for path in unknown[:20]]
         raise validation_error([Fault("", "too_many", text, hint), *first])
 
 
@@ -248,7 +248,7 @@ def read_query(request: Request, model: type[M], *, lenient: bool) -> M:
     values = {key: request.args.getlist(key) for key in request.args}
     flat = {key: items if _is_list(model, key) else items[-1] for key, items in values.items()}
     if any("\0" in item for items in values.values() for item in items):
-        raise ApiError("invalid_request", "The query holds the character U+0000.")
+        raise ApiError("invalid_request", "The query must not contain the character U+0000.")
     if lenient:
         flat = {key: item for key, item in flat.items() if key in model.model_fields}
     try:
@@ -279,12 +279,12 @@ def form_values(form: MultiDict[str, str]) -> dict[str, Any]:
             continue
         texts = form.getlist(name)
         if any("\0" in text for text in texts):
-            raise ApiError("invalid_request", "The form holds the character U+0000.")
+            raise ApiError("invalid_request", "The form must not contain the character U+0000.")
         steps: list[str | int] = []
         if len(name) <= limits.MAX_FORM_NAME_CHARS:
             steps = [m[1] if m[1] is not None else int(m[2]) for m in _STEP.finditer(name)]
         if not steps or len(steps) > limits.MAX_JSON_DEPTH:
-            raise ApiError("invalid_request", f"The form has a name that cannot be read: {name[:80]!r}.")
+            raise ApiError("invalid_request", f"The form contains an invalid field name: {name[:80]!r}.")
         _set_at(root, steps, texts if len(texts) > 1 else texts[0])
     tree: dict[str, Any] = _lists_from(root)
     return tree
@@ -294,7 +294,9 @@ def _set_at(root: dict[Any, Any], steps: list[str | int], value: Any) -> None:
     for step in steps[:-1]:
         inner = root.setdefault(step, {})
         if not isinstance(inner, dict):
-            raise ApiError("invalid_request", "The form names one thing both as a value and as a group.")
+            raise ApiError(
+                "invalid_request", "The form uses the same name for a value and for a group of values."
+            )
         root = inner
     root[steps[-1]] = value
 
@@ -337,10 +339,10 @@ def faults(model: type[BaseModel], error: ValidationError) -> list[Fault]:
         message = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         hint = None
         if code == "unknown_key":
-            message = f"There is no key `{str(loc[-1])[: limits.MAX_NAME_CHARS]}` here."
+            message = f"Unknown key `{str(loc[-1])[: limits.MAX_NAME_CHARS]}`."
             hint = did_you_mean(str(loc[-1]), _keys_at(model, loc[:-1]))
         elif code == "missing":
-            message = "This is needed."
+            message = "This field is required."
         elif code == "not_allowed" and isinstance(item.get("input"), str):
             allowed = re.findall(r"'([^']*)'", str(item.get("ctx", {}).get("expected", "")))
             hint = did_you_mean(item["input"], allowed)

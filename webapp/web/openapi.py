@@ -35,7 +35,7 @@ COMMON_ERRORS: Final = (
 
 ERROR_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
-    "description": "Every 4xx and 5xx response. Match on `code`; `message` is for people and may change.",
+    "description": "Every 4xx and 5xx response. Match on `code`; `message` is for display and may change.",
     "required": ["error"],
     "additionalProperties": False,
     "properties": {
@@ -74,7 +74,7 @@ _IDEMPOTENCY: Final = (
 )
 _IF_MATCH: Final = "Header `If-Match`: act only if the resource still has this ETag, otherwise 412."
 HEADERS: Final = {
-    "X-Request-Id": "The request ID: the caller's own if it is well formed.",
+    "X-Request-Id": "The request ID: the one that the caller sent, if it is valid.",
     "X-RateLimit-Limit": "Requests per minute of the workspace.",
     "X-RateLimit-Remaining": "Number of remaining requests.",
     "X-RateLimit-Reset": "When the next request becomes available, in seconds since 1970.",

@@ -234,8 +234,8 @@ class Shell:
         except redis.RedisError:
             return ""
         warnings = [
-            f"{gauge.used:,} of {gauge.limit:,} {name} {'an hour' if name == 'rows' else 'a minute'} are used, "
-            f"all of it is free again at {gauge.resets_at:%H:%M:%S} UTC."
+            f"{gauge.used:,} of {gauge.limit:,} {name} {'an hour' if name == 'rows' else 'a minute'} are used. "
+            f"The limit is fully available again at {gauge.resets_at:%H:%M:%S} UTC."
             for name, gauge in found.items()
             if gauge.near and gauge.resets_at is not None
         ]

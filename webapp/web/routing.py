@@ -232,7 +232,9 @@ class _KeyLock:
         """Return the stored response."""
         body = sealing.unseal(self.seal, record.body or b"")
         if body is None:  # SECRET_KEY was changed since
-            raise ApiError("idempotency_in_progress", "The first answer can no longer be read.")
+            raise ApiError(
+                "idempotency_in_progress", "The response to the first request is no longer available."
+            )
         response = Response(body, status=record.status)
         response.headers.update(record.headers or {})
         response.headers["Idempotent-Replayed"] = "true"
@@ -434,7 +436,7 @@ def _inputs(
             value = inputs.read_values(request, declared.body, forms=forms)
             raise declared.more_faults(actor, error, value, **address) from None
     elif (request.content_length or 0) > declared.max_body:
-        text = f"The body has {request.content_length:,} bytes; at most {declared.max_body:,} are taken here."
+        text = f"The body has {request.content_length:,} bytes; the maximum is {declared.max_body:,}."
         raise ApiError("payload_too_large", text, {"max_bytes": declared.max_body})
     return arguments
 
@@ -446,7 +448,7 @@ def method_not_allowed() -> ApiError:
     """Return 405 with the methods that this URL accepts from the client; 404 if there are none."""
     allowed = allowed_methods(g.face)
     if not allowed:
-        return ApiError("not_found", "This page is for people. Sign in to see it.")
+        return ApiError("not_found", "This page is only available in a browser. Sign in to view it.")
     return ApiError("method_not_allowed", details={"allowed": allowed}, headers={"Allow": ", ".join(allowed)})
 
 

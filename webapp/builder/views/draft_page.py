@@ -223,7 +223,7 @@ class PageData:
             return [(SELF, "This template"), *self._templates.items()]
         fitting = [(key, name) for key, name in self._templates.items() if key in self._children]
         others = [(key, name) for key, name in self._templates.items() if key not in self._children]
-        return [*fitting, *((item, f"{name} (no cardinality to this)") for item, name in others)]
+        return [*fitting, *((item, f"{name} (no cardinality for this template)") for item, name in others)]
 
     def template_name(self, template_id: str) -> str:
         """Return the name of a template in a select."""
@@ -350,7 +350,14 @@ def save_upload(actor: Actor, request: flask.Request) -> WorkspaceFile:
     uploaded = next((storage for storage in request.files.getlist("file") if storage.filename), None)
     if uploaded is None:
         raise validation_error(
-            [Fault("file", "missing", "There is no file in the form.", "Choose one, or drop it.")]
+            [
+                Fault(
+                    "file",
+                    "missing",
+                    "The form does not contain a file.",
+                    "Choose a file, or drop it on the page.",
+                )
+            ]
         )
     name = (uploaded.filename or "").replace("\\", "/").rpartition("/")[2]
     if files.kind_of(name) is None:
@@ -377,14 +384,14 @@ def save_upload(actor: Actor, request: flask.Request) -> WorkspaceFile:
             return files_services.upload(
                 actor, candidate, uploaded.stream, content_type=uploaded.mimetype, check=_reject_existing
             )[0]
-    text = f'There are {limits.MAX_NAME_TRIES} files called like "{name}" already.'
+    text = f'There are {limits.MAX_NAME_TRIES} files with names like "{name}" already.'
     raise ApiError("conflict", text, {"hint": "Rename yours."})
 
 
 def _reject_existing(file: WorkspaceFile | None) -> None:
     """Raise `conflict` if another file with the name was stored in the meantime."""
     if file is not None:
-        raise ApiError("conflict", "A file of this name has just been stored. Try again.")
+        raise ApiError("conflict", "A file with this name was just stored. Try again.")
 
 
 WAYS: Final = (

@@ -209,9 +209,9 @@ def _from_json(draft: dict[str, Any], text: str) -> dict[str, Any]:
     if isinstance(template, list):
         template = {"fields": template}
     if not isinstance(template, dict) or not isinstance(template.get("fields"), list):
-        raise _json_error("A template is an object with fields, an array of field definitions.")
+        raise _json_error("A template must be an object with `fields`, an array of field definitions.")
     if not all(isinstance(field, dict) for field in template["fields"]):
-        raise _json_error("Every field definition is an object.")
+        raise _json_error("Every field definition must be an object.")
     changes = {key: template[key] for key in templates.CHANGEABLE if key in template}
     forms.check_size(changes)
     return {"anchor": draft.get("anchor"), "name": draft.get("name", ""), **changes}
@@ -439,7 +439,7 @@ def explain(actor: Actor) -> Response:
     place = next((place for place in places(draft.spec["fields"]) if place.key == key), None)
     try:
         if place is None:
-            raise ApiError("not_found", "There is no such field here.")
+            raise ApiError("not_found", "This field does not exist.")
         unhidden_spec = {**draft.spec, "fields": unhidden(draft.spec["fields"])}
         recipe, raw = services.tolerant(
             unhidden_spec,
@@ -562,9 +562,7 @@ def faulty(draft: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
             fault.path.removeprefix(place.path).removeprefix(".options.").lstrip(".") if place else fault.path
         )
         mark = marked(at_path(draft, fault.path), fault.position)
-        location = " ".join(
-            filter(None, ((place.name or "field without a name") if place else "", option_path))
-        )
+        location = " ".join(filter(None, ((place.name or "unnamed field") if place else "", option_path)))
         lines.append({"target": "", "where": location, "text": sentence(fault), "marked": mark})
     return {"faults": lines}
 

@@ -224,7 +224,7 @@ def _actor_of_scenario(actor: Actor, scenario_id: str, scope: str = "read") -> A
 
 def _check_folder(text: Any) -> str:
     if text not in FOLDERS:
-        hint = did_you_mean(str(text)[:50], FOLDERS) or "There are uploads and outputs."
+        hint = did_you_mean(str(text)[:50], FOLDERS) or "The folders are uploads and outputs."
         raise validation_error([Fault("folder", "not_allowed", "There is no such folder.", hint)])
     return str(text)
 
@@ -239,11 +239,11 @@ def file_create(actor: Actor, body: Loose) -> Response:
     values = body.native_values()
     scenario_id = values.get("scenario_id")
     if not isinstance(scenario_id, str):
-        raise validation_error([Fault("scenarioId", "missing", "This is needed.")])
+        raise validation_error([Fault("scenarioId", "missing", "This field is required.")])
     project_actor = _actor_of_scenario(actor, scenario_id, "write")
     name, content, kind = values.get("name"), values.get("content"), values.get("mime_type")
     faults = [
-        Fault(path, "missing" if value is None else "wrong_type", "A text is needed here.")
+        Fault(path, "missing" if value is None else "wrong_type", "This value must be a text.")
         for path, value in (("name", name), ("content", content))
         if not isinstance(value, str)
     ]
@@ -252,7 +252,7 @@ def file_create(actor: Actor, body: Loose) -> Response:
         try:
             raw = base64.b64decode(content, validate=True)
         except (binascii.Error, ValueError):
-            faults.append(Fault("content", "wrong_form", "This is not base64."))
+            faults.append(Fault("content", "wrong_form", "This value is not valid base64."))
     if faults:
         raise validation_error(faults)
     folder = _check_folder(values.get("folder", "uploads"))
@@ -321,7 +321,7 @@ def _parse_form() -> tuple[dict[str, str], FileStorage]:
 
     def spooled(*_: Any, **__: Any) -> Any:
         if spools:
-            raise ApiError("invalid_request", "One call stores one file.")
+            raise ApiError("invalid_request", "Each request can store only one file.")
         spools.append(Spool(folder))
         return spools[-1]
 
@@ -330,13 +330,13 @@ def _parse_form() -> tuple[dict[str, str], FileStorage]:
         form, files = parser.parse(stream, boundary, request.content_length)
         uploads = files.getlist("file")
         if len(uploads) != 1:
-            raise validation_error([Fault("file", "missing", "One file is needed, as the part `file`.")])
+            raise validation_error([Fault("file", "missing", "Send one file in the part `file`.")])
         return {key: form[key] for key in form}, uploads[0]
     except BaseException as error:
         for spool in spools:
             spool.close()
         if isinstance(error, ValueError):
-            text = "The body is not multipart from its first boundary to its last."
+            text = "The body is not valid multipart data."
             raise ApiError("invalid_request", text) from None
         raise
 

@@ -204,7 +204,7 @@ def _check_type_name(actor: Actor, name: str, current: CompatObject | None = Non
     """Check that neither the catalogue nor the project has another type of that name."""
     catalogue_type = catalogue.find(name)
     if catalogue_type is not None:
-        text = f"`{name}` is a field type of the catalogue ({catalogue_type.name}), which fields of this name get."
+        text = f"`{name}` is already a field type of the catalogue ({catalogue_type.name})."
         raise validation_error([Fault("name", "reserved", text, "Choose another name.")])
     services.lock(actor)
     other = services.find_by_name(actor, "custom_data_type", name)
@@ -361,7 +361,7 @@ def apply_masking_policy(actor: Actor, policy_id: str, fields: Any) -> Any:
     policy = services.get(actor, "masking_policy", policy_id).document
     rules = {rule["field"].casefold(): rule for rule in policy["fields"]}
     if any(rule.get("reversible", policy["reversible"]) for rule in rules.values()):
-        text = "This policy is reversible. Masking cannot be reversed here."
+        text = "This policy is reversible, but reversible masking is not supported."
         raise validation_error([Fault("maskingPolicyId", "not_allowed", text, "Set `reversible` to false.")])
     if not isinstance(fields, list):
         return fields
@@ -463,7 +463,7 @@ def folder_out(row: CompatObject) -> dict[str, Any]:
 
 def _check_folder_name(actor: Actor, kind: str, name: str, current: CompatObject | None = None) -> None:
     if name.strip("/ ") != name:
-        text = "The name of a folder does not begin or end with a slash or a space."
+        text = "The name of a folder must not begin or end with a slash or a space."
         raise validation_error([Fault("name", "wrong_form", text)])
     services.lock(actor)
     other = services.find_by_name(actor, kind, name)

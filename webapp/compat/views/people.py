@@ -156,7 +156,7 @@ def member_invite(actor: Actor, body: Loose) -> Response:
     values = body.native_values()
     email = values.get("email")
     if not isinstance(email, str):
-        raise validation_error([Fault("email", "missing", "This is needed.")])
+        raise validation_error([Fault("email", "missing", "This field is required.")])
     row, token = people.invite(actor, email, _requested_role(values), team_id=_requested_team(actor, values))
     role = "MEMBER" if row.role == "editor" else row.role.upper()
     # Not accepted yet: there is no user, and so no name.
@@ -312,7 +312,7 @@ def project_change(actor: Actor, project_id: str, body: Loose) -> Response:
     matching(project_out(row))
     values = body.native_values()
     if values.pop("team_id", row.team_id) not in (row.team_id, ""):
-        raise validation_error([Fault("teamId", "not_allowed", "A project stays in its team.")])
+        raise validation_error([Fault("teamId", "not_allowed", "A project cannot be moved to another team.")])
     changes = read(ProjectPatch, values).model_dump(exclude_unset=True)
     if changes:
         workspaces.rename(actor, row, changes)

@@ -127,7 +127,9 @@ def actor_in_project(actor: Actor, scope: str, project_id: str | None, team_id: 
         require(actor, scope)
     if team_id and team_id != actor.team_id:
         hint = f"Leave it out, or send {actor.team_id}."
-        raise validation_error([Fault("teamId", "not_yours", "The project is not of this team.", hint)])
+        raise validation_error(
+            [Fault("teamId", "not_yours", "The project does not belong to this team.", hint)]
+        )
     return actor
 
 
@@ -301,14 +303,14 @@ _PARAMETER: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
 # Alternatives for calls of the clients that are not supported.
 INSTEAD: Final = {
     "plans": "Plans are stored but not run. Use a scenario instead.",
-    "keymaps": "Key maps have entries, a lookup and no further calls.",
+    "keymaps": "Key maps support only entries and lookups.",
     "integrations": "Create a connection (POST /connections) or an endpoint (POST /endpoints) to that system.",
-    "shortcuts": "Shortcuts belong to the application's pages.",
-    "feedback": "Feedback is not collected.",
+    "shortcuts": "Shortcuts are only available on the pages of the application.",
+    "feedback": "Feedback is not supported.",
     "endpoints/auth-resolve": "Credentials never leave the service: send rows to the endpoint by POST /export/rest.",
     "users": "Invite users with POST /teamMembers/invite, and remove them with DELETE /teamMembers/{id}.",
     "teams": "Teams can only be created and renamed. To delete their projects, use DELETE /projects/{id}.",
-    "fields": "The catalogue is in the API itself: GET {origin}/field-types.",
+    "fields": "Use the native API for the catalogue: GET {origin}/field-types.",
     "scenarios": "Use the native API for scenarios: POST {origin}/scenarios/{id}/run.",
 }
 _NONE: Final = ("compat.root", "compat.root_slash", "compat.unknown")
@@ -344,8 +346,8 @@ def _no_such_call(path: str) -> ApiError:
     suggestions = [f"{method} {item}" for item in found for method in dict.fromkeys(calls[item])][:5]
     instead = INSTEAD.get(path) or INSTEAD.get(path.partition("/")[0])
     hint = instead or (
-        f"Did you mean `{suggestions[0]}`?" if suggestions else "The guide lists the calls that are there."
+        f"Did you mean `{suggestions[0]}`?" if suggestions else "The guide lists the available calls."
     )
     return ApiError(
-        "not_found", f"There is no call `{requested}`. {hint}", {"hint": hint, "near": suggestions}
+        "not_found", f"The call `{requested}` does not exist. {hint}", {"hint": hint, "near": suggestions}
     )

@@ -139,8 +139,8 @@ def _unquoted(name: str) -> str:
 # --- Routes -------------------------------------------------------------------------------------------------
 
 _NOT_PLAIN = (
-    "Only admins carry out statements. What others may send are rows: a plain INSERT with its columns named and "
-    "literal values, or `table` and `rows`."
+    "Only admins can run statements. Other users can send rows: a plain INSERT with column names and literal values, "
+    "or `table` and `rows`."
 )
 _RENAMED_KEYS = {"quantity": "count", "data": "rows", "payload": "rows", "table_name": "table"}
 
@@ -154,7 +154,7 @@ def export_db(actor: Actor, body: Loose) -> Response:
     statement = values.pop("query")
     found = tenancy.get(actor, Connection, str(values.get("connection_id") or ""), "push")
     if not isinstance(statement, str) or not statement.strip():
-        raise validation_error([Fault("query", "missing", "A statement is needed.")])
+        raise validation_error([Fault("query", "missing", "Enter an SQL statement.")])
     plain = insert(statement, escapes=found.type == "mysql")
     if plain is not None:
         # Every column that the statement names is written, also a key that a push by names leaves to the target.
@@ -187,7 +187,7 @@ def export_rest(actor: Actor, body: Loose) -> Response:
         hint = (
             "Create an endpoint (POST /endpoints) and send its id. Rows can only be sent to saved endpoints."
         )
-        raise validation_error([Fault("endpointId", "missing", "This is needed.", hint)])
+        raise validation_error([Fault("endpointId", "missing", "This field is required.", hint)])
     push = _run_push(actor, push_input)
     found = read.rows(push["id"], limit=1)
     status = found[0].status_code if found and found[0].status_code else 200
@@ -271,8 +271,10 @@ def _query_result(actor: Actor, connection: Connection, statement: str) -> dict[
     with _open(connection) as session:
         batch = session.query(statement, {}, limit + 1)
     if batch.num_rows > limit:
-        text = f"The query answers more than {limit:,} rows."
-        raise ApiError("target_failed", text, {"reason": "too_large", "hint": "Let it answer fewer."})
+        text = f"The query returns more than {limit:,} rows."
+        raise ApiError(
+            "target_failed", text, {"reason": "too_large", "hint": "Change it so that it returns fewer rows."}
+        )
     rows = [{name: _json_value(value) for name, value in row.items()} for row in batch.to_pylist()]
     # Of the columns' types only the driver of one database knows more: the numbers of "nothing known".
     unknown = {"tableID": 0, "columnID": 0, "dataTypeID": 0, "dataTypeSize": -1, "dataTypeModifier": -1}

@@ -87,7 +87,7 @@ def _connection_type(values: ConnectionIn) -> str:
     kind = values.type or values.connection_type
     if not kind:
         raise validation_error(
-            [Fault("type", "missing", "This is needed: the kind of target, such as postgresql.")]
+            [Fault("type", "missing", "This field is required: the kind of target, such as postgresql.")]
         )
     return kind
 
@@ -105,7 +105,7 @@ def connection_change(actor: Actor, connection_id: str, body: Loose) -> Response
     values = body.native_values()
     kind = values.pop("type", None) or values.pop("connection_type", None)
     if isinstance(kind, str) and connections.kind_of(kind) != found.type:
-        text = f"A connection of type {found.type} stays one."
+        text = f"The type of a connection ({found.type}) cannot be changed."
         raise validation_error([Fault("type", "not_allowed", text, "Create a new connection.")])
     Folders(ENDPOINTS, found.project_id).put(values, body, found.name)
     changes = read(ConnectionChange, values).model_dump(exclude_unset=True, by_alias=True)
@@ -153,7 +153,7 @@ def connection_test(actor: Actor, body: Loose) -> Response:
         ]  # fmt: skip
     bad = next((stage for stage in stages if not stage["ok"]), None)
     if bad is not None or not stages:
-        text = bad["message"] if bad else "The target did not answer."
+        text = bad["message"] if bad else "The target did not respond."
         raise ApiError("target_failed", text, {"stages": stages, "hint": bad["hint"] if bad else ""})
     return reply({"success": True, "message": "The connection works.", "stages": stages})
 

@@ -151,12 +151,12 @@ def look_up_templates(
         if not isinstance(template_id, str) or not template_id:
             continue  # the model reports it
         if template_id not in found:
-            text = "There is no such template here."
+            text = "There is no such template in this project."
             hint = "It may have been deleted: restore it, or remove it from the dataset."
             faults.append(Fault(path, "unknown_template", text, hint))
         elif template_id in template_ids[:index]:
-            text = f"templates[{template_ids.index(template_id)}] is this template already."
-            faults.append(Fault(path, "duplicate", text, "A dataset has each template once."))
+            text = f"templates[{template_ids.index(template_id)}] is already this template."
+            faults.append(Fault(path, "duplicate", text, "A dataset can contain each template only once."))
     return found, faults
 
 
@@ -192,7 +192,7 @@ def _validated(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict
             continue
         path = f"templates[{positions[edge.child_template_id]}]"
         text = f"{names[edge.child_template_id]}.{edge.child_field} refers to a template that is not in this dataset."
-        hint = "Add that template, so that its rows are there too."
+        hint = "Add that template to the dataset as well."
         warnings.append(Fault(path, "outside_reference", text, hint).as_dict())
     return {**spec, "warnings": warnings}, {"templates": pinned}
 

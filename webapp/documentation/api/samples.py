@@ -52,7 +52,7 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
         "rows": [{"id": 1, "email": "ada@example.org", "born": "1985-12-10"}],
     },
     "POST /connections": {"name": "Fixtures", "type": "sqlite", "settings": {"file": "fixtures.db"}},
-    "PATCH /connections/{connection_id}": {"name": "Fixtures of the tests", "environment": "test"},
+    "PATCH /connections/{connection_id}": {"name": "Test fixtures", "environment": "test"},
     "POST /connections/{connection_id}/fill": {"rows": 5, "tables": ["customers"], "dry_run": True},
     "POST /connections/{connection_id}/subsets": {"table": "customers", "limit": 100, "children": []},
     "POST /connections/{connection_id}/templates": {"entities": ["customers"], "quantity": 100},
@@ -84,8 +84,8 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST /members": {"user_id": "USER_ID", "team_id": "TEAM_ID", "role": "editor"},
     "PATCH /members/{member_id}": {"role": "editor"},
     "POST /preview": {"fields": _FIELDS, "seed": "first"},
-    "POST /projects": {"name": "Checkout", "description": "Data of the checkout's tests"},
-    "PATCH /projects/{project_id}": {"description": "Data of the checkout's tests"},
+    "POST /projects": {"name": "Checkout", "description": "Data for the checkout tests"},
+    "PATCH /projects/{project_id}": {"description": "Data for the checkout tests"},
     "POST /projects/{project_id}/move": {"objects": ["TEMPLATE_ID"], "related": "take"},
     "POST /pushes/{push_id}/retry": {"states": ["failed"]},
     "POST /pushes/{push_id}/undo": {"confirm": "Fixtures"},
@@ -672,9 +672,9 @@ def collection(groups: Mapping[str, Group], version: str, base_url: str) -> dict
     return {
         "info": {
             "name": "Rowsmith",
-            "description": f"Every operation of the API, version {version}. Put an API key into `api_key`, and ids of "
-            "your own into the other variables. Requests that change or delete something want their id in their own "
-            "address.",
+            "description": f"Every operation of the API, version {version}. Set `api_key` to an API key and the other "
+            "variables to your own IDs. For requests that change or delete an object, set the ID in the URL of the "
+            "request.",
             "schema": FORMAT,
         },
         "auth": {"type": "bearer", "bearer": [{"key": "token", "value": "{{api_key}}", "type": "string"}]},

@@ -96,7 +96,7 @@ _SOURCE_CONTROLS: Final = {
     "file": Control(
         "File",
         type="file",
-        hint="Choose one, or drop it here: CSV, JSON, NDJSON, XLSX, SQL, JSON Schema, OpenAPI, Avro, .proto, or a "
+        hint="Choose a file, or drop it here: CSV, JSON, NDJSON, XLSX, SQL, JSON Schema, OpenAPI, Avro, .proto, or a "
         "Mockaroo schema. At most 50 MB.",
     ),
     "content": Control(

@@ -110,7 +110,7 @@ def check_size(statement: Select[Any]) -> None:
 def _check_related_size(size: int) -> None:
     if size > limits.RELATED_BYTES:
         maximum, actual = limits.RELATED_BYTES // limits.MB, -(-size // limits.MB)
-        text = f"The templates that belong together have at least {actual:,} MB of JSON; the limit is {maximum:,} MB."
+        text = f"The related templates have at least {actual:,} MB of JSON; the limit is {maximum:,} MB."
         raise validation_error([Fault("fields", "too_large", text, "Use fewer or smaller templates.")])
 
 
@@ -179,7 +179,7 @@ def _source_faults(
     """Return a fault for each reference to a template with a source: the relation between their rows is unknown."""
     real = {item: spec["name"] for item, (_, spec, _) in found.items() if spec.get("source")}
     direct = [(path, item) for path, item in references if item != template_id and item in real]
-    hint = "Reference a template with generated rows, or read the key from a source here too."
+    hint = "Reference a template with generated rows, or read the key from a source in this template too."
     direct += [
         ("fields", item) for item in sorted(set(real) - {item for _, item in direct})
     ]  # reached through others
@@ -248,8 +248,8 @@ def check_stated(stated: Rows, found: Iterable[str], own: str) -> None:
         Fault(
             f"rows.{item}",
             "unknown_template",
-            f'No field reaches a template "{item}".',
-            "Name one that it does.",
+            f'No field references the template "{item}", directly or indirectly.',
+            "Use the ID of a related template.",
         )
         for item in stated
         if item not in known

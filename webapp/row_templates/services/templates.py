@@ -229,7 +229,7 @@ def _check_connections(actor: Actor, spec: Mapping[str, Any], before: Mapping[st
     unseen = new_ids - {row.id for row in rows if actor.role_in(row.team_id) is not None}
     hint = "It may have been deleted: restore it, or choose another one."
     found = [
-        Fault(path, "unknown_connection", f'There is no connection "{item}" here.', hint)
+        Fault(path, "unknown_connection", f'There is no connection "{item}" in this project.', hint)
         for path, item in references
         if item in unseen
     ]

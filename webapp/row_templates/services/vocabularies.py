@@ -81,8 +81,8 @@ def open_vocabulary(vocabulary_id: str | None = None) -> Vocabulary:
         if not local(vocabulary_id).exists() and not (has_app_context() and fetch(vocabulary_id)):
             command = f"./rowsmith vocab install {vocabulary_id}"
             text = (
-                f"Vocabulary {vocabulary_id} is pinned here and is not in the storage. "
-                f"Its operator brings it back: {command}"
+                f"Vocabulary {vocabulary_id} is required by this version but is not in the storage. "
+                f"The operator can install it: {command}"
             )
             raise ApiError("unavailable", text, {"vocabulary": vocabulary_id, "install": command})
         return vocabulary.open_in(home(), vocabulary_id)
@@ -135,9 +135,9 @@ def ensure_stored(vocabulary_id: str) -> None:
         if vocabulary_id not in stored():
             put(local(vocabulary_id), vocabulary_id)
     except OSError as error:
-        log.warning("vocabulary %s could not be put into the storage: %s", vocabulary_id, error)
+        log.warning("could not store vocabulary %s: %s", vocabulary_id, error)
         raise ApiError(
-            "unavailable", "The storage does not answer.", {"vocabulary": vocabulary_id}
+            "unavailable", "The storage is not responding.", {"vocabulary": vocabulary_id}
         ) from error
     stored_ids.add(vocabulary_id)
 
@@ -193,7 +193,7 @@ def store_pinned() -> list[str]:
     try:
         stored_ids = stored()
     except OSError as error:
-        raise ApiError("unavailable", f"The storage does not answer: {error}") from error
+        raise ApiError("unavailable", f"The storage is not responding: {error}") from error
     for vocabulary_id in sorted(set(pinned()) - set(stored_ids)):
         if vocabulary_id == present:
             open_vocabulary()

@@ -32,7 +32,7 @@ connection = named(client.get_connections(), connection_name)
 
 customers = client.generate_from_template_id(named(templates, "Customers")["id"], customers_wanted)
 orders = client.generate_from_template_id(named(templates, "Orders")["id"], orders_wanted)
-print(f"made {len(customers)} customers and {len(orders)} orders")
+print(f"created {len(customers)} customers and {len(orders)} orders")
 
 # Keys that no earlier run has used: milliseconds, and a place behind them.
 first = time.time_ns() // 1_000_000 * 1_000
@@ -60,7 +60,7 @@ for table, rows in (("customers", customers), ("orders", orders)):
     counts = push["counts"]
     print(f"{table}: {counts['delivered']} delivered, {counts['failed']} failed")
     if counts["failed"]:
-        raise SystemExit(f"Not all of {table} arrived; the push {push['id']} says why.")
+        raise SystemExit(f"Not all rows of {table} arrived. See the push {push['id']} for the errors.")
 
 report = {"customers": len(customers), "orders": len(orders), "first_key": first}
 (client.outputs / "report.json").write_text(json.dumps(report, indent=2))

@@ -31,7 +31,7 @@ def passing(error):
     retry=retry_if_exception(passing),
     stop=stop_after_attempt(4),
     wait=wait_exponential(max=8),
-    before_sleep=lambda state: print(f"attempt {state.attempt_number} failed, once more", flush=True),
+    before_sleep=lambda state: print(f"attempt {state.attempt_number} failed, retrying", flush=True),
     reraise=True,
 )
 def call(method, path, **how):

@@ -28,17 +28,17 @@ RESERVED: Final = frozenset(
 def name_fault(name: str, path: str) -> Fault | None:
     """Return the reason why a text is not a valid variable name, or None."""
     if not NAME.fullmatch(name) or len(name) > limits.MAX_VARIABLE_NAME_CHARS:
-        text = f'"{name[:60]}" cannot be the name of a variable.'
+        text = f'"{name[:60]}" is not a valid variable name.'
         hint = (
-            "A name has letters of the English alphabet, digits and _, does not begin with a digit, and is at most "
-            f"{limits.MAX_VARIABLE_NAME_CHARS} long."
+            "Use the letters A to Z, digits and _. The first character must not be a digit. Maximum length: "
+            f"{limits.MAX_VARIABLE_NAME_CHARS} characters."
         )
         return Fault(path, "wrong_form", text, hint)
     prefix = next((item for item in RESERVED_FRONTS if name.startswith(item)), None)
     if prefix or name in RESERVED:
-        what = f"Names that begin with {prefix}" if prefix else f"The name {name}"
-        hint = "Choose another one."
-        return Fault(path, "reserved", f"{what} cannot be set: the service or the system sets it.", hint)
+        what = f"Names that begin with {prefix} are" if prefix else f"The name {name} is"
+        hint = "Choose another name."
+        return Fault(path, "reserved", f"{what} reserved for the service or the system.", hint)
     return None
 
 
@@ -49,7 +49,7 @@ def env_faults(values: Mapping[str, Any], path: str, taken: Collection[str] = ()
     """
     faults = []
     if len(values) > limits.MAX_VARIABLES:
-        text = f"There are {len(values):,} variables; at most {limits.MAX_VARIABLES} can be set."
+        text = f"There are {len(values):,} variables; the maximum is {limits.MAX_VARIABLES}."
         faults.append(Fault(path, "too_long", text))
     total = 0
     for name, value in values.items():
@@ -57,15 +57,13 @@ def env_faults(values: Mapping[str, Any], path: str, taken: Collection[str] = ()
         if fault := name_fault(name, at):
             faults.append(fault)
         elif name in taken:
-            text = f"{name} is a secret that the program gets under this name."
+            text = f"{name} is already the name of a secret of this scenario."
             faults.append(Fault(at, "duplicate", text, "Choose another name."))
         fault, size = _value_fault(value, at)
         total += size + len(name)
         faults += [fault] if fault else []
     if total > limits.MAX_VARIABLES_BYTES:
-        text = (
-            f"The variables have {total:,} bytes together; at most {limits.MAX_VARIABLES_BYTES:,} can be set."
-        )
+        text = f"The variables have {total:,} bytes in total; the maximum is {limits.MAX_VARIABLES_BYTES:,}."
         faults.append(Fault(path, "too_long", text, "Put long values into a workspace file."))
     return faults[: limits.MAX_FAULTS]
 
@@ -73,14 +71,14 @@ def env_faults(values: Mapping[str, Any], path: str, taken: Collection[str] = ()
 def _value_fault(value: Any, path: str) -> tuple[Fault | None, int]:
     """Return the fault of one value, and its size in bytes."""
     if not isinstance(value, str):
-        hint = 'Variables are texts: write "5", "true", or JSON as a text.'
-        return Fault(path, "wrong_type", "A variable's value is a text.", hint), 0
+        hint = 'Put the value in quotation marks: "5", "true", or JSON as a text.'
+        return Fault(path, "wrong_type", "The value of a variable must be a text.", hint), 0
     if "\0" in value:
-        return Fault(path, "invalid", "A variable cannot hold the character U+0000."), 0
+        return Fault(path, "invalid", "The value of a variable must not contain the character U+0000."), 0
     size = len(value.encode("utf-8", "surrogatepass"))
     if size > limits.MAX_VARIABLE_BYTES:
-        text = f"This value has {size:,} bytes; at most {limits.MAX_VARIABLE_BYTES:,} fit into a variable."
-        return Fault(path, "too_long", text, "Put it into a workspace file."), size
+        text = f"This value has {size:,} bytes; the maximum is {limits.MAX_VARIABLE_BYTES:,}."
+        return Fault(path, "too_long", text, "Put long values into a workspace file."), size
     return None, size
 
 

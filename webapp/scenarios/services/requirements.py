@@ -98,13 +98,13 @@ def parse(code: str) -> ParsedRequirements:
         elif normal(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]) not in PROVIDED:
             parsed.requirements.append(requirement)
     if len(parsed.requirements) > limits.MAX_REQUIREMENTS:
-        text = f"The program requires {len(parsed.requirements)} packages; at most {limits.MAX_REQUIREMENTS} are taken."
+        text = f"The program requires {len(parsed.requirements)} packages; the maximum is {limits.MAX_REQUIREMENTS}."
         parsed.faults.append(Fault("code", "invalid_requirement", text))
     if late := next(
         (item for item in _LATE.finditer(code) if code.count("\n", 0, item.start()) + 1 > end), None
     ):
         line = code.count("\n", 0, late.start()) + 1
-        text = f"Line {line} is not read: `# requirements:` counts only above the first statement."
+        text = f"Line {line} is ignored: `# requirements:` must be above the first statement."
         parsed.warnings.append(
             Fault("code", "late_requirements", text, "Move it to the beginning of the program.")
         )
@@ -189,27 +189,25 @@ def _normalized(match: re.Match[str]) -> str:
 def _invalid_requirement(text: str, prefix: str) -> Fault:
     """Return the reason why a text is not a valid requirement."""
     quoted = f'"{text[:80]}"'
-    hint = (
-        "Write the names of packages, with versions where they matter: `# requirements: tenacity, pandas>=2`."
-    )
+    hint = "List package names, with versions if needed: `# requirements: tenacity, pandas>=2`."
     if re.match(r"(?i)(-i|--index-url|--extra-index-url|--index|--find-links|-f)\b", text):
         message = (
-            f"{quoted} cannot be set by a program: packages come from the index that the operator has set."
+            f"{quoted} cannot be set by a program: packages come from the index that the operator configured."
         )
     elif re.match(r"(?i)(-e|--editable)\b", text):
-        message = f"{quoted} is an editable installation; only packages of the index can be required."
+        message = f"{quoted} is an editable installation. Only packages from the index can be required."
     elif re.match(r"(?i)(-r|-c|--requirement|--constraint)\b", text):
-        message = f"{quoted} names another file; list the requirements in the program itself."
+        message = f"{quoted} refers to another file. List the requirements in the program itself."
     elif text.startswith("-"):
-        message = f"{quoted} is an option of pip, which cannot be set here."
+        message = f"{quoted} is a pip option, and options are not supported."
     elif "://" in text or "@" in text or text.startswith("git+"):
-        message = f"{quoted} is an address; only packages of the index can be required, by name."
+        message = f"{quoted} is a URL. Only packages from the index can be required, by name."
     elif (
         text.startswith((".", "/", "~")) or "/" in text or "\\" in text or text.endswith((".whl", ".tar.gz"))
     ):
-        message = f"{quoted} is a file or folder; only packages of the index can be required, by name."
+        message = f"{quoted} is a file or folder. Only packages from the index can be required, by name."
     else:
-        message = f"{quoted} is no requirement."
+        message = f"{quoted} is not a valid requirement."
     return Fault("code", "invalid_requirement", prefix + message, hint)
 
 
@@ -219,37 +217,35 @@ def _block_requirements(code: str, parsed: ParsedRequirements) -> list[str]:
     if not blocks:
         return []
     if len(blocks) > 1:
-        parsed.faults.append(_block_fault("there are several blocks `# /// script`, and only one may be"))
+        parsed.faults.append(_block_fault("there is more than one `# /// script` block"))
         return []
     content = blocks[0]["content"]
     if len(content) > limits.MAX_REQUIREMENTS_BLOCK_CHARS:
         limit = limits.MAX_REQUIREMENTS_BLOCK_CHARS
-        parsed.faults.append(_block_fault(f"the block `# /// script` is longer than {limit:,} characters"))
+        parsed.faults.append(_block_fault(f"the `# /// script` block is longer than {limit:,} characters"))
         return []
     text = "\n".join(line.removeprefix("#").removeprefix(" ") for line in content.splitlines())
     if _longest_key_parts(text) > limits.MAX_REQUIREMENTS_KEY_PARTS:
         limit = limits.MAX_REQUIREMENTS_KEY_PARTS
         parsed.faults.append(
-            _block_fault(f"the block `# /// script` has a key of more than {limit} dotted parts")
+            _block_fault(f"the `# /// script` block has a key with more than {limit} dotted parts")
         )
         return []
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        parsed.faults.append(_block_fault(f"the block `# /// script` is not TOML: {str(error)[:200]}"))
+        parsed.faults.append(_block_fault(f"the `# /// script` block is not valid TOML: {str(error)[:200]}"))
         return []
     except RecursionError:
-        parsed.faults.append(_block_fault("the block `# /// script` is nested too deeply"))
+        parsed.faults.append(_block_fault("the `# /// script` block is nested too deeply"))
         return []
     _check_python(data.get("requires-python"), parsed)
     dependencies = data.get("dependencies", [])
     if not isinstance(dependencies, list) or not all(isinstance(item, str) for item in dependencies):
-        parsed.faults.append(_block_fault("`dependencies` must be a list of texts"))
+        parsed.faults.append(_block_fault("`dependencies` must be a list of strings"))
         return []
     if "tool" in data:
-        text = (
-            "Tables `tool` of the block `# /// script` are not read: packages come from the operator's index."
-        )
+        text = "The `tool` tables of the `# /// script` block are ignored: packages come from the operator's index."
         parsed.warnings.append(Fault("code", "ignored", text))
     found = []
     for item in dependencies:
@@ -275,7 +271,7 @@ def _longest_key_parts(text: str) -> int:
 
 
 def _block_fault(text: str) -> Fault:
-    return Fault("code", "invalid_requirement", f"In the head of the program {text}.")
+    return Fault("code", "invalid_requirement", f"Invalid program header: {text}.")
 
 
 def _check_python(versions: Any, parsed: ParsedRequirements) -> None:
@@ -287,12 +283,14 @@ def _check_python(versions: Any, parsed: ParsedRequirements) -> None:
             running, prereleases=True
         )
     except InvalidSpecifier:
-        parsed.faults.append(_block_fault(f'`requires-python` is not a range of versions: "{versions[:60]}"'))
+        parsed.faults.append(
+            _block_fault(f'`requires-python` is not a valid version range: "{versions[:60]}"')
+        )
         return
     if not isinstance(versions, str):
-        parsed.faults.append(_block_fault("`requires-python` must be a text"))
+        parsed.faults.append(_block_fault("`requires-python` must be a string"))
     elif not is_supported:
-        text = f"The program requires Python {versions[:60]}; here it runs with {running}."
+        text = f"The program requires Python {versions[:60]}, but it would run with Python {running}."
         parsed.faults.append(Fault("code", "wrong_python", text))
 
 
@@ -417,12 +415,12 @@ def call(
         text = log.read().decode("utf-8", "replace")
     if disk_usage.exceeded:
         return UvResult(
-            False, f"The packages take more than {limits.ENVIRONMENTS_BYTES:,} bytes.", too_large=True
+            False, f"The packages need more than {limits.ENVIRONMENTS_BYTES:,} bytes.", too_large=True
         )
     if not ended:
         return UvResult(False, f"This took longer than {seconds:.0f} s.", away=True)
     if process.returncode == -signal.SIGABRT:  # how uv ends when it gets no more memory
-        return UvResult(False, "The metadata of the packages takes too much memory.")
+        return UvResult(False, "The metadata of the packages needs too much memory.")
     return (
         UvResult(True)
         if process.returncode == 0
@@ -498,7 +496,7 @@ def cleaned(text: str) -> str:
         item.rstrip(".:") for item in sentences if not item.startswith("No solution found when")
     )
     message = _FOLDER.sub("a folder of the service", _ADDRESS.sub("the package index", message))
-    return f"{message.strip()[:2000]}." if message.strip() else "uv gave no reason."
+    return f"{message.strip()[:2000]}." if message.strip() else "uv did not report a reason."
 
 
 COMMON: Final = ("requests", "httpx", "pandas", "faker", "pyyaml", "python-dateutil")
@@ -616,7 +614,7 @@ _resolve_slots: Final = threading.BoundedSemaphore(limits.RESOLVE_AT_ONCE)
 @contextmanager
 def _resolve_slot() -> Iterator[None]:
     if not _resolve_slots.acquire(timeout=limits.RESOLVE_TURN_SECONDS):
-        text = "Others are having their requirements resolved. Try again."
+        text = "The requirements of other programs are being resolved. Try again."
         raise ApiError("unavailable", text, headers={"Retry-After": "5"})
     try:
         yield
@@ -664,5 +662,7 @@ def _hint(message: str, declared: list[str]) -> str | None:
             return f"Did you mean `{IMPORTED_AS[name]}`?"
         return did_you_mean(name, [*COMMON, *IMPORTED_AS.values()]) or "Check the spelling of the name."
     if "no usable wheels" in message or "no wheels" in message:
-        return "Only packages with a wheel for this machine can be used; try another version, or another package."
+        return (
+            "Only packages with a wheel for this machine can be used. Try another version or another package."
+        )
     return "Allow more versions, or require fewer packages." if len(declared) > 1 else None

@@ -130,7 +130,7 @@ def wake(run_id: str) -> bool:
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_LINK: Final = "It is a link, and links are not followed."
+_LINK: Final = "Links are not followed."
 _NOT_A_FILE: Final = "It is neither a file nor a folder."
 
 
@@ -165,7 +165,7 @@ def store_outputs(run: Run, folder: Path) -> Stored:
         return done
     except OSError as error:  # The program replaced it with a link or a file
         reason = os.strerror(error.errno or 0)
-        _reject(done.refused, folder.name, f"The folder of outputs cannot be read: {reason}.")
+        _reject(done.refused, folder.name, f"The output folder cannot be read: {reason}.")
         return done
     walk = _walk(root, "", done.refused)
     try:
@@ -195,7 +195,7 @@ def _store(
         _reject(
             done.refused,
             path_text,
-            f"{limits.MAX_OUTPUT_FILES:,} files are kept of a run: this and more are left out.",
+            f"A run can store at most {limits.MAX_OUTPUT_FILES:,} files: this file and all further files were skipped.",
         )
         return False
     name = f"{names.OUTPUTS}/{run_id}/{names.cleaned(path_text)}"
@@ -204,14 +204,15 @@ def _store(
         _reject(done.refused, path_text, " ".join(fault.message for fault in name_faults))
         return True
     if name in taken:
-        _reject(done.refused, path_text, f"Another file of this run is stored as `{name}` already.")
+        _reject(done.refused, path_text, f"Another file of this run is already stored as `{name}`.")
         return True
     # The size in the storage: a sparse file occupies fewer bytes on the disk, and a hard-linked file counts once for
     # each name.
     size = os.fstat(file.fileno()).st_size
     if done.bytes + size > limits.RUN_OUTPUTS_BYTES:
         limit = limits.RUN_OUTPUTS_BYTES
-        text = f"The outputs of a run may have {limit:,} bytes; {done.bytes:,} are kept, and this file has {size:,}."
+        text = f"The outputs of a run can have at most {limit:,} bytes; "
+        text += f"{done.bytes:,} are already stored, and this file has {size:,}."
         _reject(done.refused, path_text, text)
         return True
     condition = files.visible_to(actor.workspace_id, actor.project_id) & (WorkspaceFile.name == name)
@@ -251,7 +252,9 @@ def _walk(directory: int, prefix: str, refused: list[tuple[str, str]]) -> Genera
             kind = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
             if stat.S_ISDIR(kind):
                 if len(path) > limits.MAX_FILE_NAME_CHARS:
-                    _reject(refused, _as_text(path), "The name of this folder is too long for a file in it.")
+                    _reject(
+                        refused, _as_text(path), "The path of this folder is too long to store files in it."
+                    )
                     continue
                 inner = os.open(name, _DIRECTORY, dir_fd=directory)
                 try:
@@ -268,7 +271,7 @@ def _walk(directory: int, prefix: str, refused: list[tuple[str, str]]) -> Genera
             else:
                 _reject(refused, _as_text(path), _LINK if stat.S_ISLNK(kind) else _NOT_A_FILE)
         except OSError as error:
-            _reject(refused, _as_text(path), f"It cannot be read: {os.strerror(error.errno or 0)}.")
+            _reject(refused, _as_text(path), f"The file cannot be read: {os.strerror(error.errno or 0)}.")
 
 
 def _reject(refused: list[tuple[str, str]], path: str, why: str) -> None:
@@ -276,7 +279,7 @@ def _reject(refused: list[tuple[str, str]], path: str, why: str) -> None:
     if len(refused) < limits.MAX_FAULTS:
         refused.append((path, why))
     elif len(refused) == limits.MAX_FAULTS:
-        refused.append(("…", "More than these are not kept."))
+        refused.append(("…", "Further files were not stored either."))
 
 
 def _as_text(path: str) -> str:

@@ -171,7 +171,7 @@ def _check_parent(parent: Run) -> None:
     if parent.depth >= limits.MAX_RUN_DEPTH:
         raise ApiError(
             "forbidden",
-            f"Programs can start runs of runs {limits.MAX_RUN_DEPTH} levels deep, and this run is at level "
+            f"Runs can start other runs up to {limits.MAX_RUN_DEPTH} levels deep, and this run is at level "
             f"{parent.depth}. Use a loop in one program, or a schedule.",
             {"needs": "depth", "limit": limits.MAX_RUN_DEPTH},
         )

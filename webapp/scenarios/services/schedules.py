@@ -62,7 +62,7 @@ def zone_fault(name: str) -> Fault | None:
     known = available_timezones() - _LOCAL_ZONES
     if name in known:
         return None
-    hint = did_you_mean(name, known) or "Write a name such as Europe/Berlin, or UTC."
+    hint = did_you_mean(name, known) or "Use a name such as Europe/Berlin or UTC."
     return Fault("schedule.timezone", "unknown_timezone", f'There is no time zone "{name[:60]}".', hint)
 
 
@@ -72,15 +72,15 @@ def cron_fault(cron: str, zone: Any = UTC) -> Fault | None:
     fields = cron.split()
     if cron.strip().lower() in _ALIASES:
         return Fault(
-            path, "invalid", "A schedule has five fields.", f"Write `{_ALIASES[cron.strip().lower()]}`."
+            path, "invalid", "A schedule must have five fields.", f"Write `{_ALIASES[cron.strip().lower()]}`."
         )
     if len(fields) != len(FIELDS):
-        text = f"A schedule has five fields ({', '.join(FIELDS)}); this has {len(fields)}."
-        return Fault(path, "invalid", text, "`30 6 * * 1-5` is half past six from Monday to Friday.")
+        text = f"A schedule must have five fields ({', '.join(FIELDS)}); this one has {len(fields)}."
+        return Fault(path, "invalid", text, "For example, `30 6 * * 1-5` means 06:30 from Monday to Friday.")
     for name, text in zip(FIELDS, fields, strict=True):
         words = re.findall(r"[A-Za-z]+", text)
         if not _FIELD.fullmatch(text) or not _NAMES.issuperset(word.lower() for word in words):
-            return Fault(path, "invalid", f'"{text[:40]}" is no {name}.')
+            return Fault(path, "invalid", f'"{text[:40]}" is not a valid {name}.')
     try:
         following(cron, zone, datetime(2000, 1, 1, tzinfo=UTC))
     except CroniterBadDateError:

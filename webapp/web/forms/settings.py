@@ -40,16 +40,16 @@ _CHOICE_TEXTS: Final = {
     ("auth", "bearer"): "bearer token",
     ("auth", "api-key"): "API key in a header or the query",
     ("auth", "oauth2-client-credentials"): "OAuth 2.0 client credentials",
-    ("csrf", ""): "fetched at the service root",
-    ("csrf", "off"): "none is sent",
-    ("csrf", ELSE): "fetched elsewhere",
-    ("push_mode", "per_row"): "one request for each row",
-    ("push_mode", "batch"): "many rows in one request",
+    ("csrf", ""): "fetched from the service root",
+    ("csrf", "off"): "not sent",
+    ("csrf", ELSE): "fetched from another path",
+    ("push_mode", "per_row"): "one request per row",
+    ("push_mode", "batch"): "multiple rows per request",
     ("in", "header"): "a header",
     ("in", "query"): "the query",
-    ("client_auth", "post"): "in the form of the token request",
-    ("client_auth", "basic"): "in its Authorization header",
-    ("odata_version", "auto"): "what $metadata says",
+    ("client_auth", "post"): "in the body of the token request",
+    ("client_auth", "basic"): "in the Authorization header",
+    ("odata_version", "auto"): "detect from $metadata",
     ("odata_version", "v2"): "V2",
     ("odata_version", "v4"): "V4",
 }
@@ -65,16 +65,16 @@ _PLACEHOLDERS: Final = {
     "file": "shop.db",
 }
 _HINTS: Final = {
-    "timeout_seconds": "Seconds that one attempt may take.",
-    "retries": "Attempts after the first.",
-    "backoff_seconds": "Seconds to wait before each of them; the last one is used for those beyond.",
-    "retry_on": "Statuses that are tried again, as network errors are.",
-    "request_template": "What is sent for one row. Without a body it is the row itself.",
+    "timeout_seconds": "Time limit for each attempt, in seconds.",
+    "retries": "Number of additional attempts.",
+    "backoff_seconds": "Seconds to wait before each retry. The last value is used for all further retries.",
+    "retry_on": "Statuses that are retried. Network errors are always retried.",
+    "request_template": "The request for one row. Without a body, the row itself is sent.",
     "body": 'JSON with {{field}}. A lone "{{field}}" keeps its type. Default: the row.',
     "query_params": "{{field}} is a value of the row.",
     "token_url": "URL of the token endpoint.",
     "fetch_path": "Relative to the service root, or to the root of the host if it begins with a slash.",
-    "verify_tls": "Off only for a test system whose certificate is its own.",
+    "verify_tls": "Turn this off only for test systems with a self-signed certificate.",
 }
 
 
@@ -392,7 +392,7 @@ def _object_defaults(model: type[BaseModel]) -> dict[str, Any]:
 
 def _error_message(part: DrawnField | Group, fault: Mapping[str, Any]) -> str:
     if isinstance(part, Pairs) and fault["code"] == "wrong_type":
-        return "One on each line, as name: value."
+        return "Enter one per line, as name: value."
     if isinstance(part, forms_controls.Number) and fault["code"] == "wrong_type":
         return "Enter a number." if isinstance(_number(part.data or ""), str) else "Enter a whole number."
     if (
@@ -400,9 +400,9 @@ def _error_message(part: DrawnField | Group, fault: Mapping[str, Any]) -> str:
         and fault["code"] in ("wrong_type", "invalid")
         and not _is_json(part)
     ):
-        return "This is no JSON."
+        return "Enter valid JSON."
     if fault["code"] == "missing" or (fault["code"] == "too_short" and not getattr(part, "data", "")):
-        return "This is needed."
+        return "This field is required."
     text = str(fault["message"])
     hint = f" {fault['hint']}" if fault.get("hint") else ""
     return text[:1].upper() + text[1:] + hint
