@@ -85,7 +85,7 @@ class Nowhere:
     """A builder without other templates and connections."""
 
     names: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    unique_labels: tuple[str, ...] = ()
     sourced = False
 
     def pick(self, field: Any, row: Any) -> InspectorSelect:
@@ -94,7 +94,7 @@ class Nowhere:
     def groups(self, row: Any) -> list[tuple[str, str]]:
         return []
 
-    beside = groups
+    sibling_names = groups
 
 
 def drawn(drawing, field: dict[str, Any]) -> MultiDict[str, str]:

@@ -55,7 +55,7 @@ def test_all_errors_are_reported_together(edith):
         "empty folder names",
         "not allowed",
         "ends with a space",
-        "no part `nome`",
+        "Unknown part `nome`",
     ):
         assert part in reported
     assert "Did you mean `name`?" in answer.text

@@ -66,8 +66,8 @@ def index() -> str:
         " generates English ones, and a number that does not exist in a country is blank. Both are reported as warnings"
         " of the template, and on the page of the locale. Rows never have numbers of another country."
         " `GET /field-types?locale=de_DE` returns the same information for each type in `lacks`. Types without"
-        " *Depends on `locale`* in their reference, such as `catch_phrase` and `animal`, are the same in all locales.\n\n"
-        + table(("Locale", "Language and country"), rows)
+        " *Depends on `locale`* in their reference, such as `catch_phrase` and `animal`, are the same in all"
+        " locales.\n\n" + table(("Locale", "Language and country"), rows)
     )
 
 

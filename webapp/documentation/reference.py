@@ -266,7 +266,7 @@ _UNITS: Final[tuple[tuple[str, Callable[[float], str]], ...]] = (
     ("_HOURS", lambda number: f"{number:,} h"),
     ("_CHARS", lambda number: f"{number:,} characters"),
 )
-# Section: what is limited, and the name of its number.
+# Section: what is limited, and the name of the limit.
 DOCUMENTED_LIMITS: Final = {
     "Requests": (
         ("Size of a JSON body", "MAX_BODY_BYTES"),

@@ -118,7 +118,7 @@ class _Parser(FormDataParser):
 
 
 class Request(flask.Request):
-    """A request that parses the form of an upload as this module says, and any other as Werkzeug does."""
+    """A request that parses the form of an upload as described in this module, and any other form like Werkzeug."""
 
     form_data_parser_class = _Parser
 

@@ -175,7 +175,7 @@ SCOPES: Final[Mapping[str, tuple[Any, str]]] = {
     "prj": (Project, "member"),
     "team": (Team, "member"),
 }
-"""By the front of an id: its kind, and the right that looking takes."""
+"""By the prefix of an id: its kind, and the permission that reading requires."""
 
 
 def of(actor: Actor, object_id: str) -> tuple[Any, list[Dependent]]:
@@ -474,7 +474,7 @@ TRASH: Final[Mapping[str, tuple[Any, str]]] = {
     "project": (Project, "admin"),
     "team": (Team, "admin"),
 }
-"""By kind: its table, and the scope that restoring takes. Projects and teams are those of the workspace, the others
+"""By kind: its table, and the scope that restoring requires. Projects and teams are those of the workspace, the others
 those of the present project; files and webhooks also those of no project."""
 
 _NAME: Final = "trash"

@@ -258,7 +258,7 @@ _MIN_TEXT_CHARS: Final = 20  # chosen: minimum characters of a text that is sear
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of personal value, by the field type that stands for it."""
+    """A kind of personal value, by the field type that generates it."""
 
     type: str
     label: str

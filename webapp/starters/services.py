@@ -49,9 +49,9 @@ def tables() -> list[tuple[str, str]]:
 def create(actor: Actor, starter: Starter) -> dict[str, Any]:
     """Create the templates of a starter and a dataset of them in the actor's project; commits.
 
-    The names of its templates begin with the starter's folder, so that two starters, or the same one twice, can be told
-    apart. If a table cannot be created, those before it are deleted again. Returns the dataset. Errors: forbidden, and
-    those of templates and datasets.
+    The names of its templates begin with the starter's folder, so that users can distinguish two
+    starters, or two copies of one. If a table cannot be created, those before it are deleted again. Returns the
+    dataset. Errors: forbidden, and those of templates and datasets.
     """
     require(actor, "write", actor.team_id)
     ids: dict[str, str] = {}

@@ -927,8 +927,8 @@ def fresh(fields: list[dict[str, Any]], name: str = "") -> dict[str, Any]:
 
 
 def of_form(actor: Actor, *, lock: bool = False, begin: bool = False) -> OpenDraft:
-    """Return the draft that a form of the page was sent for, with what its inputs say. `begin`: it becomes a draft on
-    the server, if it is not one yet. Raises not_found, forbidden."""
+    """Return the draft that a form of the page was sent for, with the values of its inputs. `begin`: it becomes a draft
+    on the server, if it is not one yet. Raises not_found, forbidden."""
     form = request.form
     template, row = None, None
     if form.get("template_id"):

@@ -366,7 +366,7 @@ class _KeyMapInput(Wire):
 
 
 class EntriesIn(_KeyMapInput):
-    """Entries to write; those that there are get the new key."""
+    """Entries to write. Existing entries get the new key."""
 
     entries: Annotated[list[Entry], Field(min_length=1, max_length=limits.KEY_MAP_BATCH)]
     run_id: Annotated[str, Field(max_length=limits.KEY_MAP_NAME_CHARS)] | None = None

@@ -80,7 +80,7 @@ class Placed(Wire):
 
 
 class Patch(Wire):
-    """A change. Where an object is never changes; the clients send it back with what they read."""
+    """A change. The project and team of an object never change; the clients send them back as they read them."""
 
     read_only = Wire.read_only | {"projectId", "teamId"}
 
@@ -579,7 +579,7 @@ def endpoint_folder_change(actor: Actor, folder_id: str, body: FolderChange) -> 
 
 @call(f"{ROOT}/endpointFolders/<folder_id>", ["DELETE"], scope="write")
 def endpoint_folder_delete(actor: Actor, folder_id: str) -> Response:
-    """Delete a folder of endpoints and connections. What is in it stays, and keeps the folder in its name."""
+    """Delete a folder of endpoints and connections. The objects in it stay, and their names keep the folder."""
     row = services.get(actor, ENDPOINTS, folder_id, "write", lock=True)
     deleted = folder_out(row)
     services.delete_object(actor, row)

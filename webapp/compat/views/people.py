@@ -152,7 +152,7 @@ def _requested_team(actor: Actor, values: dict[str, Any]) -> str | None:
 
 @call(f"{ROOT}/teamMembers/invite", ["POST"], scope="admin", body=Loose, status=201, idempotent=True)
 def member_invite(actor: Actor, body: Loose) -> Response:
-    """Invite an address. The service sends no mail: the answer holds the link to pass on."""
+    """Invite an address. The service sends no mail: the response contains the link to share."""
     values = body.native_values()
     email = values.get("email")
     if not isinstance(email, str):
@@ -329,7 +329,7 @@ def project_delete(actor: Actor, project_id: str) -> Response:
 
 @call(f"{ROOT}/teams", scope="member")
 def teams_list(actor: Actor) -> Response:
-    """List the teams that one belongs to."""
+    """List the teams of the caller."""
     return reply(
         [team_out(row) for row in _newest_rows(tenancy.listing(actor, Team, project=False), Team.id)]
     )

@@ -1,4 +1,4 @@
-"""Plans: descriptions of work to be done, which are written, reviewed and kept. Nothing here carries one out."""
+"""Plans: descriptions of work to be done, which are written, reviewed and stored. Plans are not executed."""
 
 from __future__ import annotations
 

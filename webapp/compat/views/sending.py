@@ -147,7 +147,7 @@ _RENAMED_KEYS = {"quantity": "count", "data": "rows", "payload": "rows", "table_
 
 @call(f"{ROOT}/export/db", ["POST"], scope="push", body=Loose, idempotent=True)
 def export_db(actor: Actor, body: Loose) -> Response:
-    """Rows into a table, or a statement; answered as the driver of the hosted service answers."""
+    """Send rows to a table, or run a statement. The response is that of the hosted service's driver."""
     values = _push_values(body)
     if "query" not in values:
         return reply(_insert_result(_run_push(actor, _parse(actor, ExportDbInput, values))))

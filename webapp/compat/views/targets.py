@@ -100,7 +100,7 @@ def connection_show(actor: Actor, connection_id: str) -> Response:
 
 @call(CONNECTION, ["PUT"], scope="write", body=Loose)
 def connection_change(actor: Actor, connection_id: str, body: Loose) -> Response:
-    """Change a connection. A masked connection string that is sent back keeps what it hides."""
+    """Change a connection. If a masked connection string is sent back, the stored values are kept."""
     found = connections.get(actor, connection_id, "write", lock=True)
     values = body.native_values()
     kind = values.pop("type", None) or values.pop("connection_type", None)
@@ -126,7 +126,7 @@ def connection_delete(actor: Actor, connection_id: str) -> Response:
 
 @call(f"{ROOT}/connections/test", ["POST"], scope="write", body=Loose)
 def connection_test(actor: Actor, body: Loose) -> Response:
-    """Test settings without saving them. A target that does not answer is `target_failed`."""
+    """Test settings without saving them. A target that does not respond is `target_failed`."""
     values = body.native_values()
     project_actor = actor_from_body(actor, "write", values)
     parsed = read(ConnectionIn, {"name": "test", **values})
@@ -160,7 +160,7 @@ def connection_test(actor: Actor, body: Loose) -> Response:
 
 @call(f"{ROOT}/connections/tables", scope="read", query=TablesQuery, reads=False)
 def tables(actor: Actor, query: TablesQuery) -> Response:
-    """The tables of one connection, or of all databases of the project that answer."""
+    """The tables of one connection, or of all databases of the project that respond."""
     if query.connectionId:
         return reply(_tables_json(actor, connections.get(actor, query.connectionId)))
     project_actor = actor_in_project(actor, "read", query.projectId)
@@ -247,7 +247,7 @@ def endpoint_show(actor: Actor, endpoint_id: str) -> Response:
 
 @call(ENDPOINT, ["PUT"], scope="write", body=Loose)
 def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
-    """Change an endpoint. A secret that comes back masked is kept."""
+    """Change an endpoint. A secret that is sent back masked is kept."""
     found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
     matching(endpoint_out(endpoints.as_json(found)))
     values = {

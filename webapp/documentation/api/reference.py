@@ -45,7 +45,7 @@ _MAX_DEPTH: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A key of a body, a parameter, or a key of an answer. `default` is JSON, "" for none; `limits` in words."""
+    """A key of a body, a parameter, or a key of a response. `default` is JSON, "" for none; `limits` in words."""
 
     name: str
     kind: str
@@ -57,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of success: what kinds of content it has, and the model of its JSON, or (`each`) of each item of
+    """A successful response: its content types, and the model of its JSON, or (`each`) of each item of
     a page. `paged`: it has a `next_cursor`."""
 
     status: int
@@ -104,7 +104,7 @@ class Operation:
 
 @dataclass(slots=True)
 class Group:
-    """The operations of one tag, and the objects that they answer: their keys, by the objects' names."""
+    """The operations of one tag, and the objects that they return: their keys, by the objects' names."""
 
     tag: str
     title: str

@@ -129,9 +129,9 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
 }
 
 PARTS: Final = {"number": "1", "name": "db_password"}
-"""Parts of addresses that are no ids, as the samples have them."""
+"""Values in the samples for parts of URLs that are not IDs."""
 FILE_NAME: Final = "samples/customers.csv"
-"""The name that the sample of an upload gives."""
+"""The file name in the sample of an upload."""
 _WITH_CHOSEN_IDS: Final = frozenset({"POST /export/db", "POST /export/rest", "POST /pushes/{push_id}/retry"})
 
 
@@ -327,16 +327,16 @@ METHODS: Final[dict[str, str]] = {
     "DELETE /workspace/files/{name}": "files.delete",
     "POST /workspace/files/{workspace_file_id}/restore": "files.restore",
 }
-"""An operation that is not here is called by `request`."""
+"""The samples call all other operations with `request`."""
 
 FOLLOWED: Final = frozenset({"exports.follow", "pushes.follow", "runs.follow"})
-"""Methods whose answer is gone through as it comes."""
+"""Methods whose response is iterated while it arrives."""
 FIRST: Final = {
     "POST /generate": ("fields",),
     "POST /preview": ("fields",),
     "POST /templates": (),
 }
-"""Operations whose first argument is an object: these keys of the body, or all of it; the rest goes by name."""
+"""Operations whose first argument is an object: these keys of the body, or all of it; the rest is passed by name."""
 
 
 ORIGIN: Final = "http://origin.invalid"
@@ -344,7 +344,7 @@ LANGUAGES: Final = ("curl", "python", "typescript")
 NAMES: Final = {"curl": "curl", "python": "Python", "typescript": "TypeScript"}
 _LINE_WIDTH: Final = 88  # characters of a line
 _SAVED_TO_FILE: Final = frozenset({"files.download", "exports.download", "exports.part"})
-"""Methods whose answer goes into a file; in TypeScript, and `exports.part` in Python, it is a stream."""
+"""Methods whose response is written to a file; in TypeScript, and `exports.part` in Python, it is a stream."""
 _STREAMED: Final = "exports.part"
 _FILE: Final = "customers.csv"
 _UPLOADED_FILE: Final = "metadata.xml"
@@ -607,7 +607,7 @@ def _ts_call(name: str, arguments: list[Any]) -> str:
 
 # The reader's objects that samples use: the newest one of each kind that the reader can see.
 
-# The mark's kind -> the table, and the scope that its list takes.
+# The mark's kind -> the table, and the scope that its list requires.
 KINDS: Final[Mapping[str, tuple[Any, str]]] = {
     "KEY": (ApiKey, "member"),
     "CONNECTION": (Connection, "read"),
@@ -655,9 +655,9 @@ _VARIABLE: Final = re.compile(r"\{\{(\w+)\}\}")
 
 
 def collection(groups: Mapping[str, Group], version: str, base_url: str) -> dict[str, Any]:
-    """The whole collection. Its variables are `base_url`, `api_key`, which is empty, parts of addresses that share a
-    segment with others (`dataset_id` of `/datasets/{dataset_id}@v{number}`), and the ids that requests have in common:
-    one that is put in once counts in all of them, except in those that change or delete what is there."""
+    """Return the whole collection. Its variables are `base_url`, `api_key`, which is empty, parts of addresses that
+    share a segment with others (`dataset_id` of `/datasets/{dataset_id}@v{number}`), and the ids that requests have
+    in common: a value that is set once is used in all of them, except in those that change or delete objects."""
     folders = [
         {"name": group.title, "item": [_request_item(operation) for operation in group.operations]}
         for group in groups.values()

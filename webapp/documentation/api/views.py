@@ -46,7 +46,7 @@ def group(slug: str) -> Response:
 
 @route(bp, "/docs/api/<slug>/<name>", scope="public", hidden=True)
 def operation(actor: Actor | None, slug: str, name: str) -> Response:
-    """One operation: its samples, what it takes and what it answers."""
+    """Show one operation: its samples, its parameters and its responses."""
     group_found = _group(slug)
     found = next((item for item in group_found.operations if item.slug == name), None)
     if found is None:

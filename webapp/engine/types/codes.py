@@ -492,7 +492,7 @@ class Code:
 
     def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         """``uint8[n, width]``: the codes of the given numbers, one ``uint64[n]`` below each of ``sizes``. ``given`` has
-        an ``int64[n]`` for each name of `given`."""
+        an ``int64[n]`` for each name of `inputs`."""
         out = np.empty((draws[0].size, self.width), np.uint8)
         out[:] = self._fixed_text
         records = out.view(self._record)[:, 0]

@@ -181,7 +181,7 @@ class NorwegianNumber(Code):
     By the day's share of both sums, the century and the sex a number has one of some endings; each has as many.
     """
 
-    given = (BIRTH, SEX)
+    inputs = (BIRTH, SEX)
     check_place = 10
 
     def __init__(self) -> None:

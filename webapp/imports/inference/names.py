@@ -230,7 +230,7 @@ FEW: Final = NAMING | {"country_code", "currency_code", "state_abbr"}
 CLOSED: Final = frozenset(
     "country country_code continent currency_code currency_name language state state_abbr".split()
 )
-"""Types that have all values there are: a unique column of such a type gets so many rows, and no other values."""
+"""Types that contain all existing values: a unique column of such a type limits the rows to their number."""
 _FORM_OF_ADDRESS: Final = 10  # chosen: characters up to which a person's title is "Mr." rather than a job
 _NAME_MEANINGS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     **dict.fromkeys(("fax", "…_fax"), ("phone_number", {})),

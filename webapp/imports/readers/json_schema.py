@@ -35,7 +35,7 @@ def read(source: Source) -> Read:
         "type",
     }:
         objects[title] = schema
-    else:  # it defines parts alone
+    else:  # it only defines parts
         for key in _DEFINITION_KEYS:
             inner = schema.get(key)
             if isinstance(inner, dict):

@@ -206,7 +206,7 @@ def read(source: Source) -> Read:
     """Read a table for each CREATE TABLE. Raises `Unreadable` if there is none."""
     text, _ = decoded(source.raw)
     script = _Script(text)
-    if script.dialect == "mysql":  # which runs what stands in such comments
+    if script.dialect == "mysql":  # MySQL runs the content of such comments
         text = _VERSIONED.sub(r" \1 ", text)
     for number, statement in enumerate(sql_script.statements(text, script.dialect)):
         if number >= limits.IMPORT_STATEMENTS:
@@ -296,7 +296,7 @@ _CLAUSES: Final = frozenset(
     "CONSTRAINT NOT NULL DEFAULT PRIMARY UNIQUE REFERENCES FOREIGN CHECK COLLATE GENERATED IDENTITY AUTO_INCREMENT"
     " AUTOINCREMENT COMMENT ON AS".split()
 )
-"""Words that end the type of a column, and may stand where there is none."""
+"""Words that end the type of a column, and can follow the name of a column without a type."""
 _ATTRIBUTES: Final = frozenset(
     "ROWGUIDCOL SPARSE MASKED ENCRYPTED PERSISTED STORED VIRTUAL INVISIBLE VISIBLE HIDDEN ENABLE DISABLE USING CHARSET"
     " KEY STORAGE COMPRESSION ENCODE DISTKEY SORTKEY DEFERRABLE INITIALLY CLUSTERED NONCLUSTERED FIRST AFTER"

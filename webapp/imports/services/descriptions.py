@@ -183,12 +183,10 @@ def _request_template(channel: AiChannel, description: str) -> tuple[str, list[F
     )
     if result and not problems:
         return result
-    problem_text = (
-        "\n".join(problems[: limits.AI_FIELDS]) or "The answer was not JSON in the form that was asked for."
-    )
+    problem_text = "\n".join(problems[: limits.AI_FIELDS]) or "The answer was not JSON in the requested form."
     retry_prompt = f"Design a template for this description:\n{description}\n\nYou answered:\n"
     retry_prompt += f"{first.text[: limits.AI_PROMPT_CHARS]}\n\nThat has faults:\n{problem_text}\n\n"
-    retry_prompt += "Answer with the whole template, mended."
+    retry_prompt += "Answer with the whole template, corrected."
     result = (
         _parse_answer(channel.complete(Prompt(system, retry_prompt, _ANSWER_SCHEMA, strict=False)).text)
         or result

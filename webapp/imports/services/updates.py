@@ -91,8 +91,8 @@ class OpenUpdate:
 
 
 def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str | None) -> OpenUpdate:
-    """The table of a schema that a template stands for. Takes seconds: call it before the template is locked. Error:
-    validation_error for a file that cannot be read or a table that is not in it, unavailable."""
+    """Return the table of a schema that a template represents. Takes seconds: call it before the template is locked.
+    Error: validation_error for a file that cannot be read or a table that is not in it, unavailable."""
     last_import = imports.last(template)
     statement = (
         select(TemplateImport.entity, TemplateImport.template_id)
@@ -108,7 +108,7 @@ def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str |
     imported = [(row[0], row[1]) for row in db.session.execute(statement)]
     spec = templates.version_of(template).spec
     used = {field["options"].get("template_id") for field in spec["fields"]}
-    # A template that this one refers to stands for its table, also where a newer one was imported from it.
+    # A template that this one references represents its table, even if a newer one was imported from that table.
     known = {**dict(imported), **{table: item for table, item in imported if item in used}}
     likely = [name for name in (last_import.entity if last_import else "", template.name) if name]
     result = imports.opened(
