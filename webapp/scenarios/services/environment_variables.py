@@ -30,7 +30,7 @@ def name_fault(name: str, path: str) -> Fault | None:
     if not NAME.fullmatch(name) or len(name) > limits.MAX_VARIABLE_NAME_CHARS:
         text = f'"{name[:60]}" is not a valid variable name.'
         hint = (
-            "Use the letters A to Z, digits and _. The first character must not be a digit. Maximum length: "
+            "Use letters (A to Z, a to z), digits and _. The first character must not be a digit. Maximum length: "
             f"{limits.MAX_VARIABLE_NAME_CHARS} characters."
         )
         return Fault(path, "wrong_form", text, hint)
