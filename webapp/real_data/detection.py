@@ -513,7 +513,7 @@ def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[Detected
     """Classify JSON rows. Error: validation_error, for more columns than a template may have."""
     columns: Sample = {name: [] for row in rows for name in row}
     if len(columns) > limits.MAX_FIELDS:
-        message = f"These rows have {len(columns):,} columns; {limits.MAX_FIELDS:,} is the most."
+        message = f"These rows have {len(columns):,} columns; at most {limits.MAX_FIELDS:,} are supported."
         raise validation_error([Fault("rows", "too_many", message)])
     for row in rows:
         for name, values in columns.items():
