@@ -160,7 +160,7 @@ def test_the_page_makes_templates_without_script_and_shows_states_in_words(app, 
     )
     assert page.status_code == 201, page.text
     assert "Created 3 templates and the dataset" in page.text
-    assert "cannot be read, so rows may be rejected" in page.text
+    assert "No values can be generated for the type GEOMETRY" in page.text
     assert "Imported as text" in page.text
 
 

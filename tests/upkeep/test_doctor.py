@@ -41,7 +41,10 @@ def examine(place, capsys, shared_redis):
 
 
 def states(found: dict[str, list[dict[str, str]]]) -> dict[str, str]:
-    return {name: worst(Finding(**item) for item in some) for name, some in found.items()}
+    return {
+        name: worst(Finding(item["state"], item["name"], item["told"], item["mend"]) for item in some)
+        for name, some in found.items()
+    }
 
 
 def test_an_installation_in_order_has_no_failure(examine, place):

@@ -24,7 +24,7 @@ def test_encrypted_keys_can_only_be_decrypted_with_their_passphrase():
     raw = backup.sealed(TEXT, "correct horse battery", b"0123456789abcdef")
     assert SECRET_KEY.encode() not in raw
     assert backup.opened(raw, "correct horse battery") == TEXT
-    with pytest.raises(BackupError, match="not the one"):
+    with pytest.raises(BackupError, match="The passphrase is wrong"):
         backup.opened(raw, "correct horse batterz")
 
 

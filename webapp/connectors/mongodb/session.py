@@ -7,7 +7,7 @@ columns.
 There are no transactions, so a chunk may be sent again: every inserted document has an `_id` that is the same
 each time its row is sent. A document that already exists with exactly the same fields under an ObjectId was
 delivered by an earlier attempt. Under any other key it might come from somewhere else, and is rejected as a
-duplicate, unless the rows are known to be sent again (`WriteSpec.again`).
+duplicate, unless the rows are known to be sent again (`WriteSpec.is_retry`).
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _more_errors(actor: Actor, error: ApiError, submitted: Any) -> ApiError:
 def _more_errors_of_change(actor: Actor, error: ApiError, submitted: Any, endpoint_id: str) -> ApiError:
     found = connections.get_endpoint(actor, endpoint_id, "write")
     return with_more(
-        error, submitted, EndpointChange, lambda body: services.check(actor, found, body.given())
+        error, submitted, EndpointChange, lambda body: services.check(actor, found, body.values())
     )
 
 
