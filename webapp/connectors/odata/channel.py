@@ -1,6 +1,6 @@
 """A connection to an OData service: requests, responses, sending rows, and reading metadata and values.
 
-**Requests.** The CSRF token follows the specification (section 4, connection behaviour 5): it is fetched with
+**Requests.** The OData CSRF token follows the specification (section 4, connection behaviour 5): it is fetched with
 `X-CSRF-Token: Fetch`, is bound to the cookies that came with it, and is used until the service requires a new one. Each
 client has its own pair, because a service whose tokens expire with use, or are bound to a session, would otherwise
 reject parallel requests.

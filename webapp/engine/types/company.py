@@ -194,13 +194,6 @@ class Company(GroupKind):
                 fixed_company = company
         return fixed_company, unmet
 
-    def _called(self, kind: str, text: str) -> Fixed | None:
-        words = self._company_words
-        if kind == "company_name":
-            return _find_company(words.heads, words.tails, text)
-        match = _SITE.match(text.lower())
-        return _find_company(words.site_heads, self._sites, match[1]) if match else None
-
     def draw(self, draws: RandomStream, state: Fixed | None) -> Companies:
         return Companies(draws, self._company_words, self._unique, state)
 
