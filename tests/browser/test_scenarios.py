@@ -164,7 +164,7 @@ def test_saving_keeps_the_place_and_a_clash_shows_both(edith, saved, app, cast):
     write(page, "print('mine')")
     expect(page.locator("[data-dirty]")).to_be_visible()
     page.keyboard.press("Control+s")
-    expect(page.locator("#told .badge").first).to_have_text("v2")
+    expect(page.locator("#save-result .badge").first).to_have_text("v2")
     expect(page.locator("[data-dirty]")).to_be_hidden()
     assert page.evaluate("document.activeElement.closest('.CodeMirror') !== null")
     Program(app, cast.edith.key).patch(path, json={"code": "print('theirs')\n"})
@@ -173,7 +173,7 @@ def test_saving_keeps_the_place_and_a_clash_shows_both(edith, saved, app, cast):
     expect(page.get_by_role("alert")).to_contain_text("Version 3 was saved while you edited version 2")
     expect(page.locator(".diff")).to_contain_text("theirs")
     page.get_by_role("button", name="Overwrite with my version").click()
-    expect(page.locator("#told .badge").first).to_have_text("v4")
+    expect(page.locator("#save-result .badge").first).to_have_text("v4")
     assert Program(app, cast.edith.key).get(path).json["code"] == "print('mine again')"
 
 
