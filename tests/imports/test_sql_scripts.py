@@ -45,6 +45,14 @@ def test_commands_of_clients_cost_no_table(script):
     }
 
 
+def test_comments_that_mysql_runs_are_read():
+    script = """CREATE TABLE `a` (id INT, /*!50705 place GEOMETRY NOT NULL,*/ /*!40101 b INT,*/ c INT) ENGINE=InnoDB;
+    CREATE TABLE `d` (id INT) ENGINE=InnoDB; /*!50705 CREATE TABLE never_closed (id INT);"""
+    found = tables(script)
+    assert [field.name for field in found["a"].fields] == ["id", "place", "b", "c"]
+    assert list(found) == ["a", "d"]
+
+
 def test_a_script_that_begins_with_a_brace_is_sql(edith):
     script = "{\nInformix\n}\nCREATE TABLE orders (id INT PRIMARY KEY, picture BYTE IN TABLE);"
     answer = edith.post("/import", json={"content": script, "name": "orders.sql"})

@@ -197,7 +197,9 @@ def _numbers(kind: exp.DataType) -> list[int]:
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it logs every unsupported statement
 _EXPRESSION_CHARS: Final = 50_000  # chosen: parsing takes about 100 ms for each 10,000
-_VERSIONED: Final = re.compile(r"/\*!\d{5,6}\s((?:[^*]++|\*(?!/))*+)\*/")
+# An open comment reaches to the end, so that each character is read once. A possessive group before `\*/` never matches
+# in Python 3.11.2.
+_VERSIONED: Final = re.compile(r"/\*!\d{5,6}\s(.*?)(\*/|\Z)", re.S)
 
 _BLOCK: Final = re.compile(r"(?:BEGIN|DECLARE|DO|EXEC(?:UTE)?|IF)\b", re.I)
 
@@ -207,7 +209,7 @@ def read(source: Source) -> Read:
     text, _ = decoded(source.raw)
     script = _Script(text)
     if script.dialect == "mysql":  # MySQL runs the content of such comments
-        text = _VERSIONED.sub(r" \1 ", text)
+        text = _VERSIONED.sub(lambda comment: f" {comment[1]} " if comment[2] else comment[0], text)
     for number, statement in enumerate(sql_script.statements(text, script.dialect)):
         if number >= limits.IMPORT_STATEMENTS:
             script.read.problems.append(
