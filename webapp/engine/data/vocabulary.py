@@ -1,7 +1,7 @@
 """Lists and tables of real-world words, read from one content-addressed file that is mapped into memory.
 
 Which vocabulary belongs to this engine is written in ``vocab.lock``: its id, and the library versions it was built
-from. No library is asked while rows are made.
+from. No library is used while rows are generated.
 """
 
 from __future__ import annotations
