@@ -71,7 +71,7 @@ class MinimumRate:
 class Channel:
     """A non-blocking socket, with or without TLS. gunicorn sees it as the connection's socket.
 
-    While `holds` is set, data that the socket does not accept is kept in `outgoing` and sent by the poller;
+    While `buffers` is set, data that the socket does not accept is kept in `outgoing` and sent by the poller;
     otherwise the thread waits until the socket has taken it. Error: ClientTooSlow, when the client receives too slowly.
     """
 
@@ -128,7 +128,7 @@ class Channel:
             return 0
 
     def sendall(self, data: bytes) -> None:
-        """Send `data`. While `holds` is set, buffer what the socket does not accept."""
+        """Send `data`. While `buffers` is set, buffer what the socket does not accept."""
         if self._is_corked:
             self.outgoing += data
             return

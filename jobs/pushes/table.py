@@ -19,11 +19,12 @@ from webapp import limits
 from webapp.connectors.base import ConnectorError, Session, WriteResult
 from webapp.connectors.sql import base as sql
 from webapp.engine.budget import TooLarge
+from webapp.engine.text import decode
 from webapp.errors import validation_error
 from webapp.extensions import application
 from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
 from webapp.pushes.services.planning import Order
-from webapp.pushes.services.rows import TableRows, decoded
+from webapp.pushes.services.rows import TableRows
 
 _MANY_REJECTED_SHARE = (
     0.1  # chosen: the share of rejected rows above which a fill looks for the columns that cause it
@@ -263,7 +264,7 @@ class Sender:
     def _keep_keys(self, part: Part, captured: pa.RecordBatch | None) -> None:
         """Store the keys that the target generated, and those that refer to rows of other tables as they were sent."""
         keys: dict[str, pa.Array] = {
-            name: decoded(part.batch.column(name)) for name in self.table.stored_columns
+            name: decode(part.batch.column(name)) for name in self.table.stored_columns
         }
         if captured is not None and self.table.capture:
             keys |= dict(zip(captured.schema.names, captured.columns, strict=True))

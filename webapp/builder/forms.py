@@ -251,7 +251,7 @@ def sentence(fault: Fault) -> str:
 
 
 class FieldForm:
-    """One field as the form of the inspector. `given` are the fields of the draft."""
+    """One field as the form of the inspector. `fields` are those of the draft."""
 
     def __init__(self, place: Place, fields: Sequence[Any] = ()) -> None:
         self.place, self.kind = place, place.kind
@@ -602,7 +602,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "table": ("connection_id", "table", "where", "limit"),
     "query": ("connection_id", "query", "limit"),
 }
-"""Return the options of the selected source; inputs of the other sources are ignored."""
+"""The options of each kind of source; inputs of the other sources are ignored."""
 
 
 def read_source(form: Any) -> dict[str, Any] | None:

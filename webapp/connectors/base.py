@@ -7,8 +7,7 @@ driver raises `DriverMissing`, which names the package to install.
 A push sends one chunk after another through a `Target`:
 
     target.begin()
-    result = target.send(batch)        # rejected rows are in result.errors; the other rows are in the open
-    transaction
+    result = target.send(batch)        # rejected rows are in result.failures; the others are in the transaction
     token = target.commit_token()      # saved with the push before the commit
     target.commit()
 

@@ -222,7 +222,7 @@ def _parse_output(output: bytes, timed_out: bool, seconds: float) -> tuple[list[
 
 
 def connector_of(request: Mapping[str, Any]) -> Connector:
-    """Create the connector that `describe` described."""
+    """Create the connector of a request, in the child process."""
     from webapp.connectors import KINDS
 
     kind = KINDS[request["kind"]]

@@ -45,7 +45,7 @@ class Digests:
     bits: int = 0
     """Only digests that end in this many zero bits are kept if there are too many values to keep all."""
     doubled: bool = False
-    """Return whether a value occurs twice."""
+    """Whether a value occurs twice."""
 
     @property
     def distinct(self) -> int:
@@ -54,7 +54,7 @@ class Digests:
 
     @property
     def share(self) -> float:
-        """Return the digests of the values to look for."""
+        """Return the share of all digests that are kept, from 0 to 1."""
         return 1.0 / (1 << self.bits)
 
     def contains(self, digests: np.ndarray) -> np.ndarray:

@@ -7,7 +7,6 @@ are masked before any other column can read them (``types/sourced.py``), and sea
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Self, TypeVar
@@ -224,6 +223,3 @@ def joined(column: pa.ChunkedArray) -> pa.Array:
 def spelled(column: pa.Array) -> pa.Array:
     """Values as texts, the way the engine writes them."""
     return text.decode(text.to_text(text.decode(column)))
-
-
-LETTERLESS: Final = re.compile(r"[\d\W_]+")

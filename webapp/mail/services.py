@@ -100,7 +100,7 @@ NO_ADDRESS: Final = "E-mail cannot be sent to this address."
 @dataclass(frozen=True, slots=True)
 class Letter:
     """The content of an e-mail. `lines` are paragraphs; `facts` a list of names and values; `link` is an action with
-    its URL. `because`: why the user gets it. User-provided texts (names) must be passed through `plain` first."""
+    its URL. `because`: why the user gets it. User-provided texts (names) must be passed through `single_line` first."""
 
     kind: str
     to: str

@@ -251,12 +251,12 @@ View = Callable[..., Any]
 class Declaration:
     """The declaration of a route; equal only to itself.
 
-    `reads`: writes nothing although it is a POST (preview), so it takes no writers' lock. `counted`: counts
-    toward the rate limit (health and static do not). `people`: a browser session
-    may use it; `programs`: an API key may. `on_fault(actor, error, **address)` renders the form again with its
-    errors. `more_faults(actor, error, sent, **address)` returns the error of a body with what else is wrong with it.
-    `produces` lists other content types than JSON, for the documentation; `also` what other statuses of
-    success answer; `multipart` is the JSON Schema of the parts of a multipart/form-data body, which the view reads.
+    `reads`: writes nothing although it is a POST (preview), so it takes no writers' lock. `rate_limited`: counts toward
+    the rate limit (health and static do not). `people`: a browser session may use it; `programs`: an API key may.
+    `on_fault(actor, error, **address)` renders the form again with its errors. `more_faults(actor, error, sent,
+    **address)` returns the error of a body with what else is wrong with it. `produces`: content types other than JSON,
+    for the documentation; `also`: the bodies of other success statuses; `multipart`: the JSON Schema of the parts of a
+    multipart/form-data body, which the view reads.
     """
 
     rule: str

@@ -334,8 +334,6 @@ def _level_of(fields: Any, field_id: str) -> list[Any] | None:
     return next((found for item in inner if (found := _level_of(item, field_id)) is not None), None)
 
 
-# Upload a file as the source of rows: stored as a workspace file, without replacing another one.
-
 # --- Source of the rows -------------------------------------------------------------------------------------
 
 _FORMAT_NAMES: Final = "CSV, TSV, JSON, NDJSON, XLSX or Parquet, detected by the file extension."
@@ -404,8 +402,8 @@ WAYS: Final = (
 
 @dataclass
 class SourceCard:
-    """Context of the template `templates/draft.html`. `given`: a source as sent, None without one. `asks`: targets may
-    be queried. `way`: the selection if there is no other value yet."""
+    """Context of the template `templates/draft.html`. `submitted`: a source as sent, None without one.
+    `reads_target`: databases may be read."""
 
     actor: Actor
     submitted: Mapping[str, Any] | None

@@ -136,7 +136,7 @@ class Channel(Link):
 class HttpConnector(Connector):
     """A kind that uses HTTP.
 
-    `known` is its metadata if that was read before. `document` is an uploaded metadata document, which is
+    `cached_metadata` is its metadata if that was read before. `document` is an uploaded metadata document, which is
     then used instead of fetching one.
     """
 

@@ -541,7 +541,7 @@ class OdataSender(Sender):
         )
 
     def delete(self, rows: Rows) -> list[RowOutcome]:
-        """See `ServiceClient.delete`. A row is found by its key, or by its captured Location (`@location`)."""
+        """See `Sender.delete`. A row is found by its key, or by its captured Location (`@location`)."""
         requests = []
         for index, values in enumerate(_row_values(rows, self.writing)):
             try:

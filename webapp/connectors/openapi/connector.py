@@ -155,7 +155,7 @@ class OpenapiChannel(RestChannel):
         return exact[0] if exact else folded[0] if len(folded) == 1 else None
 
     def sending(self, writing: WriteSpec, control: SendControl) -> Sender:
-        """See `Channel.sender`: uses the operation's method and path, and its parameters."""
+        """See `Channel.sending`: uses the operation's method and path, and its parameters."""
         connector = self._connector
         encoding = connector.settings.request_template.header_encoding
         template = _template(writing).model_copy(update={"header_encoding": encoding})

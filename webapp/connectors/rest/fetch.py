@@ -67,7 +67,7 @@ class FetchOptions:
     until: float
     """The deadline for all paths, as `time.monotonic()`."""
     records_failures: bool = False
-    """Whether a response without a value is stored as `FetchResult.trouble`; otherwise it is an error."""
+    """Whether a response without a value is stored as `FetchedBody.trouble`; otherwise it is an error."""
     quiet: str | None = None
     """The name of all paths in messages, if their values and responses must not be shown."""
 

@@ -138,7 +138,7 @@ def preview(
     fetch: bool = False,
 ) -> Preview:
     """Return three rows of each table of a dataset, in its order; not counted toward the quota. `fetch` as in
-    `fetched.recipe`. Errors: validation_error, those of connections."""
+    `external_values.recipe`. Errors: validation_error, those of connections."""
     seed = body.seed or spec["seed"]
     looks: list[Look] = []
     left, records = limits.PREVIEW_BYTES, 0

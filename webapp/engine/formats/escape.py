@@ -279,9 +279,9 @@ class FormulaEscape(Escape):
 class CsvEscape(Escape):
     """CSV quoting (RFC 4180, section 2): a marked field is quoted, and inside quotes a quote is doubled.
 
-    The empty text is quoted too, because an empty unquoted field is NULL. With ``lone``, for files with one column, so
-    is ``\\.``, which on a separate line ends the data for PostgreSQL's COPY. ``always`` leaves the quotes to the
-    column's wrapping. ``formulas`` escapes texts that spreadsheets would run.
+    The empty text is quoted too, because an empty unquoted field is NULL. With ``only_column``, for files with one
+    column, so is ``\\.``, which on a separate line ends the data for PostgreSQL's COPY. ``always`` leaves the quotes to
+    the column's wrapping. ``formulas`` escapes texts that spreadsheets would run.
     """
 
     def __init__(

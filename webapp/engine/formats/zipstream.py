@@ -40,7 +40,7 @@ class _Entry:
 
 
 class ZipStream:
-    """Entries one after another: `whole`, or `open`, `write` ... `close`; then `finish`. Each gives bytes to send."""
+    """Entries one after another: `open`, `write` ... `close`; then `finish`. Each returns bytes to send."""
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []

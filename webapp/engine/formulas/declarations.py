@@ -166,7 +166,7 @@ class Call:
         return self.make(types.text(longest), kernel, *nodes, proof=proof)
 
     def refuse(self, index: int, code: str, message: str, hint: str = "") -> FormulaError:
-        """Raise the error of an argument."""
+        """Return the error of an argument, for the caller to raise."""
         return FormulaError(
             code, message, self.args[index].at, hint or f"For example {self.function.example}."
         )

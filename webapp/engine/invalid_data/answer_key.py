@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from webapp import limits
 from webapp.engine.budget import TooLarge
 from webapp.engine.formats.nested import json_texts
-from webapp.engine.invalid_data.injector import decoded
 from webapp.engine.invalid_data.settings import KINDS
+from webapp.engine.text import decode
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import BoundPlan
@@ -93,7 +93,7 @@ def _dictionary(numbers: np.ndarray, names: list[str]) -> pa.Array:
 
 
 def _as_text(values: pa.Array, json: bool) -> pa.Array:
-    values = decoded(values)
+    values = decode(values)
     if not json and pa.types.is_string(values.type):
         return values
     texts = json_texts(values)

@@ -22,6 +22,7 @@ from webapp.engine import random as engine_random
 from webapp.engine.budget import Meter
 from webapp.engine.invalid_data.settings import KINDS, Invalid, Kind
 from webapp.engine.mixed_columns import MixedType
+from webapp.engine.text import decode
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.codes import DIGITS, LOWER, UPPER, CodeType
 from webapp.engine.types.finance import CreditCardNumber, Iban
@@ -543,14 +544,9 @@ def _orphan_injector(column: Column) -> Make | None:
 
     def orphans(here: CellContext, good: list[Any], bits: np.ndarray) -> Made:
         others = here.bound.relatives[address].at(engine_random.below(bits, orphan_rows) + np.uint64(rows))
-        return decoded(others.column(parent.name))
+        return decode(others.column(parent.name))
 
     return orphans
-
-
-def decoded(column: pa.Array) -> pa.Array:
-    """A column without its dictionary."""
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def join_kinds(kinds: Sequence[str]) -> str:
@@ -633,7 +629,7 @@ class CellContext:
 
     def earlier(self, bits: np.ndarray) -> pa.Array:
         """The original value of an earlier row for each cell."""
-        return decoded(self.bound.at(self.shares.earlier(self.rows)).column(self.column))
+        return decode(self.bound.at(self.shares.earlier(self.rows)).column(self.column))
 
 
 class InvalidDataInjector:
@@ -741,7 +737,7 @@ class InvalidDataInjector:
         field = self._fields[name]
         cells, good = _without_nulls(cells, column.take(pa.array(cells.places)))
         if not cells.places.size:
-            return mixed_columns.mixed(decoded(column)) if field.mixed else column
+            return mixed_columns.mixed(decode(column)) if field.mixed else column
         if pa.types.is_nested(field.column.dtype):  # these can be missing, and nothing else
             mask = np.zeros(len(column), np.bool_)
             mask[cells.places] = True
@@ -758,7 +754,7 @@ class InvalidDataInjector:
                 parts.append(
                     (indices, make(context, good.take(pa.array(indices)).to_pylist(), bits[indices]))
                 )
-        return _with_values_at(decoded(column), cells.places, parts, field.mixed)
+        return _with_values_at(decode(column), cells.places, parts, field.mixed)
 
     def answers(self, rows: np.ndarray) -> list[tuple[str, InvalidCells, pa.Array]]:
         """The invalid cells of some rows: field, positions and kinds, original values."""
@@ -769,7 +765,7 @@ def _without_nulls(cells: InvalidCells, good: pa.Array) -> tuple[InvalidCells, p
     """Return the cells whose original value is not null."""
     if not good.null_count and not (pa.types.is_dictionary(good.type) and good.dictionary.null_count):
         return cells, good
-    valid = np.flatnonzero(decoded(good).is_valid().to_numpy(zero_copy_only=False))
+    valid = np.flatnonzero(decode(good).is_valid().to_numpy(zero_copy_only=False))
     return InvalidCells(cells.places[valid], cells.kinds[valid]), good.take(pa.array(valid))
 
 

@@ -598,7 +598,6 @@ KEPT: Final[Mapping[str, Keep]] = {
     "phone_number": phone, "mobile": phone, "iban": iban,
 }  # fmt: skip
 """The parts that are kept, by field type."""
-EMAILS: Final = frozenset({"email", "safe_email", "company_email"})
 
 
 # --- Numbers ------------------------------------------------------------------------------------------------

@@ -23,7 +23,9 @@ import pyarrow.compute as pc
 
 from webapp import limits
 from webapp.engine import random as engine_random
+from webapp.engine.text import decode
 from webapp.engine.types import commerce, countries
+from webapp.engine.types.banks import PIECE
 from webapp.engine.types.codes import text_of
 from webapp.engine.types.geography import geography_of
 from webapp.engine.types.listed import lines, read
@@ -32,14 +34,9 @@ from webapp.engine.types.person import locale_of_group
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext
     from webapp.engine.compiler import Compiler
+    from webapp.engine.data.vocabulary import Vocabulary
     from webapp.engine.spec import FieldSpec
     from webapp.engine.types.base import FieldType
-from typing import TYPE_CHECKING
-
-from webapp.engine.types.banks import PIECE
-
-if TYPE_CHECKING:
-    from webapp.engine.data.vocabulary import Vocabulary
 
 ELEMENTS = tuple(
     "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb "
@@ -252,16 +249,12 @@ class Agreement:
 
     def apply(self, context: ColumnContext, own: pa.Array) -> pa.StringArray:
         """Return consistent values of a block; ``own`` are the generated ones."""
-        own = _plain(own)
+        own = decode(own)
         for name, derive in self.fields:
-            own = pc.coalesce(derive(_plain(context.column(name)), own), own)
+            own = pc.coalesce(derive(decode(context.column(name)), own), own)
         for group, derive in self.groups:
             own = pc.coalesce(derive(context.group_value(*group), own), own)
         return own
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def group_for(field: FieldSpec, fields: Sequence[FieldSpec]) -> str | None:

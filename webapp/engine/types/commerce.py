@@ -68,8 +68,8 @@ class Price(IndexedType):
         endings = sorted(set(options.endings))
         self._endings = np.array(endings, np.int64)
         low, high = ceil(options.min * _CENT), floor(options.max * _CENT)
-        self._first_index = self._count_in_smaller(low) + self._count_endings(low, inside=False)
-        self.size = self._count_in_smaller(high) + self._count_endings(high, inside=True) - self._first_index
+        self._first_index = self._before(low) + self._count_endings(low, inside=False)
+        self.size = self._before(high) + self._count_endings(high, inside=True) - self._first_index
         self._low, self._high = low, high
         if options.min < 0:
             text = "A price must be 0 or more."
@@ -335,12 +335,10 @@ class LocalCatalogue(Catalogue):
         # After an adjective a product begins with a lowercase letter, except in German.
         self._product_texts = pa.array([*self.products.to_pylist(), *table["inner"].to_pylist()])
         self._inner_offset = np.array([len(self.products) if text else 0 for text in before])
-        self._count_in_smaller, self._after = pa.array(before), pa.array(after)
+        self._before, self._after = pa.array(before), pa.array(after)
         self._start, self._count = (table[name].to_numpy().astype(np.int64) for name in ("start", "count"))
         self.size = int(self._count.sum())
-        self.longest_name = (
-            longest(self._count_in_smaller) + longest(self._product_texts) + longest(self._after)
-        )
+        self.longest_name = longest(self._before) + longest(self._product_texts) + longest(self._after)
 
     def count(self, products: np.ndarray) -> int:
         return int(self._count[products].sum())
@@ -357,9 +355,7 @@ class LocalCatalogue(Catalogue):
     def names(self, goods: Goods) -> pa.Array:
         epithet = self._start[goods.product] + goods.epithet
         product = goods.product + self._inner_offset[epithet]
-        return joined(
-            (self._count_in_smaller, epithet), (self._product_texts, product), (self._after, epithet)
-        )
+        return joined((self._before, epithet), (self._product_texts, product), (self._after, epithet))
 
     def is_name_of(self, product: np.integer, value: str) -> bool:
         count = int(self._count[product])

@@ -154,7 +154,7 @@ class ExternalColumn(FieldType):
         if has_value is not None and not has_value.all():
             values = postprocess.blanked(values, ~has_value)
             if self._default is not None:
-                values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+                values = text.decode(values)
                 values = pc.if_else(pa.array(has_value), values, self._default[0])
         return self._masked(values)
 
@@ -537,12 +537,6 @@ class Ai(ExternalColumn):
         return "Values from a model may repeat."
 
 
-_VALUE, _BLANK, _DEFAULT = 0, 1, 2
-_REFRESH_RESPONSE = (
-    "Responses are stored. To request them again, refresh the fetched values of the connection."
-)
-
-
 def _validate_path(path: str) -> str:
     if re.match(r"[A-Za-z][\w+.-]*:|//", path):
         raise ValueError("a path is resolved against the connection's base URL and must not contain a host")
@@ -740,7 +734,7 @@ class ApiResponse(ExternalColumn):
                 "",
                 "bad_answer",
                 text_,
-                f"Set on_error to blank or default. {_REFRESH_RESPONSE}",
+                f"Set on_error to blank or default. {_REFRESH}",
             )
         if empty:
             where = self._affected_paths(answer, empty, len(responses))

@@ -56,7 +56,7 @@ class InvalidPool(Exception):
 
 @dataclass(frozen=True)
 class DrawnPool:
-    """A pool: ``values`` once each, ``place[i]`` is the position of the i-th drawn value in it, -1 if blank."""
+    """A pool: its distinct values, and for each draw the position of its value, -1 if blank."""
 
     pool: listed.Pool
     language: str | None

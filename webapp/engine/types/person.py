@@ -75,7 +75,7 @@ class Names:
 
     @Lazy
     def romanized_parts(self) -> tuple[pa.StringArray, pa.StringArray]:
-        """Like `whole_parts`, in Latin letters and always with a blank between the names."""
+        """Return first and last names in Latin letters, with a blank between the names."""
         parts = [self.first_roman, self.last_roman]
         ahead = 1 if self.family_first else 0
         parts[ahead] = pc.binary_join_element_wise(parts[ahead], " ", "")

@@ -6,11 +6,12 @@ number, so nothing of the other template is stored: a field's values of it are g
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -19,9 +20,9 @@ import pyarrow.compute as pc
 from pydantic import AliasChoices, Field, model_validator
 
 from webapp import limits
-from webapp.engine import budget, form_hints, postprocess, text
-from webapp.engine import random as engine_random
+from webapp.engine import budget, distributions, form_hints, postprocess, random, text
 from webapp.engine.errors import SpecError
+from webapp.engine.random import Rows
 from webapp.engine.record_counts import RecordCounts
 from webapp.engine.relations import RELATION
 from webapp.engine.relations import totals as relations_totals
@@ -38,13 +39,6 @@ if TYPE_CHECKING:
     from webapp.engine.layers import Column
     from webapp.engine.random import RandomStream
     from webapp.engine.spec import FieldSpec
-
-
-from abc import ABC
-from functools import lru_cache
-
-from webapp.engine import distributions, random
-from webapp.engine.random import Rows
 
 # Choosing a parent row for a child: free references, one to one, unique pairs, and rows that refer to their own
 # table.
@@ -532,10 +526,10 @@ class Relation(GroupKind):
             return ParentRows(rows, None, position)
         valid = None
         if self._blank is not None:
-            valid = ~engine_random.blanks(self._blank_key(draws), draws.rows, *self._blank)
+            valid = ~random.blanks(self._blank_key(draws), draws.rows, *self._blank)
         if self.rows == 0:
             return ParentRows(np.zeros(draws.n, np.uint64), np.zeros(draws.n, np.bool_))
-        key = engine_random.derive(draws.key, _CHOICE_SALT)
+        key = random.derive(draws.key, _CHOICE_SALT)
         if self._self:
             rows, has_parent = manager(key, draws.rows, self.roots)
             return ParentRows(rows, has_parent if valid is None else valid & has_parent)
@@ -544,12 +538,12 @@ class Relation(GroupKind):
             return ParentRows(self._picker.draw(key, draws.rows), valid, among=self.choices)
         rank = draws.rows
         if self._blank is not None:
-            rank = engine_random.filled_rank(self._blank_key(draws), draws.rows, *self._blank)
+            rank = random.filled_rank(self._blank_key(draws), draws.rows, *self._blank)
             rank = np.maximum(rank, 0).view(np.uint64)
         return ParentRows(match(key, rank, self.rows), valid)
 
     def _blank_key(self, draws: RandomStream) -> np.uint64:
-        return engine_random.derive(draws.key, _BLANK_SALT)
+        return random.derive(draws.key, _BLANK_SALT)
 
 
 def _template_of(field: FieldSpec) -> str:
@@ -566,9 +560,7 @@ def rows_for(filled: int, numerator: int, denominator: int) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (
-            (middle, high)
-            if engine_random.filled(middle, numerator, denominator) <= filled
-            else (low, middle - 1)
+            (middle, high) if random.filled(middle, numerator, denominator) <= filled else (low, middle - 1)
         )
     return low
 
@@ -1505,7 +1497,7 @@ class Template(FieldType):
             if len(self._cardinalities) >= limits.KEYS_KEPT:
                 self._cardinalities.clear()
             cardinality = self._cardinalities[int(key)] = self._child_counts.bind(
-                engine_random.derive(key, _DEAL_SALT)
+                random.derive(key, _DEAL_SALT)
             )
         return cardinality
 

@@ -99,7 +99,7 @@ class Nested(FieldType):
 
     def _objects(self, block: Block) -> pa.Array:
         columns = [block.column(name) for name in self.layer.visible]
-        plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in columns]
+        plain = [decode(column) for column in columns]
         return pa.StructArray.from_arrays(plain, fields=list(self._struct))
 
 

@@ -675,14 +675,14 @@ class Weekday(_Named):
 
 
 _MOMENT = pa.timestamp("us", "UTC")
-_MILLISECOND, _SECOND = 1000, 1_000_000
+_MILLISECOND = 1000
 _END = (LAST_DAY + 1) * DAY - 1
 _BEGIN = FIRST_DAY * DAY
 _UNITS = {
     unit: parse(f"1 {unit}") for unit in ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
 }
 _SHORTEST_MONTH = 28 * DAY
-_POOL_SECONDS, _SMALL_BLOCK = 65_536, 256
+_POOL_SECONDS = 65_536
 _EXAMPLES = f"Use a value such as {EXAMPLES}."
 
 

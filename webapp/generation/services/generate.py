@@ -325,9 +325,9 @@ def _requested_rows(
 ) -> Recipe:
     if fetch and not errors:
         source = sources.open_source(actor, source, keep=keep)
-    count = checked_count = source.count(request.count)
+    count = source.count(request.count)
+    checked_count = 1  # to find other errors when the quota does not suffice
     with errors.check("count"):
-        checked_count = 1
         quotas.check_rows(actor, count)
         checked_count = count
     fetch = fetch and not errors

@@ -30,6 +30,7 @@ from webapp.engine.budget import TooLarge
 from webapp.engine.errors import SpecError
 from webapp.engine.formats.nested import json_texts, mixed_texts
 from webapp.engine.formulas.expression import Expression
+from webapp.engine.text import decode
 from webapp.errors import ApiError, validation_error
 from webapp.extensions import application, db, reading
 from webapp.generation.services import external_values, generate
@@ -244,7 +245,7 @@ class TableRows:
         parts = list(self._parts(rows, specs, keys, empty))
         arrays = parts[0]
         if len(parts) > 1:
-            arrays = [pa.concat_arrays(list(map(decoded, pieces))) for pieces in zip(*parts, strict=True)]
+            arrays = [pa.concat_arrays(list(map(decode, pieces))) for pieces in zip(*parts, strict=True)]
         if sent and keys is not None:
             arrays = [
                 self._values_as_sent(name, rows, values, keys)
@@ -264,7 +265,7 @@ class TableRows:
         stored = keys.take(self.place, name, rows)
         if stored.null_count == len(stored):
             return values
-        values = decoded(values)
+        values = decode(values)
         return stored if not stored.null_count else pc.coalesce(stored, values.cast(stored.type))
 
     def _parts(
@@ -341,7 +342,7 @@ class TableRows:
         if not column or not (is_stored or differs):
             return None
         rows, valid = self._parent_rows(view, parent)
-        values = decoded(table.batch(rows, keys, [column]).column(0))
+        values = decode(table.batch(rows, keys, [column]).column(0))
         return _null_invalid(
             table._values_as_sent(column, rows, values, keys) if keys and is_stored else values, valid
         )
@@ -446,14 +447,9 @@ def _without_dictionaries(dtype: pa.DataType) -> pa.DataType:
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
-def decoded(values: pa.Array) -> pa.Array:
-    """Return values without a dictionary."""
-    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-
-
 def _json_objects(batch: pa.RecordBatch) -> bytes:
     fields = [field.with_type(_without_dictionaries(field.type)) for field in batch.schema]
-    struct = pa.StructArray.from_arrays([decoded(column) for column in batch.columns], fields=fields)
+    struct = pa.StructArray.from_arrays([decode(column) for column in batch.columns], fields=fields)
     text: str = json_texts(struct)[0].as_py()
     return text.encode()
 

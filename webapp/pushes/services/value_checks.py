@@ -23,6 +23,7 @@ from webapp.connectors.base import Session
 from webapp.connectors.schema import Column, Entity
 from webapp.engine import processor_time
 from webapp.engine.budget import TooLarge
+from webapp.engine.text import decode
 from webapp.generation.services.row_makers import Field
 from webapp.pushes.services.mapping import kinds_of
 from webapp.pushes.services.planning import Planned
@@ -358,8 +359,7 @@ class _TableCheck:
         self.entity: Entity = planned.entity
         self.waiting = {*rows.from_parent, *rows.later}
         self.columns: dict[str, pa.Array] = {
-            name: values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-            for name, values in zip(batch.schema.names, batch.columns, strict=True)
+            name: decode(values) for name, values in zip(batch.schema.names, batch.columns, strict=True)
         }
         self.fields = {column["column"]: column.get("field") for column in planned.spec["columns"]}
 

@@ -1,6 +1,6 @@
 """Open the sources of templates: for a request, and again from pins.
 
-    source = sources.opened(actor, source, keep=True)      # before its rows are counted
+    source = sources.open_source(actor, source, keep=True) # before its rows are counted
     answer = sources.load(place)                           # in a worker, from the pins
 
 A workspace file is pinned by its id and SHA-256: the same bytes are read again, or the work fails with a
@@ -146,7 +146,7 @@ class _WidestTypes:
 
 
 PREFIX: Final = "source:"
-"""Return the prefix of the location of a source among the stored responses."""
+"""The prefix of the location of a source among the stored responses."""
 FOLDER: Final = "sources"
 """Storage folder of rows from connections: by workspace and SHA-256."""
 _UNORDERED_TYPES: Final = frozenset({"json", "array", "binary", "other"})
