@@ -1,9 +1,9 @@
 """National numbers of people as engine 2 has them: a day of birth and a sex in a number are those of the row.
 
-A number is declared as the parts of a `Code`, as in ``government.py``. Parts that follow the person are `RowInput`: their
-values are ``birth`` (days since `FIRST_DAY`), ``sex`` (0 for women, 1 for men) and ``person`` (both). Numbers without
-such parts are those of ``government.py`` where it has them. Sources: the published descriptions that python-stdnum
-cites for each country; tests compare every number with it.
+A number is declared as the parts of a `Code`, as in ``government.py``. Parts that follow the person are `RowInput`:
+their values are ``birth`` (days since `FIRST_DAY`), ``sex`` (0 for women, 1 for men) and ``person`` (both). Numbers
+without such parts are those of ``government.py`` where it has them. Sources: the published descriptions that
+python-stdnum cites for each country; tests compare every number with it.
 """
 
 from __future__ import annotations

@@ -463,7 +463,7 @@ class People(SaltedBits):
 
     @property
     def born(self) -> BirthDays | None:
-        """The days of birth there are to choose from; only where a field of `births.BORN` is in the group."""
+        """The days of birth there are to choose from; only where a field of `BORN` is in the group."""
         return self._narrowed.born
 
     @Lazy
