@@ -50,7 +50,7 @@ _MAX_BACKLOG: Final = 128  # connections that wait to be accepted; each may hold
 
 @dataclass
 class Pending:
-    """A connection in progress. `made`: the socket; it replaces the program's socket if `fresh`."""
+    """A connection in progress. `socket` replaces the program's socket if `fresh`."""
 
     notification: Notification
     socket: socket.socket

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.sandbox import supervisor
 from tests.cli.conftest import ROOT, clean_environment
 from tests.fakes.clamd import Clamd
 from webapp.access.models import Workspace
@@ -53,6 +54,16 @@ def test_an_installation_in_order_has_no_failure(examine, place):
     assert {name: found[name] for name in named} == dict.fromkeys(named, OK)
     assert found["workers"] == WARN  # the service does not run
     assert place.run("doctor") == (1 if FAIL in found.values() else 0)
+
+
+def test_a_machine_that_cannot_isolate_programs_is_a_warning(examine, monkeypatch):
+    def unavailable(setting: str) -> None:
+        raise supervisor.SandboxUnavailable("no bubblewrap")
+
+    monkeypatch.setattr(supervisor, "mode", unavailable)
+    (finding,) = examine()["sandbox"]
+    assert finding["state"] == WARN
+    assert "cannot be isolated on this machine: no bubblewrap." in finding["told"]
 
 
 def test_problems_are_reported_with_a_remedy(examine, place, shared_redis):

@@ -144,7 +144,7 @@ def sandbox(patient: Installation) -> Iterator[Finding]:
     setting = patient.settings.sandbox
     try:
         found = modes.mode(setting)
-    except modes.Unprotected as error:
+    except modes.SandboxUnavailable as error:
         message = f"SANDBOX={setting}: programs of scenarios cannot be isolated on this machine: {error}."
         yield Finding(WARN, "sandbox", message, "see docs/reference/sandbox.md")
         return

@@ -87,11 +87,7 @@ def of_table(
 def _is_key(column: Column, one: ColumnResult, table: Table) -> bool:
     """Return whether a column is an integer called `id` without further restrictions in its schema."""
     schema = column.schema or {}
-    plain = not {"enum", "maximum", "minimum", "multipleOf"} & schema.keys() or schema.get("minimum") in (
-        0,
-        1,
-    )
-    plain = plain and not {"enum", "maximum", "multipleOf"} & schema.keys()
+    plain = not {"enum", "maximum", "multipleOf"} & schema.keys() and schema.get("minimum", 0) in (0, 1)
     is_integer_id = (
         table.entity.kind == "operation" and column.type == "integer" and column.name.casefold() == "id"
     )
