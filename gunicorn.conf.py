@@ -11,10 +11,10 @@ from webapp.config import Settings
 from webapp.monitoring import process_log
 from webapp.paths import static_folder
 
-memory.settle()  # before the application, and with it Arrow, is imported
+memory.configure_malloc()  # before the application, and with it Arrow, is imported
 _settings = Settings.from_env(os.environ)
 process_log.configure(_settings)
-if _missing := assets.missing(static_folder()):
+if _missing := assets.missing_message(static_folder()):
     sys.exit(f"rowsmith: {_missing}")
 
 bind = [
@@ -71,16 +71,16 @@ def when_ready(server):
 
 def post_fork(server, worker):
     """Prepare a new worker: it exits with the master process, so that no orphan keeps the port open."""
-    from jobs.process import die_with
+    from jobs.process import exit_with_parent
     from webapp.extensions import after_fork
-    from webapp.web.events import STOPPING
+    from webapp.web.events import STOPPING_KEY
 
     app = server.app.wsgi()
-    die_with(server.pid)
+    exit_with_parent(server.pid)
     after_fork(app)
     worker.ending = lambda: _hand_over(app)
     # A worker that is stopping closes the streams of its followers, which then reconnect to another worker.
-    app.extensions[STOPPING] = lambda: not worker.alive
+    app.extensions[STOPPING_KEY] = lambda: not worker.alive
 
 
 def worker_exit(_server, worker):
@@ -93,4 +93,4 @@ def _hand_over(app):
     from webapp.monitoring import metrics
 
     with app.app_context():
-        metrics.hand_over_now()
+        metrics.flush()

@@ -62,17 +62,17 @@ def application(folder: Path, redis_url: str, *, chained: bool) -> tuple[Flask, 
     )
     with app.app_context():
         db.create_all()
-        system = actors.system()
+        system = actors.system_actor()
         user = people.create_user(system, "bench@example.org")
         workspace = workspaces.create_workspace(system, "Bench", plan="enterprise", owner=user)
-        here = actors.system(workspace.id)
+        here = actors.system_actor(workspace.id)
         own = {"requests_per_minute": limits.ENTERPRISE_MAX.requests_per_minute}
         workspaces.change_workspace(here, {"own_limits": own})
         project = workspaces.create_project(here, "Main", team_id=workspaces.create_team(here, "All").id)
         key = api_keys.create(
             here, "bench", api_version="2026-11-21", project_id=project.id, user_id=user.id
         )[1]
-        vocabularies.record_stored(vocab_lock.locked().id)
+        vocabularies.record_stored(vocab_lock.current_entry().id)
         db.session.remove()
         if not chained:
             with db.engine.begin() as connection:
@@ -129,7 +129,7 @@ def main() -> None:
         server = valkey.prepare(Path(one))
         process = subprocess.Popen(server.command, stdout=subprocess.DEVNULL)
         try:
-            while not probe.redis_answers(server.url)():
+            while not probe.redis_check(server.url)():
                 time.sleep(0.05)
             both = {True: application(Path(one), server.url, chained=True)}
             both[False] = application(Path(two), server.url, chained=False)

@@ -35,7 +35,7 @@ TRIES = 3
 
 def bound(fields: list[dict[str, Any]]) -> BoundPlan:
     """Compile the fields."""
-    plan = compile_plan(groups.assign(parse(fields)), vocabulary.default())
+    plan = compile_plan(groups.assign(parse(fields)), vocabulary.open_default())
     return BoundPlan(plan, GenerationContext("bench", NOW))
 
 

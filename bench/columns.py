@@ -93,7 +93,7 @@ def judge(cases: list[Case]) -> list[tuple[Case, ColumnResult, str]]:
     fields = tuple(case.column for case in cases)
     entity = Entity(cases[0].table, (cases[0].table,), fields)
     words = compilation.vocabulary()
-    found = {column.column: column for column in columns.columns(entity, None, words)}
+    found = {column.column: column for column in columns.infer_columns(entity, None, words)}
     outcome = [result.field for result in found.values() if result.field is not None]
     plan = compile_plan(parse(outcome), words)
     block = BoundPlan(plan, GenerationContext("columns", NOW)).block(0, ROWS)

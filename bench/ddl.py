@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from webapp.imports.readers import sql
-from webapp.imports.readers.base import Source, Unreadable
+from webapp.imports.readers.base import Source, UnreadableFileError
 
 SILENT = re.compile(r"--[^\n]*|/\*(?!!).*?\*/|'(?:[^']|'')*'", re.S)
 NAME = r"[\"`\[\w@][\w.$\"`\]\[@ -]*?"
@@ -41,7 +41,7 @@ def main(folder: Path, problems: bool) -> None:
         start = time.perf_counter()
         try:
             read = sql.read(Source(raw, path.name))
-        except Unreadable as error:
+        except UnreadableFileError as error:
             print(f"{path.name:34} {0:>4}/{result['tables']:<4} {error}")
             continue
         taken = time.perf_counter() - start
@@ -55,7 +55,7 @@ def main(folder: Path, problems: bool) -> None:
             "checks": sum(len(entity.checks) for entity in entities),
         }
         shown = " ".join(f"{found[name]:>4}/{result[name]:<4}" for name in MENTIONS)
-        reds = sum(len(item.reds) for item in read.tables)
+        reds = sum(len(item.rejected_columns) for item in read.tables)
         print(
             f"{path.name:34} {shown} {len(columns):>8} {len(typeless):>8} {len(read.problems)}+{reds} {taken:5.1f}"
         )
@@ -63,7 +63,7 @@ def main(folder: Path, problems: bool) -> None:
             for problem in read.problems:
                 print(f"    {problem.table} {problem.column}: {problem.reason}")
             for table in read.tables:
-                for name, reason in table.reds.items():
+                for name, reason in table.rejected_columns.items():
                     print(f"    {table.entity.name}.{name}: {reason}")
             for declared in sorted({item.declared for item in typeless}):
                 print(f"    type: {declared}")

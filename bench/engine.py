@@ -29,7 +29,7 @@ from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
-from webapp.engine.relations.related_plans import Library, RelatedTemplate
+from webapp.engine.relations.related_plans import RelatedTemplate, TemplateLibrary
 from webapp.engine.spec import parse
 from webapp.engine.types.registry import REGISTRY, FieldType
 
@@ -160,12 +160,12 @@ def template(kind: type[FieldType], unique: bool = False) -> list[dict]:
 
 def compiled(fields: list[dict]) -> BoundPlan:
     """Return ``fields`` bound to a seed."""
-    words = vocabulary.default()
+    words = vocabulary.open_default()
     around = {
         name: RelatedTemplate(name, groups.assign(parse(of)), ROWS, words) for name, of in AROUND.items()
     }
     return BoundPlan(
-        compile_plan(groups.assign(parse(fields)), words, library=Library(around, "own", ROWS)), ENV
+        compile_plan(groups.assign(parse(fields)), words, library=TemplateLibrary(around, "own", ROWS)), ENV
     )
 
 
@@ -181,7 +181,7 @@ def costs(fields: list[dict], rounds: int) -> tuple[float, float, float]:
 def unique_cost(kind: type[FieldType], rounds: int) -> float | None:
     """Return ns per row if the field is unique, or None if it cannot be unique for a whole block."""
     bound = compiled(template(kind))
-    space = bound.plan.layer.columns["x"].type.space_in(bound.states["x"])
+    space = bound.plan.layer.columns["x"].type.distinct_count_for(bound.states["x"])
     if space is None or space < _FULL:
         return None
     bound = compiled(template(kind, unique=True))

@@ -87,7 +87,7 @@ def ours(kind: type[FieldType], rounds: int) -> float:
     engine.NEEDS.update(NEEDS)
     bound = engine.compiled(engine.template(kind))
     size = min(limits.BLOCK_ROWS, bound.block_rows)
-    last = bound.plan.layer.columns["x"].type.rows_in(bound.states["x"])
+    last = bound.plan.layer.columns["x"].type.available_rows(bound.states["x"])
     rows = min(ROWS, last or ROWS)
     starts = range(0, rows, size)
     bound.block(0, size)

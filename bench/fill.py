@@ -92,9 +92,9 @@ def filled(kind: str, server: str, database: str, name: str, rows: int) -> Resul
     with push_job.service(kind, {"connection_string": f"{server}/{database}"}) as service:
         ask = FillInput(rows=rows)
         start, used = time.perf_counter(), sum(os.times()[:4])
-        drafted = fill.draft(service.actor, service.connection, ask)
+        drafted = fill.create_dataset(service.actor, service.connection, ask)
         planned = time.perf_counter()
-        push_id = fill.send(service.actor, drafted, ask).id
+        push_id = fill.queue_push(service.actor, drafted, ask).id
         queued = time.perf_counter()
         job.run(push_id)
         done = time.perf_counter()
@@ -104,11 +104,11 @@ def filled(kind: str, server: str, database: str, name: str, rows: int) -> Resul
             item["table"] for item in drafted.skipped if item["code"] in ("has_rows", "filled_by_trigger")
         ]
         connection = db.session.get_one(Connection, service.connection)
-        there = inspection.counts(connection, others, limits.FETCH_SECONDS) if others else {}
+        there = inspection.count_rows(connection, others, limits.FETCH_SECONDS) if others else {}
         reasons = {item["table"]: item["message"] for item in drafted.skipped if not there.get(item["table"])}
         reasons |= {item["name"]: item["message"] for item in push.request.get("skipped", ())}
         failed, full = _failed(push), sum(map(bool, there.values()))
-        outcomes = read.by_table(db.session(), push)
+        outcomes = read.counts_by_table(db.session(), push)
         for place, (item, outcome) in enumerate(zip(push.tables, outcomes, strict=True)):
             if place not in failed or outcome.delivered >= item.get("asked", item["count"]):
                 full += 1

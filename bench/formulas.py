@@ -84,7 +84,7 @@ HOSTILE = {
 def bound(expression: str) -> BoundPlan:
     """A template with the formula and the columns that it uses."""
     fields = [*TABLE, {"name": "r", "type": "formula", "options": {"expression": expression}}]
-    return BoundPlan(compile_plan(groups.assign(parse(fields)), vocabulary.default()), ENV)
+    return BoundPlan(compile_plan(groups.assign(parse(fields)), vocabulary.open_default()), ENV)
 
 
 def cost(expression: str, rows: int, rounds: int) -> float:

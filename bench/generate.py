@@ -61,7 +61,7 @@ def one_core() -> None:
 
 def plan(fields: list[dict] | None = None) -> Plan:
     """Return the compiled template."""
-    return compile_plan(groups.assign(parse(fields or FIELDS)), vocabulary.default())
+    return compile_plan(groups.assign(parse(fields or FIELDS)), vocabulary.open_default())
 
 
 def rowsmith(compiled: Plan, rows: int, format: str, path: Path) -> None:
@@ -121,7 +121,7 @@ def by_mimesis(rows: int, path: Path) -> None:
 
 def by_hand(rows: int, path: Path) -> None:
     """Hand-written code with `random` and word lists, optimized for speed."""
-    words = vocabulary.default().words
+    words = vocabulary.open_default().words
     firsts = words("first_name_female", "en_US").to_pylist() + words("first_name_male", "en_US").to_pylist()
     lasts = words("last_name_male", "en_US").to_pylist()
     streets = [f"{last} Street" for last in lasts]

@@ -27,7 +27,7 @@ from sqlalchemy import select
 from bench import push_job
 from bench.push import CREATE, URL
 from jobs import lease
-from jobs.scenarios.log_reader import Lines, RunLog
+from jobs.scenarios.log_reader import LineSplitter, RunLog
 from webapp import limits
 from webapp.access.models import User
 from webapp.accounts.services import api_keys
@@ -95,7 +95,7 @@ def flows(service: push_job.Service, clear: Callable[[], object]) -> Iterator[tu
     created = scenarios.create(actor, name="hops", code="print('a line')")
     run = runs.queue(actor, db.session.get_one(Scenario, created["id"]), {})
     with lease.leased("run", run.id) as work:
-        log, lines = RunLog(work), Lines()
+        log, lines = RunLog(work), LineSplitter()
 
         def write() -> None:
             log.add(lines.feed(b"a line\n"))
@@ -103,19 +103,19 @@ def flows(service: push_job.Service, clear: Callable[[], object]) -> Iterator[tu
 
         write()
         yield "log line, from the program to SQL", passed(write)
-        feed = events.of(application()).attach(FollowedRun(run.id), lines=True)
+        feed = events.log_hub(application()).attach(FollowedRun(run.id), lines=True)
         after = feed.reached
         following = events.log_events(application(), feed, after)
 
         def follow() -> None:
-            events.of(application()).look(feed)
+            events.log_hub(application()).look(feed)
             next(following)
 
         write()
         follow()
         write()
         yield "log line, from SQL to a follower", passed(follow)
-        events.of(application()).detach(feed, lines=True)
+        events.log_hub(application()).detach(feed, lines=True)
         work.finish()
 
 

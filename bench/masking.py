@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from bench.generate import one_core
 from webapp.engine.data import vocabulary
-from webapp.engine.masking import Keys, Masker, masker_of
+from webapp.engine.masking import KeyRing, Masker, create_masker
 from webapp.engine.plan import bind_fields
 from webapp.engine.spec import parse
 
@@ -47,7 +47,7 @@ CARD = re.compile(r"\d{13,19}")
 
 def columns(rows: int) -> dict[str, list[str]]:
     """A table of customers, in which all values except first names are distinct."""
-    names = vocabulary.default().words("first_name_female", "en_US").to_pylist()
+    names = vocabulary.open_default().words("first_name_female", "en_US").to_pylist()
     return {
         "email": [f"anna.b{at}@mail{at % 50}.org" for at in range(rows)],
         "phone": [f"+49 170 {at:08d}" for at in range(rows)],
@@ -117,7 +117,7 @@ def token(value: str) -> str:
 
 def peer(table: dict[str, list[str]]) -> None:
     """Mask every column, value by value."""
-    names = vocabulary.default().words("first_name_female", "en_US").to_pylist()
+    names = vocabulary.open_default().words("first_name_female", "en_US").to_pylist()
 
     def first_name(value: str) -> str:
         return names[int.from_bytes(keyed(value)[:8], "big") % len(names)]
@@ -150,9 +150,10 @@ def main() -> None:
     one_core()
     values = columns(request.rows)
     table = {name: pa.array(column) for name, column in values.items()}
-    keys, words = Keys(1, {1: KEY}), vocabulary.default()
+    keys, words = KeyRing(1, {1: KEY}), vocabulary.open_default()
     maskers = {
-        field.name: masker_of(field, words, keys, bind_fields, run="bench") for field in parse(FIELDS).fields
+        field.name: create_masker(field, words, keys, bind_fields, run_id="bench")
+        for field in parse(FIELDS).fields
     }
     totals = [0.0, 0.0]
     print(f"{request.rows:,} rows, ns per value{'':8}Rowsmith  value by value   ratio")

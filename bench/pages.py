@@ -91,7 +91,7 @@ def world(database: str | None) -> Iterator[World]:
         process = subprocess.Popen(server.command, stdout=subprocess.DEVNULL)
         stored.callback(process.wait)
         stored.callback(process.kill)
-        while not probe.redis_answers(server.url)():
+        while not probe.redis_check(server.url)():
             time.sleep(0.05)
         app = create_app(settings_for(database or f"sqlite:///{folder}/pages.db", server.url, folder))
         stored.callback(close_app, app)

@@ -54,7 +54,7 @@ class Service:
         """Return the seconds from the request to the end of the last row, and the number of failed rows."""
         start = time.perf_counter()
         ask = PushInput(connection_id=self.connection, target=table, count=rows, seed="benchmark")
-        prepared = preparation.of_template(self.actor, self.template, ask)
+        prepared = preparation.prepare_template(self.actor, self.template, ask)
         push_id = pushes.queue(self.actor, prepared, "template.push").id
         job.run(push_id)
         seconds = time.perf_counter() - start
@@ -68,7 +68,7 @@ def _actor() -> Actor:
     result = demo_workspace.ensure_demo("enterprise")
     assert result is not None
     project = db.session.scalars(select(Project).where(Project.id == result.project_id)).one()
-    return replace(actors.system(result.workspace_id), project_id=project.id, team_id=project.team_id)
+    return replace(actors.system_actor(result.workspace_id), project_id=project.id, team_id=project.team_id)
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def service(
         server = valkey.prepare(folder)
         process = subprocess.Popen(server.command, stdout=subprocess.DEVNULL)
         try:
-            answers, deadline = probe.redis_answers(server.url), time.monotonic() + _READY_SECONDS
+            answers, deadline = probe.redis_check(server.url), time.monotonic() + _READY_SECONDS
             while not answers():
                 assert time.monotonic() < deadline, "the embedded Valkey does not respond"
                 time.sleep(0.02)

@@ -31,8 +31,8 @@ from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.plan import compile_plan
 from webapp.engine.relations import totals as relations_totals
-from webapp.engine.relations.cardinality import Counts, Spread
-from webapp.engine.relations.related_plans import Library, RelatedTemplate
+from webapp.engine.relations.cardinality import ChildCounts, ChildDistribution
+from webapp.engine.relations.related_plans import RelatedTemplate, TemplateLibrary
 from webapp.engine.spec import parse
 from webapp.engine.types import relations as relations_parents
 from webapp.engine.types.relations import Cardinality
@@ -86,14 +86,14 @@ def cardinality(children: int, rounds: int) -> None:
     """Measure children that are assigned to parents."""
     number = children // 3
     plans = {
-        "1..5": Counts(number, Spread(1, 5)),
-        "1..5, stated": Counts(number, Spread(1, 5), children + 19),
+        "1..5": ChildCounts(number, ChildDistribution(1, 5)),
+        "1..5, stated": ChildCounts(number, ChildDistribution(1, 5), children + 19),
     }
     for name, plan in plans.items():
         show(f"parents of {plan.total:,} ({name})", cost(rounds, plan, owners, plan.total), "ns per child")
-    small = Counts(10_000, Spread(1, 5))
+    small = ChildCounts(10_000, ChildDistribution(1, 5))
     show("parents of 30,000", cost(rounds, small, owners, small.total), "ns per child")
-    far = Counts(_FAR, Spread(1, 5))
+    far = ChildCounts(_FAR, ChildDistribution(1, 5))
     rows = np.arange(_FAR, _FAR + 3, dtype=np.uint64)
     show("parents of 3 rows at 10**12", least(rounds, lambda: again(far, rows)) / 1_000 * 1e6, "us")
     plan = plans["1..5"]
@@ -110,12 +110,12 @@ def cardinality(children: int, rounds: int) -> None:
     show("sums of 100,000 parents, mixed", cost(rounds, plan, total_of, 100_000, mixed=True), "ns per parent")
 
 
-def cost(rounds: int, plan: Counts, run: Callable[..., None], rows: int, mixed: bool = False) -> float:
+def cost(rounds: int, plan: ChildCounts, run: Callable[..., None], rows: int, mixed: bool = False) -> float:
     """Return ns per row of ``run`` over this number of rows."""
     return least(rounds, lambda: run(plan.bind(KEY, mixed), rows)) / rows * 1e9
 
 
-def again(plan: Counts, rows: np.ndarray) -> None:
+def again(plan: ChildCounts, rows: np.ndarray) -> None:
     """Return a thousand times the parents of a few rows, with empty caches."""
     for _ in range(1_000):
         plan.bind(KEY).owners(rows)
@@ -131,18 +131,22 @@ def references(rounds: int) -> None:
         ("zipf", 10**9),
         ("normal", 10**6),
     ):
-        picker = relations_parents.picker(shape, many, Fraction(1))
+        picker = relations_parents.create_picker(shape, many, Fraction(1))
         seconds = least(rounds, lambda p=picker: [p.draw(KEY, rows) for rows in blocks(number)])
         show(f"{shape}, {many:,} parents", seconds / number * 1e9, "ns per row")
     positions = np.arange(_BLOCK, dtype=np.int64) % 5
     runs = {
-        "manager": lambda rows: relations_parents.manager(KEY, rows),
-        "one to one": lambda rows: relations_parents.match(KEY, rows, 2 * number),
+        "manager": lambda rows: relations_parents.self_reference_parents(KEY, rows),
+        "one to one": lambda rows: relations_parents.one_to_one_parents(KEY, rows, 2 * number),
         "rank among rows not blank": lambda rows: random.filled_rank(KEY, rows, 30, 1),
-        "pair": lambda rows: relations_parents.pair(KEY, rows, 10**4, 10**5),
-        "partner, 5": lambda rows: relations_parents.partner(KEY, rows, positions[: rows.size], 5),
-        "partner, 100": lambda rows: relations_parents.partner(KEY, rows, positions[: rows.size], 100),
-        "partner, 100,000": lambda rows: relations_parents.partner(KEY, rows, positions[: rows.size], 10**5),
+        "pair": lambda rows: relations_parents.unique_pairs(KEY, rows, 10**4, 10**5),
+        "partner, 5": lambda rows: relations_parents.distinct_partners(KEY, rows, positions[: rows.size], 5),
+        "partner, 100": lambda rows: relations_parents.distinct_partners(
+            KEY, rows, positions[: rows.size], 100
+        ),
+        "partner, 100,000": lambda rows: relations_parents.distinct_partners(
+            KEY, rows, positions[: rows.size], 10**5
+        ),
     }
     for name, run in runs.items():
         seconds = least(rounds, lambda f=run: [f(rows) for rows in blocks(number)])
@@ -161,13 +165,13 @@ Templates = dict[str, tuple[int, list[dict[str, Any]]]]
 
 def related(own: str, templates: Templates) -> BoundPlan:
     """Return the template ``own`` together with others: rows and fields by ID."""
-    words = vocabulary.default()
+    words = vocabulary.open_default()
     known = {
         name: RelatedTemplate(name, groups.assign(parse(fields, name=name)), rows, words)
         for name, (rows, fields) in templates.items()
     }
     mine = known.pop(own)
-    return BoundPlan(compile_plan(mine.spec, words, library=Library(known, own, mine.rows)), _ENV)
+    return BoundPlan(compile_plan(mine.spec, words, library=TemplateLibrary(known, own, mine.rows)), _ENV)
 
 
 def reference(name: str, to: str, field: str, **options: Any) -> dict[str, Any]:

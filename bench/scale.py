@@ -81,10 +81,10 @@ def measured(workers: int, ask: dict[str, Any]) -> tuple[float, dict[str, Any]]:
 
 def one_file(rows: int, format: str) -> None:
     """Print the rows per second of one file, on one processor and on all of them."""
-    source = compiled_plans.of_draft("Orders", FIELDS, 10, None, None)
+    source = compiled_plans.compile_draft("Orders", FIELDS, 10, None, None)
     ask = GenerateInput(count=rows, format=format, seed="scale")
-    recipe = generation_rows.recipe(source, ask, present=clock.now())
-    if recipe.count < limits.PARALLEL_FROM_ROWS or not recipe.format.continues:
+    recipe = generation_rows.build_recipe(source, ask, current_time=clock.now())
+    if recipe.count < limits.PARALLEL_FROM_ROWS or not recipe.format.is_resumable:
         return
     rates: dict[int, list[float]] = {1: [], os.cpu_count() or 1: []}
     for _ in range(3):

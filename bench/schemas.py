@@ -33,15 +33,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.http.request_template import Renderer
-from webapp.connectors.json_schema.validation import Document, UnresolvedReference
+from webapp.connectors.json_schema.validation import Document, UnresolvedReferenceError
 from webapp.connectors.openapi import document
-from webapp.connectors.openapi.connector import request_of
+from webapp.connectors.openapi.connector import request_template_of
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.errors import ApiError
 from webapp.imports.readers import formats
-from webapp.imports.readers.base import Source, Unreadable
+from webapp.imports.readers.base import Source, UnreadableFileError
 from webapp.imports.services import drafts, tables
 from webapp.row_templates.services import compilation
 
@@ -89,7 +89,7 @@ def prepared(whole: Any, version: str) -> Any:
                 break
             try:
                 schema = document.target(schema["$ref"])
-            except UnresolvedReference:
+            except UnresolvedReferenceError:
                 return {}
         return schema if isinstance(schema, dict) else {}
 
@@ -222,7 +222,7 @@ def of_openapi(whole: dict[str, Any], raw: bytes, rows: int) -> Result:
         began = time.process_time()
         try:
             (one,) = tables.make_valid([tables.draft_table(entity, None, [entity], {}, None, words)], words)
-            bodies = Renderer(request_of(entity), "").bodies(_generated(one.fields, rows))
+            bodies = Renderer(request_template_of(entity), "").render_bodies(_generated(one.fields, rows))
         except (ConnectorError, ApiError, ValueError) as error:
             result.fail(f"not generated: {str(error)[:50]}", rows, name)
             continue
@@ -252,7 +252,7 @@ def of_schema(path: Path, raw: bytes, rows: int, registry: Any) -> Result | None
         read = formats.read(Source(raw, path.name), "json_schema", words)
         outcome = drafts.draft_tables(read, words, 100)
         rows_of = {draft.entity.name: (draft, _generated(draft.fields, rows)) for draft in outcome}
-    except (Unreadable, ConnectorError, ApiError, ValueError, TimeoutError) as error:
+    except (UnreadableFileError, ConnectorError, ApiError, ValueError, TimeoutError) as error:
         if "references another one" in str(error):
             return None
         result.fail(f"not read: {str(error)[:60]}", rows, path.name)
@@ -263,7 +263,7 @@ def of_schema(path: Path, raw: bytes, rows: int, registry: Any) -> Result | None
     parts = {**whole.get("definitions", {}), **whole.get("$defs", {})}
     alone = any(item in whole for item in ("properties", "items", "$ref", "allOf", "anyOf", "oneOf", "type"))
     for name, (_, batch) in rows_of.items():
-        values = [orjson.loads(text) for text in Renderer(_row_of(batch), "").bodies(batch)]
+        values = [orjson.loads(text) for text in Renderer(_row_of(batch), "").render_bodies(batch)]
         if alone:
             values = [
                 value if validator.is_valid(value) or not validator.is_valid([value]) else [value]

@@ -123,7 +123,7 @@ def measure(app: Flask, key: str, entries: int) -> None:
         began = time.perf_counter()
         report = verify(workspace_id, None)
         took = time.perf_counter() - began
-        assert not report.misfits, report.misfits[:3]
+        assert not report.mismatches, report.mismatches[:3]
         largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
         print(
             f"verify: {report.entries:,} entries in {report.seals:,} seals, {took:,.1f} s; process {largest:,.0f} MB"
@@ -147,7 +147,7 @@ def main() -> None:
         server = valkey.prepare(Path(folder))
         process = subprocess.Popen(server.command, stdout=subprocess.DEVNULL)
         try:
-            while not probe.redis_answers(server.url)():
+            while not probe.redis_check(server.url)():
                 time.sleep(0.05)
             app, key, _ = application(Path(folder), server.url, chained=True)
             measure(app, key, request.entries)

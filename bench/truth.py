@@ -101,7 +101,7 @@ _IN_USE: list[str] = []
 def vocabulary_in_use() -> vocabulary.Vocabulary:
     """The present vocabulary, or the requested earlier one."""
     if not _IN_USE:
-        return vocabulary.default()
+        return vocabulary.open_default()
     return vocabulary.open_in(ROOT / "var" / "vocab", _IN_USE[0])
 
 

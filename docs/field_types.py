@@ -22,8 +22,8 @@ def pages() -> dict[str, str]:
     """Return all pages by file name."""
     from webapp.documentation import field_types
 
-    found = {"README.md": field_types.index(), "every-field.md": field_types.every_field()}
-    found |= {f"{one['name']}.md": field_types.family(one) for one in field_types.families()}
+    found = {"README.md": field_types.types_page(), "every-field.md": field_types.common_keys_page()}
+    found |= {f"{one['name']}.md": field_types.family_page(one) for one in field_types.families()}
     return {name: HEADER + _LINK.sub(_to_file, text) for name, text in found.items()}
 
 

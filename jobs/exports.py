@@ -14,7 +14,7 @@ from webapp import limits, storage
 from webapp.engine.formats import Piece
 from webapp.exports import export_files
 from webapp.exports import services as exports
-from webapp.exports.services import Order
+from webapp.exports.services import ExportJob
 from webapp.extensions import application
 from webapp.generation.services.rows import Recipe, Stream, processes_for
 from webapp.monitoring import metrics
@@ -22,9 +22,9 @@ from webapp.monitoring import metrics
 
 def run(export_id: str) -> None:
     """Create an export's file, or start again if a worker was lost. Every attempt produces the same bytes."""
-    with leased(exports.KIND, export_id, may=exports.single_file_condition(export_id)) as work:
-        _create_file(work, exports.order(work.id), work.save)
-    exports.settle(export_id)
+    with leased(exports.KIND, export_id, condition=exports.single_file_condition(export_id)) as work:
+        _create_file(work, exports.load_job(work.id), work.save)
+    exports.return_unused_quota(export_id)
 
 
 def run_part(part_id: str) -> None:
@@ -32,14 +32,14 @@ def run_part(part_id: str) -> None:
 
     def save_progress(**values: Any) -> None:
         work.save(**values)
-        exports.progress(part_id)
+        exports.update_progress(part_id)
 
-    with leased(exports.PART_KIND, part_id, may=exports.may_start(part_id)) as work:
-        _create_file(work, exports.part_order(work.id), save_progress)
-    exports.settle_part(part_id)
+    with leased(exports.PART_KIND, part_id, condition=exports.part_start_condition(part_id)) as work:
+        _create_file(work, exports.load_part_job(work.id), save_progress)
+    exports.update_after_part(part_id)
 
 
-class Digest:
+class HashingStream:
     """A stream that calculates the SHA-256 of the bytes that pass through it."""
 
     def __init__(self, pieces: Iterator[Piece]) -> None:
@@ -58,29 +58,29 @@ class Digest:
         return self._hash.hexdigest()
 
 
-def _create_file(work: Lease, order: Order, save_progress: Callable[..., None]) -> None:
+def _create_file(work: Lease, job: ExportJob, save_progress: Callable[..., None]) -> None:
     app = application()
-    recipe = order.recipe
+    recipe = job.recipe
     output = recipe.open(processes_for(recipe)) if isinstance(recipe, Recipe) else recipe.open()
     # Each attempt has its own key, so that a late worker cannot overwrite the file of the next attempt.
-    key = f"{order.folder}/{work.epoch}.{order.extension}"
+    key = f"{job.folder}/{work.epoch}.{job.extension}"
     pieces = _with_progress(app, work, output, save_progress)
-    digest = Digest(export_files.reserved(app, order.folder.split("/")[1], key, pieces))
+    digest = HashingStream(export_files.reserve_pieces(app, job.folder.split("/")[1], key, pieces))
     try:
-        _store(work, order, output, key, digest)
+        _store(work, job, output, key, digest)
     finally:
         export_files.release(key)
 
 
-def _store(work: Lease, order: Order, output: Stream, key: str, digest: Digest) -> None:
-    store = storage.of(current_app)
+def _store(work: Lease, job: ExportJob, output: Stream, key: str, digest: HashingStream) -> None:
+    store = storage.get_storage(current_app)
     size = store.put(key, digest)
     try:
         seen: dict[str, Any] = {"leaks": output.leaks} if output.leaks else {}
         work.finish(
             rows_done=output.rows_generated, bytes=size, sha256=digest.sha256, storage_key=key, **seen
         )
-        metrics.count("rows_generated", output.rows_generated, format=order.recipe.format.name)
+        metrics.count("rows_generated", output.rows_generated, format=job.recipe.format.name)
     except BaseException:
         store.delete(key)
         raise

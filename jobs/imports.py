@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobs.lease import leased
 from webapp.extensions import db
 from webapp.imports.services import background
-from webapp.imports.services.imports import Reading
+from webapp.imports.services.imports import WorkerOptions
 
 
 def run(import_id: str) -> None:
@@ -13,7 +13,7 @@ def run(import_id: str) -> None:
     with leased(background.KIND, import_id) as work, background.progress_file() as file:
         progress: dict[str, int] = {}
 
-        def tell() -> None:
+        def report_progress() -> None:
             nonlocal progress
             work.check()
             if (now := background.read_progress(file)) != progress:
@@ -21,11 +21,11 @@ def run(import_id: str) -> None:
                 work.save(**progress)
 
         def before_saving() -> None:
-            tell()
+            report_progress()
             work.save(saving=True)
 
-        order = background.Order(import_id)
-        if order.interrupted:
+        order = background.ImportTask(import_id)
+        if order.was_interrupted:
             text = (
                 "The worker was lost while it was saving templates. The list of templates shows the ones "
                 "that were saved."
@@ -33,7 +33,7 @@ def run(import_id: str) -> None:
             work.finish("failed", error={"code": "worker_lost", "message": text, "details": {}})
             return
         try:
-            key = order.make(Reading(str(file), tell), before_saving)
+            key = order.run(WorkerOptions(str(file), report_progress), before_saving)
         finally:
             db.session.remove()
         work.save(**background.read_progress(file))

@@ -31,10 +31,10 @@ from sqlalchemy.orm import Session
 
 from webapp import clock, limits
 from webapp.errors import ApiError
-from webapp.extensions import application, changed_rows, reading, redis_client, writing
+from webapp.extensions import affected_row_count, application, read_session, redis_client, write_session
 from webapp.monitoring import metrics, process_log
 from webapp.monitoring.health import process_name
-from webapp.work.jobs_queue import KINDS, ring
+from webapp.work.jobs_queue import KINDS, enqueue
 from webapp.work.models import END_STATES
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class Lease:
         self.id = work_id
         self.epoch: int = acquired.epoch
         self.attempt: int = acquired.attempt
-        self.ended = False
+        self.is_finished = False
         self.on_finish: Callable[[Session], None] | None = None
         """Called with the session of the transaction that ends the work."""
         self._model = KINDS[kind].model
@@ -94,12 +94,12 @@ class Lease:
         self._lost = False
 
     @property
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Whether the work was cancelled. Unlike `check`, this never raises."""
         return self._cancelled
 
     @property
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """Whether another worker has the lease now."""
         return self._lost
 
@@ -133,9 +133,9 @@ class Lease:
         One UPDATE does both: PostgreSQL checks the foreign keys of a row that a transaction changes twice,
         and would then wait for the holder of the parent row.
         """
-        with writing() as session:
+        with write_session() as session:
             result = session.execute(self._held_row().values(epoch=self.epoch, **values))
-            if changed_rows(result) != 1:
+            if affected_row_count(result) != 1:
                 self._lost = True
                 raise LeaseLost(self.id)
             yield session
@@ -148,14 +148,14 @@ class Lease:
         with self.transaction(**ended, **values) as session:
             if self.on_finish is not None:
                 self.on_finish(session)
-        self.ended = True
-        metrics.ended(self.kind, status, (self._now() - self._began).total_seconds())
+        self.is_finished = True
+        metrics.count_finished_job(self.kind, status, (self._now() - self._began).total_seconds())
 
     def renew(self) -> None:
         """Send a lease heartbeat: extend the lease, or note that it is lost."""
         until = self._now() + timedelta(seconds=limits.LEASE_SECONDS)
-        with writing() as session:
-            is_held = changed_rows(session.execute(self._held_row().values(lease_until=until))) == 1
+        with write_session() as session:
+            is_held = affected_row_count(session.execute(self._held_row().values(lease_until=until))) == 1
         if is_held:
             self._until = until
         else:
@@ -164,7 +164,7 @@ class Lease:
     def refresh(self) -> None:
         """Read from the database whether the work was cancelled or the lease is lost."""
         model = self._model
-        with reading() as session:
+        with read_session() as session:
             row = session.execute(
                 select(model.epoch, model.status, model.cancel_requested_at).where(model.id == self.id)
             ).first()
@@ -176,7 +176,7 @@ class Lease:
     def release(self) -> None:
         """Release the lease for another worker and notify one. The attempt does not count as lost."""
         self.save(lease_owner=None, lease_until=None)
-        ring(redis_client(), self.kind, self.id)
+        enqueue(redis_client(), self.kind, self.id)
 
     def postpone(self, **values: Any) -> None:
         """Release the lease and write `values` to the row, without notifying a worker. The attempt does not
@@ -193,7 +193,7 @@ def leased(
     kind: str,
     work_id: str,
     now: Callable[[], datetime] = clock.now,
-    may: Callable[[Session], bool] | None = None,
+    condition: Callable[[Session], bool] | None = None,
 ) -> Iterator[Lease]:
     """Acquire a lease, hold it while the block runs, then write the final state. Needs an application
     context.
@@ -201,20 +201,20 @@ def leased(
     A block that returns must have called `finish`. An exception ends the work: `Cancelled` as cancelled, an
     ApiError as failed with its code, any other as failed with `internal_error` (the traceback is in the log
     only, because it could contain a secret). `Released` releases the lease, `LeaseLost` writes nothing.
-    `may`: see `take`.
+    `condition`: see `acquire`.
     """
-    work = take(kind, work_id, now, may)
-    ended = threading.Event()
+    work = acquire(kind, work_id, now, condition)
+    finished = threading.Event()
     app = application()
     renewals = threading.Thread(
-        target=_keep_renewed, args=(app, work, ended), name=f"beat-{work_id}", daemon=True
+        target=_keep_renewed, args=(app, work, finished), name=f"beat-{work_id}", daemon=True
     )
     renewals.start()
     process_log.begin_work(kind, work_id)
     log.info("%s %s: attempt %d, epoch %d", kind, work_id, work.attempt, work.epoch)
     try:
         yield work
-        if not work.ended:
+        if not work.is_finished:
             raise RuntimeError(f"the job for {kind} returned without finish()")
     except Interrupted as reason:
         log.info("%s %s: %s", kind, work_id, type(reason).__name__)
@@ -229,7 +229,7 @@ def leased(
             log.info("%s %s: another worker has the lease", kind, work_id)
     except Exception as error:
         log.exception("%s %s failed", kind, work_id)
-        if not work.ended:
+        if not work.is_finished:
             failure = error if isinstance(error, ApiError) else ApiError("internal_error")
             try:
                 work.finish("failed", error=failure.as_dict()["error"])
@@ -238,15 +238,15 @@ def leased(
             except SQLAlchemyError:
                 log.warning("%s %s: the failure could not be written; the lease will expire", kind, work_id)
     finally:
-        ended.set()
+        finished.set()
         renewals.join()
         process_log.end_work()
 
 
-def take(
-    kind: str, work_id: str, now: Callable[[], datetime], may: Callable[[Session], bool] | None = None
+def acquire(
+    kind: str, work_id: str, now: Callable[[], datetime], condition: Callable[[Session], bool] | None = None
 ) -> Lease:
-    """Acquire the lease in one statement. Raise `NotAvailable` if it is not free or if `may`, called in the
+    """Acquire the lease in one statement. Raise `NotAvailable` if it is not free or if `condition`, called in the
     same transaction, returns False."""
     model = KINDS[kind].model
     moment = now()
@@ -268,18 +268,18 @@ def take(
         .returning(model.epoch, model.attempt)
         .execution_options(synchronize_session=False)
     )
-    with writing() as session:
-        acquired = session.execute(statement).first() if may is None or may(session) else None
+    with write_session() as session:
+        acquired = session.execute(statement).first() if condition is None or condition(session) else None
     if acquired is None:
         raise NotAvailable(work_id)
     return Lease(kind, work_id, acquired, until, now)
 
 
-def _keep_renewed(app: Any, work: Lease, ended: threading.Event) -> None:
+def _keep_renewed(app: Any, work: Lease, finished: threading.Event) -> None:
     """Send heartbeats and check for a cancel request until the work has ended. Database errors are retried."""
     turns = 0
     every = round(limits.BEAT_SECONDS / limits.CANCEL_POLL_SECONDS)
-    while not ended.wait(limits.CANCEL_POLL_SECONDS):
+    while not finished.wait(limits.CANCEL_POLL_SECONDS):
         turns += 1
         try:
             with app.app_context():

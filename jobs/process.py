@@ -19,7 +19,7 @@ from webapp.monitoring import process_log
 PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
-def application() -> Flask:
+def create_application() -> Flask:
     """Create the application from the environment's settings, without routes, logging to standard error. Exit
     with status 1 if the settings are invalid."""
     try:
@@ -31,14 +31,14 @@ def application() -> Flask:
     return create_app(settings, routes=False)
 
 
-def named(dotted: str) -> Callable[..., Any]:
+def import_function(dotted: str) -> Callable[..., Any]:
     """Import and return the function with this dotted name."""
     module, _, name = dotted.rpartition(".")
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
 
 
-def die_with(parent: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """Ask the kernel to kill this process when `parent` ends (Linux only).
 
     Exit immediately if the parent has already ended.

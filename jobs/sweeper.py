@@ -24,10 +24,10 @@ from flask import Flask
 from sqlalchemy import and_, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from jobs.process import application, named
+from jobs.process import create_application, import_function
 from webapp import clock, limits
 from webapp.audit.services import seals
-from webapp.extensions import reading, redis_client, writing
+from webapp.extensions import read_session, redis_client, write_session
 from webapp.mail import services as mail
 from webapp.metering import hourly
 from webapp.monitoring import health, metrics
@@ -78,7 +78,7 @@ class NotificationSender:
         """Process due notifications in a loop."""
         while True:
             try:
-                self.turn()
+                self.run_once()
             except SQLAlchemyError as error:
                 log.warning("the database does not respond: %s", type(error).__name__)
             except Exception:  # the next iteration tries again
@@ -86,11 +86,11 @@ class NotificationSender:
             if self._stopping.wait(limits.COURIER_SECONDS):
                 break
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         """Create events for finished work and start due deliveries, up to the concurrency limit. Does not
         wait for them."""
         with self.app.app_context():
-            count = notifications.notify_finished(self.now) + notifications.send_pending(self.now)
+            count = notifications.notify_finished(self.now) + notifications.send_limit_warnings(self.now)
             if count:
                 log.info("created %d events", count)
             while not self._stopping.is_set():
@@ -134,33 +134,33 @@ class NotificationSender:
 
 LEASE_KEY: Final = "rowsmith:sweeper"
 # Acquire the key if it is free, or extend it if we hold it. KEYS[1] is the key; ARGV: owner, milliseconds.
-_HOLD: Final = """
+_ACQUIRE_SCRIPT: Final = """
 local holder = redis.call("get", KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
 redis.call("set", KEYS[1], ARGV[1], "px", ARGV[2])
 return 1
 """
-_RELEASE: Final = 'if redis.call("get", KEYS[1]) == ARGV[1] then redis.call("del", KEYS[1]) end'
+_RELEASE_SCRIPT: Final = 'if redis.call("get", KEYS[1]) == ARGV[1] then redis.call("del", KEYS[1]) end'
 
 
 def sweep(client: redis.Redis, now: datetime) -> dict[str, int]:
     """Check every kind of work once. Return how many rows were enqueued (`rung`), `failed` and `cancelled`."""
     done = {"rung": 0, "failed": 0, "cancelled": 0}
     for kind in KINDS:
-        with writing() as session:
-            cancelled = session.scalars(_cancel(kind, now)).all()
-            failed = session.scalars(_give_up(kind, now)).all()
+        with write_session() as session:
+            cancelled = session.scalars(_cancel_statement(kind, now)).all()
+            failed = session.scalars(_fail_statement(kind, now)).all()
         done["cancelled"] += len(cancelled)
         done["failed"] += len(failed)
         for status, found in (("cancelled", cancelled), ("failed", failed)):
             metrics.count("work_ended", len(found), kind=kind, status=status)
         ended = [*cancelled, *failed]
-        if find := KINDS[kind].pending:
+        if find := KINDS[kind].find_unfinished:
             # Work that ended without its follow-up, because the process that ended it died.
-            ended += [work_id for work_id in named(find)() if work_id not in ended]
+            ended += [work_id for work_id in import_function(find)() if work_id not in ended]
         for work_id in ended:
             try:
-                named(KINDS[kind].ended)(work_id)
+                import_function(KINDS[kind].on_end)(work_id)
             except Exception:  # the row has ended in any case, and other rows must be swept too
                 log.exception("%s %s has ended, but its follow-up failed", kind, work_id)
         done["rung"] += _enqueue_waiting(client, kind, now)
@@ -172,7 +172,7 @@ def _has_no_worker(model: Any, now: datetime) -> Any:
     return and_(model.status == "running", or_(model.lease_until.is_(None), model.lease_until < now))
 
 
-def _end(kind: str, now: datetime, status: str) -> Any:
+def _end_statement(kind: str, now: datetime, status: str) -> Any:
     model = KINDS[kind].model
     return (
         update(model)
@@ -183,15 +183,15 @@ def _end(kind: str, now: datetime, status: str) -> Any:
     )
 
 
-def _cancel(kind: str, now: datetime) -> Any:
+def _cancel_statement(kind: str, now: datetime) -> Any:
     """Cancel work that has a cancel request and no worker."""
     model = KINDS[kind].model
-    return _end(kind, now, "cancelled").where(
+    return _end_statement(kind, now, "cancelled").where(
         model.cancel_requested_at.is_not(None), or_(model.status == "queued", _has_no_worker(model, now))
     )
 
 
-def _give_up(kind: str, now: datetime) -> Any:
+def _fail_statement(kind: str, now: datetime) -> Any:
     """Fail work whose workers were lost in every allowed attempt."""
     model, attempts = KINDS[kind].model, KINDS[kind].attempts
     times = "once" if attempts == 1 else f"{attempts} times"
@@ -201,7 +201,7 @@ def _give_up(kind: str, now: datetime) -> Any:
         "details": {"attempts": attempts},
     }
     return (
-        _end(kind, now, "failed")
+        _end_statement(kind, now, "failed")
         .values(error=error)
         .where(model.status == "running", model.lease_until < now, model.attempt >= attempts)
     )
@@ -212,27 +212,29 @@ def _enqueue_waiting(client: redis.Redis, kind: str, now: datetime) -> int:
     model = KINDS[kind].model
     recent = now - timedelta(seconds=limits.RING_AGE_SECONDS)
     waiting = or_(and_(model.status == "queued", model.created_at < recent), _has_no_worker(model, now))
-    with reading() as session:
+    with read_session() as session:
         statement = select(model.id).where(waiting)
-        if turns := KINDS[kind].turns:
-            statement = named(turns)(statement)
+        if turns := KINDS[kind].select_startable:
+            statement = import_function(turns)(statement)
         found = session.scalars(statement.order_by(model.created_at).limit(limits.SWEEP_BATCH)).all()
     if not found:
         return 0
     try:
-        enqueued = jobs_queue.waiting(client, kind)
+        enqueued = jobs_queue.queued_ids(client, kind)
     except redis.RedisError as error:
         log.warning("Redis is unavailable, %d %s(s) are waiting: %s", len(found), kind, error)
         return 0
     missing = [work_id for work_id in found if work_id not in enqueued]
     metrics.count("rung_again", len(missing), kind=kind)
-    return sum(jobs_queue.ring(client, kind, work_id) for work_id in missing)
+    return sum(jobs_queue.enqueue(client, kind, work_id) for work_id in missing)
 
 
 def is_active(client: redis.Redis, owner: str) -> bool:
     """Whether this sweeper is the active one. If Redis is unavailable, every sweeper is."""
     try:
-        return bool(client.eval(_HOLD, 1, LEASE_KEY, owner, round(limits.SWEEPER_LEASE_SECONDS * 1000)))
+        return bool(
+            client.eval(_ACQUIRE_SCRIPT, 1, LEASE_KEY, owner, round(limits.SWEEPER_LEASE_SECONDS * 1000))
+        )
     except redis.RedisError:
         return True
 
@@ -249,7 +251,7 @@ class Scheduler:
         self._last_turns: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def turn(self) -> int:
+    def run_once(self) -> int:
         """Give a turn to the workspaces that have due schedules, as far as threads are free. Return their number."""
         due = schedules.workspaces_due(self.now())
         with self._lock:
@@ -259,13 +261,13 @@ class Scheduler:
             started = waiting[: max(0, limits.SCHEDULE_THREADS - len(self._running))]
             for workspace_id in started:
                 self._last_turns[workspace_id] = time.monotonic()
-                thread = threading.Thread(target=self._start, args=(workspace_id,), daemon=True)
+                thread = threading.Thread(target=self._run_due, args=(workspace_id,), daemon=True)
                 self._running[workspace_id] = thread
         for workspace_id in started:
             self._running[workspace_id].start()
         return len(started)
 
-    def _start(self, workspace_id: str) -> None:
+    def _run_due(self, workspace_id: str) -> None:
         try:
             with self.app.app_context():
                 schedules.run_due(self.now(), workspace_id, limits.SCHEDULE_TURN_SECONDS)
@@ -293,28 +295,28 @@ class Sweeper:
         self.owner = process_name()
         self.scheduler = Scheduler(app, now)
         self.since = now().timestamp()
-        self.purged: datetime | None = None
-        self.sealed: datetime | None = None
-        self.folded: datetime | None = None
-        self.cut = False
+        self.purged_at: datetime | None = None
+        self.sealed_at: datetime | None = None
+        self.usage_saved_at: datetime | None = None
+        self.has_more_to_purge = False
         """Whether the last purge has more to remove in the next sweep."""
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         """Run one iteration: send a heartbeat, and sweep if this sweeper is the active one. Failed parts are
         retried in the next iteration."""
         with self.app.app_context():
             client = redis_client()
             try:
-                health.beat(client, health.SWEEPER, self.owner, self.now().timestamp())
-                health.describe(client, health.SWEEPER, self.owner, {"since": self.since})
+                health.record_heartbeat(client, health.SWEEPER, self.owner, self.now().timestamp())
+                health.report_activity(client, health.SWEEPER, self.owner, {"since": self.since})
             except redis.RedisError as error:
                 log.warning("Redis is unavailable: %s", error)
             if not is_active(client, self.owner):
                 return
-            metrics.hand_over_now()
+            metrics.flush()
             try:
                 done = {**sweep(client, self.now())}
-                done["scheduled"] = scenario_schedules.run_due(self.now()) + self.scheduler.turn()
+                done["scheduled"] = scenario_schedules.run_due(self.now()) + self.scheduler.run_once()
                 done["purged"] = self._purge()
                 done["sealed"] = self._seal_audit_log()
             except SQLAlchemyError as error:
@@ -330,52 +332,54 @@ class Sweeper:
         now = self.now()
         if batch_delete.is_suspended():  # a backup in progress may still have to copy what would be removed
             return 0
-        if self.purged is not None and now - self.purged < timedelta(seconds=limits.PURGE_SECONDS):
+        if self.purged_at is not None and now - self.purged_at < timedelta(seconds=limits.PURGE_SECONDS):
             return 0
-        turn = TimeBudget(limits.DRAIN_SECONDS)
+        budget = TimeBudget(limits.DRAIN_SECONDS)
         try:
-            done = purge(now, turn, bytes_too=not self.cut) + retention.sweep(now, turn)
+            done = purge(now, budget, remove_files=not self.has_more_to_purge) + retention.sweep(now, budget)
         except SQLAlchemyError:
             raise
         except Exception:  # for example a full disk or unavailable storage: lost work must still be found
             log.exception(
                 "expired data could not be removed; the next attempt is in %d s", limits.PURGE_SECONDS
             )
-            self.purged, self.cut = now, False
+            self.purged_at, self.has_more_to_purge = now, False
             return 0
-        self.cut = turn.cut
-        if not turn.cut:  # otherwise the next sweep continues, after it has looked for lost work
-            self.purged = now
+        self.has_more_to_purge = budget.was_cut_short
+        if not budget.was_cut_short:  # otherwise the next sweep continues, after it has looked for lost work
+            self.purged_at = now
         return done
 
     def _seal_audit_log(self) -> int:
         """From time to time, seal the audit log, remove its old entries and add request counts to the usage.
         Return the number of seals created and emptied. If there is more to do, the next sweep continues."""
         now = self.now()
-        if self.folded is None or now - self.folded >= timedelta(seconds=limits.USAGE_FOLD_SECONDS):
-            self.folded = now
+        if self.usage_saved_at is None or now - self.usage_saved_at >= timedelta(
+            seconds=limits.USAGE_FOLD_SECONDS
+        ):
+            self.usage_saved_at = now
             try:
-                hourly.fold_all()
-                with writing() as session:
+                hourly.flush_requests()
+                with write_session() as session:
                     hourly.purge(session, now)
             except redis.RedisError as error:
                 log.warning("Redis is unavailable, request counts are saved later: %s", error)
-        if self.sealed is not None and now - self.sealed < timedelta(seconds=limits.AUDIT_SEAL_SECONDS):
+        if self.sealed_at is not None and now - self.sealed_at < timedelta(seconds=limits.AUDIT_SEAL_SECONDS):
             return 0
-        sealed, removed = seals.seal_all(now), seals.remove_old(now)
+        sealed, removed = seals.seal_all(now), seals.remove_expired(now)
         if sealed < limits.AUDIT_SEALS_PER_TURN and removed < limits.AUDIT_REMOVED_PER_TURN:
-            self.sealed = now
+            self.sealed_at = now
         return sealed + removed
 
     def run(self) -> None:
         """Sweep in a loop. When it ends, another sweeper can take over immediately."""
         while True:
-            self.turn()
+            self.run_once()
             if self.pause(limits.SWEEP_SECONDS):
                 break
         with self.app.app_context():
             try:
-                redis_client().eval(_RELEASE, 1, LEASE_KEY, self.owner)
+                redis_client().eval(_RELEASE_SCRIPT, 1, LEASE_KEY, self.owner)
                 health.record_end(redis_client(), health.SWEEPER, self.owner)
             except redis.RedisError as error:
                 log.warning("could not deregister: %s", error)
@@ -396,12 +400,12 @@ def main(_argv: Sequence[str] = ()) -> None:
             return False
         return True
 
-    app = application()
-    courier = NotificationSender(app).start()
+    app = create_application()
+    notifier = NotificationSender(app).start()
     try:
         Sweeper(app, pause).run()
     finally:
-        courier.stop()
+        notifier.stop()
 
 
 if __name__ == "__main__":

@@ -29,45 +29,45 @@ from rq.utils import now as rq_now
 from sqlalchemy.exc import SQLAlchemyError
 
 from jobs import lease
-from jobs.process import application, die_with, named
+from jobs.process import create_application, exit_with_parent, import_function
 from webapp import clock, connectors, limits
-from webapp.extensions import after_fork, db, make_redis
+from webapp.extensions import after_fork, create_redis_client, db
 from webapp.monitoring import health, metrics
-from webapp.work.jobs_queue import ANSWER, KINDS
+from webapp.work.jobs_queue import JOB_FUNCTION, KINDS
 
-RUNS = "runs"  # for runners: a program that runs for an hour must not block pushes and exports
+RUN_QUEUE = "runs"  # for runners: a program that runs for an hour must not block pushes and exports
 
 
-def names() -> list[str]:
+def queue_names() -> list[str]:
     """Return the queues in order of priority: a worker takes jobs from the first queue that has one."""
     return list(dict.fromkeys(kind.queue for kind in KINDS.values()))
 
 
-def ordinary() -> list[str]:
+def default_queues() -> list[str]:
     """The default queues of a worker."""
-    return [name for name in names() if name != RUNS]
+    return [name for name in queue_names() if name != RUN_QUEUE]
 
 
-def chosen(text: str) -> list[str]:
+def parse_queues(text: str) -> list[str]:
     """Parse queue names separated by commas. Raise ValueError if a name is unknown or there is none."""
     queues = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in queues if name not in names()]
+    unknown = [name for name in queues if name not in queue_names()]
     if unknown or not queues:
         message = f"Unknown queue {unknown[0]!r}." if unknown else "Specify at least one queue."
-        raise ValueError(f"{message} Available queues: {', '.join(names())}.")
+        raise ValueError(f"{message} Available queues: {', '.join(queue_names())}.")
     return list(dict.fromkeys(queues))
 
 
-def parts(listened: Iterable[str]) -> list[str]:
+def component_names(listened_queues: Iterable[str]) -> list[str]:
     """Return the heartbeat name of a process that listens to these queues."""
-    queues = set(listened)
-    found = [health.WORKER] if queues - {RUNS} else []
-    return [*found, health.RUNNER] if RUNS in queues else found
+    queues = set(listened_queues)
+    found = [health.WORKER] if queues - {RUN_QUEUE} else []
+    return [*found, health.RUNNER] if RUN_QUEUE in queues else found
 
 
-def kinds(listened: Iterable[str]) -> list[str]:
+def kinds_in_queues(listened_queues: Iterable[str]) -> list[str]:
     """Return the kinds of work whose jobs are in these queues."""
-    queues = set(listened)
+    queues = set(listened_queues)
     return [name for name, kind in KINDS.items() if kind.queue in queues]
 
 
@@ -77,16 +77,16 @@ log = logging.getLogger(__name__)
 def answer(kind: str, work_id: str) -> None:
     """Run a job in its own process, if its work still needs to be done."""
     try:
-        job_of(kind)(work_id)
+        job_function(kind)(work_id)
     except lease.NotAvailable:
         log.info("%s %s: nothing to do", kind, work_id)
     finally:
-        metrics.hand_over_now()
+        metrics.flush()
 
 
-def job_of(kind: str) -> Any:
+def job_function(kind: str) -> Any:
     """Return the function that does this kind of work. It takes the row's id."""
-    return named(KINDS[kind].job)
+    return import_function(KINDS[kind].job)
 
 
 class Worker(rq.Worker):
@@ -96,16 +96,16 @@ class Worker(rq.Worker):
     log_result_lifespan = False
 
     def __init__(
-        self, app: Flask, connection: redis.Redis, listened: Sequence[str] = (), sandbox: str = ""
+        self, app: Flask, connection: redis.Redis, listened_queues: Sequence[str] = (), sandbox: str = ""
     ) -> None:
-        self.process = health.process_name()  # the parent's name, also in the processes of jobs
-        self.listened = list(listened) or ordinary()
+        self.process_name = health.process_name()  # the parent's name, also in the processes of jobs
+        self.listened_queues = list(listened_queues) or default_queues()
         self.sandbox = sandbox
         self.since = clock.epoch()
-        self.doing: dict[str, Any] = {}
+        self.current_work: dict[str, Any] = {}
         super().__init__(
-            self.listened,
-            name=f"{self.process.replace(':', '-')}-{uuid4().hex[:8]}",
+            self.listened_queues,
+            name=f"{self.process_name.replace(':', '-')}-{uuid4().hex[:8]}",
             connection=connection,
             serializer=JSONSerializer,
             worker_ttl=limits.WORKER_TTL_SECONDS,
@@ -116,25 +116,27 @@ class Worker(rq.Worker):
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
         """Send RQ's heartbeat and ours, which /health/ready reads."""
         super().heartbeat(timeout, pipeline)
-        for part in parts(self.listened):
-            health.beat(self.connection, part, self.process, clock.epoch())
-            health.describe(self.connection, part, self.process, {"since": self.since, **self.doing})
+        for component in component_names(self.listened_queues):
+            health.record_heartbeat(self.connection, component, self.process_name, clock.epoch())
+            health.report_activity(
+                self.connection, component, self.process_name, {"since": self.since, **self.current_work}
+            )
         if self.sandbox:
-            health.tell(self.connection, health.RUNNER, self.process, self.sandbox)
+            health.report_value(self.connection, health.RUNNER, self.process_name, self.sandbox)
 
     def execute_job(self, job: Job, queue: rq.Queue) -> None:
         """Accept jobs of this application only, so that write access to Redis does not allow running other
         code."""
-        if job.func_name != ANSWER or not self._is_known(job.args):
+        if job.func_name != JOB_FUNCTION or not self._is_known(job.args):
             log.warning("rejected an unknown job: %s", job.id)
             job.delete()
             return
         kind, work_id = job.args
-        self.doing = {"kind": kind, "id": work_id, "at": clock.epoch()}
+        self.current_work = {"kind": kind, "id": work_id, "at": clock.epoch()}
         try:
             super().execute_job(job, queue)
         finally:
-            self.doing = {}
+            self.current_work = {}
 
     @staticmethod
     def _is_known(args: Any) -> bool:
@@ -142,7 +144,7 @@ class Worker(rq.Worker):
 
     def main_work_horse(self, job: Job, queue: rq.Queue) -> None:
         """Run the process of a job from fork to exit."""
-        die_with(int(self.pid or 0))
+        exit_with_parent(int(self.pid or 0))
         lease.stopping.clear()
         after_fork(self.app)
         with self.app.app_context():
@@ -174,15 +176,15 @@ def _request_stop(_signum: int, _frame: FrameType | None) -> None:
     lease.stopping.set()
 
 
-def preload(app: Flask, listened: Sequence[str]) -> None:
+def preload(app: Flask, listened_queues: Sequence[str]) -> None:
     """Import what jobs need and compile the common SQL statements, so that every fork has both."""
-    if health.WORKER in parts(listened):
+    if health.WORKER in component_names(listened_queues):
         tuple(connectors.KINDS.values())
     with app.app_context():
-        for kind in kinds(listened):
-            job_of(kind)
+        for kind in kinds_in_queues(listened_queues):
+            job_function(kind)
             try:
-                lease.take(kind, "", clock.now)
+                lease.acquire(kind, "", clock.now)
             except lease.NotAvailable:
                 continue
             except SQLAlchemyError as error:
@@ -193,13 +195,13 @@ def preload(app: Flask, listened: Sequence[str]) -> None:
 def main(argv: Sequence[str] = ()) -> None:
     """Process jobs until the worker is stopped."""
     parser = argparse.ArgumentParser(prog="python -m jobs.worker", allow_abbrev=False)
-    parser.add_argument("--queues", type=chosen, default=ordinary(), metavar="A,B")
-    listened = list(parser.parse_args(argv).queues)
-    app = application()
-    preload(app, listened)
-    connection = make_redis(app.config["REDIS_URL"])
+    parser.add_argument("--queues", type=parse_queues, default=default_queues(), metavar="A,B")
+    listened_queues = list(parser.parse_args(argv).queues)
+    app = create_application()
+    preload(app, listened_queues)
+    connection = create_redis_client(app.config["REDIS_URL"])
     sandbox = ""
-    if RUNS in listened:
+    if RUN_QUEUE in listened_queues:
         # Log how this machine isolates programs, remove what earlier runners left behind, and prepare the common
         # environment in the background. A runner without a working sandbox keeps running and reports the reason in
         # each run.
@@ -207,16 +209,16 @@ def main(argv: Sequence[str] = ()) -> None:
         program = importlib.import_module("jobs.scenarios.program")
         environments.prepare_base(app.config["SETTINGS"])
         with app.app_context():
-            program.clear(app)
+            program.remove_ended_runs(app)
             db.engine.dispose()
-        sandbox = str(program.protection(app.config["SETTINGS"].sandbox))
-    worker = Worker(app, connection, listened, sandbox)
+        sandbox = str(program.isolation_name(app.config["SETTINGS"].sandbox))
+    worker = Worker(app, connection, listened_queues, sandbox)
     try:
         worker.work(logging_level=app.config["SETTINGS"].log_level)
     finally:
         try:
-            for part in parts(listened):
-                health.record_end(connection, part, worker.process)
+            for component in component_names(listened_queues):
+                health.record_end(connection, component, worker.process_name)
         except redis.RedisError as error:
             log.warning("could not deregister: %s", error)
 

@@ -66,7 +66,7 @@ class Cast:
 
 def gather() -> Cast:
     """Make everybody, in an application context on an empty database."""
-    system = actors.system()
+    system = actors.system_actor()
     users = {}
     stored = None
     for name in ("olivia", "adam", "edith", "victor", "tessa", "mallory", "nora"):
@@ -79,7 +79,7 @@ def gather() -> Cast:
         users[name] = user
     acme = workspaces.create_workspace(system, "Acme", plan="enterprise", owner=users["olivia"])
     other = workspaces.create_workspace(system, "Mallory Inc", plan="free", owner=users["mallory"])
-    here, there = actors.system(acme.id), actors.system(other.id)
+    here, there = actors.system_actor(acme.id), actors.system_actor(other.id)
     blue, red = workspaces.create_team(here, "Blue"), workspaces.create_team(here, "Red")
     main = workspaces.create_project(here, "Main", team_id=blue.id)
     side = workspaces.create_project(here, "Side", team_id=blue.id)
@@ -184,7 +184,7 @@ def session_token(app: Flask, person: Person) -> str:
     """Start a browser session and return its token."""
     with app.app_context():
         user = db.session.get_one(User, person.user_id)
-        return sign_in.start(user, Visitor("127.0.0.1", "tests", "req"), "test")
+        return sign_in.create_session(user, Visitor("127.0.0.1", "tests", "req"), "test")
 
 
 class Browser:

@@ -28,7 +28,7 @@ from webapp import create_app, limits
 from webapp.audit.services import audit_log
 from webapp.config import Settings
 from webapp.engine.data import vocab_lock
-from webapp.extensions import db, make_redis, redis_client
+from webapp.extensions import create_redis_client, db, redis_client
 from webapp.row_templates.services import vocabularies
 
 SECRET_KEY = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
@@ -64,7 +64,7 @@ def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     program = (ON_POSTGRES and shutil.which("redis-server")) or server.command[0]
     process = subprocess.Popen([program, *server.command[1:]], stdout=subprocess.DEVNULL)
     try:
-        eventually(probe.redis_answers(server.url))
+        eventually(probe.redis_check(server.url))
         yield server.url
     finally:
         process.kill()
@@ -112,7 +112,7 @@ def peopled(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> tupl
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         db.session.remove()
         db.engine.dispose()
-    redis = make_redis(shared_redis)
+    redis = create_redis_client(shared_redis)
     redis.flushdb()
     redis.close()
     return path, cast
@@ -217,7 +217,7 @@ def shared_app(settings: Settings, applications: dict[Settings, Flask]) -> Itera
         # A thread of the test before may have connected to the database file that was replaced since.
         db.engine.dispose()
         redis_client().flushdb()
-        vocabularies.record_stored(vocab_lock.locked().id)  # 14 MB for each test would be slow
+        vocabularies.record_stored(vocab_lock.current_entry().id)  # 14 MB for each test would be slow
     yield created
     close_app(created)
     for stored, before in ((created.config, config), (created.extensions, extensions)):

@@ -18,7 +18,7 @@ import ctypes, os, re, tempfile, threading
 from webapp import memory
 
 if os.environ.get("SETTLED"):
-    memory.settle()
+    memory.configure_malloc()
 library = ctypes.CDLL(None)
 library.malloc.restype, library.fopen.restype = ctypes.c_void_p, ctypes.c_void_p
 together = threading.Barrier(64)
@@ -74,13 +74,13 @@ GROWN = """
 from webapp import limits, memory
 
 memory.trim()
-before = memory._resident()
+before = memory._resident_bytes()
 pieces = [bytes(2_000) for _ in range(4 * limits.TRIM_GROWN_BYTES // 2_000)]
 last = bytes(2_000)
 del pieces
-kept = memory._resident() - before
+kept = memory._resident_bytes() - before
 memory.trim()
-print(kept > limits.TRIM_GROWN_BYTES, memory._resident() - before < limits.TRIM_GROWN_BYTES)
+print(kept > limits.TRIM_GROWN_BYTES, memory._resident_bytes() - before < limits.TRIM_GROWN_BYTES)
 """
 
 
@@ -95,15 +95,15 @@ import time
 from webapp import limits, memory
 
 memory.trim()
-before = memory._resident()
+before = memory._resident_bytes()
 pieces = [bytes(2_000) for _ in range(4 * limits.TRIM_GROWN_BYTES // 2_000)]
 last = bytes(2_000)
 memory.trim()
 del pieces
-kept = memory._resident() - before
+kept = memory._resident_bytes() - before
 time.sleep(limits.TRIM_SECONDS * 1.1)
 memory.trim()
-print(kept > limits.TRIM_GROWN_BYTES, memory._resident() - before < limits.TRIM_GROWN_BYTES)
+print(kept > limits.TRIM_GROWN_BYTES, memory._resident_bytes() - before < limits.TRIM_GROWN_BYTES)
 """
 
 

@@ -137,5 +137,5 @@ def test_unmet_conditions_are_shown_at_the_top_too():
 
 
 def test_tests_for_both_stacks_exist():
-    for place in (*development.ON_BOTH, *development.LONG):
+    for place in (*development.TESTS_ON_BOTH_STACKS, *development.LONG_TESTS):
         assert (ROOT / place).exists(), place

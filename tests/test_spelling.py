@@ -33,7 +33,7 @@ class Settings(BaseModel):
 
 @pytest.mark.parametrize("word", ["per_row", "per-row", "Per Row", "PER_ROW", "perrow", "per--row"])
 def test_a_word_is_found_in_every_spelling(word):
-    assert json_input.canonical(Settings, {"mode": word}) == {"mode": "per_row"}
+    assert json_input.canonicalize_enums(Settings, {"mode": word}) == {"mode": "per_row"}
 
 
 def test_words_are_found_at_every_depth_and_in_every_model_of_a_union():
@@ -42,7 +42,7 @@ def test_words_are_found_at_every_depth_and_in_every_model_of_a_union():
         "many": ["READ", "writ"],
         "text": "Per-Row",
     }
-    assert json_input.canonical(Settings, sent) == {
+    assert json_input.canonicalize_enums(Settings, sent) == {
         "auth": {"type": "api-key", "in": "header", "name": "X-Key"},
         "many": ["read", "writ"],
         "text": "Per-Row",
@@ -51,22 +51,22 @@ def test_words_are_found_at_every_depth_and_in_every_model_of_a_union():
 
 @pytest.mark.parametrize("word", ["name", "-name", "Name", "none", "", "x" * 1_000, None, 5])
 def test_an_unknown_or_ambiguous_word_is_unchanged(word):
-    assert json_input.canonical(Settings, {"sort": word}) == {"sort": word}
+    assert json_input.canonicalize_enums(Settings, {"sort": word}) == {"sort": word}
 
 
 @given(
     st.dictionaries(st.text(max_size=5).filter("type".__ne__), st.none() | st.text(max_size=5), max_size=3)
 )
 def test_settings_unknown_to_the_models_are_never_changed(sent):
-    assert json_input.canonical(Basic, sent) == sent
+    assert json_input.canonicalize_enums(Basic, sent) == sent
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_the_settings_of_every_kind_of_connection_have_a_text_form(kind):
-    assert json_input.canonical(KINDS[kind].Settings, {}) == {}
+    assert json_input.canonicalize_enums(KINDS[kind].Settings, {}) == {}
 
 
 def test_the_words_of_requests_are_those_of_their_models():
     sent = {"push_mode": "Batch", "mode": "UPSERT", "on_error": "Stop", "connection_id": "con_A-B_c"}
     expected = {"push_mode": "batch", "mode": "upsert", "on_error": "stop", "connection_id": "con_A-B_c"}
-    assert json_input.canonical(PushInput, sent) == expected
+    assert json_input.canonicalize_enums(PushInput, sent) == expected

@@ -23,7 +23,7 @@ def vault() -> Vault:
         )
 
         def read_keys() -> list[str]:
-            found = keys_in(file)
+            found = read_key_ring(file)
             # Keys that the operator configured may not be those of the folder.
             return found if set(configured) <= set(found) else list(configured)
 
@@ -32,7 +32,7 @@ def vault() -> Vault:
     return vault
 
 
-def keys_in(file: Path) -> list[str]:
+def read_key_ring(file: Path) -> list[str]:
     """Return the key ring of a data folder, newest first; empty without one."""
     try:
         lines = file.read_text().splitlines()

@@ -108,7 +108,7 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
 )
 
 
-class PartBeforeAt(BaseConverter):
+class UnversionedSegmentConverter(BaseConverter):
     """A part of a path without `@`, which separates a version: `/templates/{id}@v3` is not the path of a template."""
 
     regex = "[^/@]+"
@@ -121,8 +121,8 @@ def init_app(app: Flask, settings: Settings) -> None:
     app.session_interface = authentication.CookieSessions()
     measurement.init_app(app, settings)
     app.wsgi_app = compat_views.CompatMiddleware(app.wsgi_app)  # type: ignore[method-assign]  # as Flask documents middleware
-    page_shell.init_app(app, quotas.gauges, activity.running)
-    datasets.init_app(app, dataset_pages.page)
-    app.url_map.converters["default"] = PartBeforeAt
+    page_shell.init_app(app, quotas.gauges, activity.count_running)
+    datasets.init_app(app, dataset_pages.render_page)
+    app.url_map.converters["default"] = UnversionedSegmentConverter
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

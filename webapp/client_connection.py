@@ -174,7 +174,7 @@ class Channel:
             if left <= 0 or not self.wait(select.POLLOUT, left):
                 raise ClientTooSlow
 
-    def end(self) -> bool:
+    def shutdown_write(self) -> bool:
         """Tell the client that nothing more will be sent. Return False if the connection is closed."""
         try:
             self._sock.shutdown(socket.SHUT_WR)
@@ -188,7 +188,7 @@ class Channel:
             plain.setblocking(False)
             self._sock = plain
             self.send(data)
-            self.end()
+            self.shutdown_write()
 
     def close(self) -> None:
         """Close the socket. Repeating it does nothing."""
@@ -242,14 +242,14 @@ class ReceivedData(Unreader):
         return data
 
 
-class ChunkedEnd:
+class ChunkedBodyScanner:
     """Finds the end of a body in chunks as it arrives (RFC 9112, section 7.1)."""
 
     def __init__(self, start: int) -> None:
         self._position = start
         self._in_trailers = False
 
-    def is_in(self, data: bytearray) -> bool:
+    def has_end(self, data: bytearray) -> bool:
         """Return whether the body ends in `data`, or is malformed there, which the parser then reports."""
         while not self._in_trailers:
             end = data.find(b"\r\n", self._position)
@@ -295,18 +295,18 @@ class Connection:
         self.sending: MinimumRate | None = None
         self.started: float | None = time.monotonic()
         self.deadline = self.started + limits.WEB_HEAD_SECONDS
-        self._restart()
+        self._reset_request()
 
-    def _begin(self) -> None:
+    def _start_head_timeout(self) -> None:
         """Start the time limit of a request if a part of it has arrived."""
         self.started = None
         if self.incoming.received:
             self.started = time.monotonic()
             self.deadline = self.started + limits.WEB_HEAD_SECONDS
 
-    def _restart(self) -> None:
+    def _reset_request(self) -> None:
         self._searched = 0
-        self._end: int | ChunkedEnd = 0
+        self._end: int | ChunkedBodyScanner = 0
         self._is_head_checked = False
         self.is_large = False
 
@@ -332,7 +332,7 @@ class Connection:
         if self.sock.outgoing:
             return False
         self.sending = None
-        self._begin()
+        self._start_head_timeout()
         return True
 
     def wait_for_body(self) -> None:
@@ -356,7 +356,7 @@ class Connection:
                 return State.READY if incoming.received else State.CLOSED
             incoming.received += data
             if self.started is None:
-                self._begin()
+                self._start_head_timeout()
             if incoming.pace is not None:
                 incoming.pace.add(len(data))
                 self.deadline = incoming.pace.deadline
@@ -372,8 +372,8 @@ class Connection:
         incoming.pace = None
         incoming.head_end = 0
         incoming.received[:0] = incoming.take_buffered()
-        self._restart()
-        self._begin()
+        self._reset_request()
+        self._start_head_timeout()
         return True
 
     def _is_ready(self) -> bool:
@@ -381,21 +381,21 @@ class Connection:
         received = self.incoming.received
         if not received:
             return False
-        if not self._is_head_checked and not self._finds_head():
+        if not self._is_head_checked and not self._has_complete_head():
             return False
         if not self.incoming.head_end:
             return True  # rejected
         if isinstance(self._end, int):
             if len(received) >= self._end:
                 return True
-        elif self._end.is_in(received):
+        elif self._end.has_end(received):
             return True
         if self.is_large or len(received) - self.incoming.head_end >= limits.WEB_BODY_AHEAD_BYTES:
             self.is_large = True
             return True
         return False
 
-    def _finds_head(self) -> bool:
+    def _has_complete_head(self) -> bool:
         received = self.incoming.received
         found = received.find(b"\r\n\r\n", self._searched)
         if found < 0:
@@ -430,7 +430,7 @@ class Connection:
         if name == b"transfer-encoding":
             if not value.endswith(b"chunked"):
                 return
-            self._end = ChunkedEnd(end)
+            self._end = ChunkedBodyScanner(end)
         elif value.isdigit() and len(value) <= 18:
             self._end = end + int(value)
             self.is_large = (
@@ -441,9 +441,9 @@ class Connection:
         incoming.pace = MinimumRate(limits.WEB_BODY_WINDOW_BYTES, limits.WEB_BODY_WINDOW_SECONDS)
         self.deadline = incoming.pace.deadline
         if b"\r\nexpect:" in head:
-            self._meet_expectation(head)
+            self._send_continue(head)
 
-    def _meet_expectation(self, head: bytes) -> None:
+    def _send_continue(self, head: bytes) -> None:
         """Answer `Expect: 100-continue` of a body that is read ahead. gunicorn does it for a large one, once the
         application has the request and can reject it."""
         incoming, line = self.incoming, _EXPECT.search(head)
@@ -455,7 +455,9 @@ class Connection:
             del incoming.received[line.start() : line.end()]
             length = line.end() - line.start()
             incoming.head_end -= length
-            self._end = self._end - length if isinstance(self._end, int) else ChunkedEnd(incoming.head_end)
+            self._end = (
+                self._end - length if isinstance(self._end, int) else ChunkedBodyScanner(incoming.head_end)
+            )
             if (
                 len(incoming.received) == incoming.head_end
             ):  # RFC 9110, 10.1.1: unneeded once the body arrives

@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 _STATUS: Final = struct.Struct("<i")  # how the worker ended
 _JSON, _BYTES, _LIMIT, _REJECTED, _BUG = b"j", b"b", b"l", b"r", b"x"  # kinds of a worker's response
-_turns = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
+_slots = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
 _server: Final = ForkServer("webapp.document_process")
 _CACHED_RESULTS: Final = 512
 _CACHED_RESULT_BYTES: Final = 4_096
@@ -85,7 +85,7 @@ def run(
     request = orjson.dumps(
         {"module": module, "name": name, "seconds": seconds, "arguments": dict(arguments or {})}
     )
-    if not _turns.acquire(timeout=limits.DOCUMENT_TURN_SECONDS):
+    if not _slots.acquire(timeout=limits.DOCUMENT_TURN_SECONDS):
         text = "Too many documents are being read at the moment. Try again."
         raise ApiError("unavailable", text, headers={"Retry-After": str(limits.DOCUMENT_RETRY_SECONDS)})
     try:
@@ -93,10 +93,10 @@ def run(
             descriptor = stack.enter_context(_file_descriptor(document))
             return _result(function, *_exchange(module, request, descriptor, elapsed, tick), seconds)
     finally:
-        _turns.release()
+        _slots.release()
 
 
-def run_once(function: str, document: bytes, seconds: int = limits.DOCUMENT_CPU_SECONDS) -> Any:
+def run_cached(function: str, document: bytes, seconds: int = limits.DOCUMENT_CPU_SECONDS) -> Any:
     """Call `run`, and remember small results (JSON) of the latest documents in this process. They must not be changed.
 
     The function must depend on the document only.
@@ -152,10 +152,10 @@ def check_depth(value: Any, max_levels: int = limits.DOCUMENT_LEVELS) -> None:
             if isinstance(inner, dict | list)
         ]
     if level:
-        raise too_deep(max_levels)
+        raise nesting_error(max_levels)
 
 
-def too_deep(max_levels: int = limits.DOCUMENT_LEVELS) -> DocumentError:
+def nesting_error(max_levels: int = limits.DOCUMENT_LEVELS) -> DocumentError:
     """Return the error for a document that is nested more than `max_levels` levels deep."""
     return DocumentError(f"The document is nested more than {max_levels} levels deep.", "Flatten it.")
 
@@ -211,8 +211,8 @@ def _exchange(
 
 def _reset_slots() -> None:
     """Reset the semaphore in a forked process: its slots belong to the parent."""
-    global _turns
-    _turns = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
+    global _slots
+    _slots = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
 
 
 os.register_at_fork(after_in_child=_reset_slots)
@@ -253,7 +253,7 @@ def _supervise(connection: int, document: int) -> NoReturn:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         worker = os.fork()
         if worker == 0:
-            _work(connection, document)
+            _run_worker(connection, document)
         threading.Thread(target=_kill_when_closed, args=(connection, worker), daemon=True).start()
         status = os.waitpid(worker, 0)[1]
         os.write(connection, _STATUS.pack(status))
@@ -272,7 +272,7 @@ def _kill_when_closed(connection: int, worker: int) -> None:
     os.kill(worker, signal.SIGKILL)
 
 
-def _work(connection: int, document: int) -> NoReturn:
+def _run_worker(connection: int, document: int) -> NoReturn:
     """Read one document and send the result. Never returns."""
     die_with_parent()
     reply = socket.socket(fileno=connection)

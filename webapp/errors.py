@@ -79,7 +79,7 @@ class Fault:
         return out
 
 
-def path_in(item: Mapping[str, Any], value: Any, prefix: str = "") -> str:
+def pydantic_error_path(item: Mapping[str, Any], value: Any, prefix: str = "") -> str:
     """Return the path of an error of pydantic in the input `value`, such as `settings.retry.retry_on[0]`.
 
     Names that pydantic adds to the location, such as those of alternatives of a value, are left out.
@@ -101,13 +101,13 @@ def path_in(item: Mapping[str, Any], value: Any, prefix: str = "") -> str:
     return path
 
 
-def without_other_alternatives(faults: Sequence[Fault]) -> list[Fault]:
+def drop_other_union_branches(faults: Sequence[Fault]) -> list[Fault]:
     """Return errors of pydantic without those of alternatives that a value was not meant for: it reports the errors
     of all of them."""
-    return [fault for fault in faults if not _is_of_other_alternative(fault, faults)]
+    return [fault for fault in faults if not _is_of_other_union_branch(fault, faults)]
 
 
-def _is_of_other_alternative(fault: Fault, found: Sequence[Fault]) -> bool:
+def _is_of_other_union_branch(fault: Fault, found: Sequence[Fault]) -> bool:
     def of_type(other: Fault) -> bool:
         return other.code.endswith("_type")
 
@@ -169,7 +169,7 @@ _GATHERED_CODES: Final = frozenset(
 )
 
 
-class Gathered:
+class ErrorCollector:
     """Errors of several checks of one request, raised together.
 
     A single error is raised unchanged; several become one `validation_error`. Errors of targets (5xx and similar) are
@@ -202,22 +202,22 @@ class Gathered:
         if found := list(faults):
             self._errors.append(validation_error(found))
 
-    def error(self, more: Iterable[Fault] = ()) -> ApiError | None:
+    def combined_error(self, more: Iterable[Fault] = ()) -> ApiError | None:
         """Return the error to raise for the collected errors and `more` faults; None without any."""
         self.add(more)
         if len(self._errors) == 1:
             return self._errors[0]
         if not self._errors:
             return self._target_error
-        return validation_error(dict.fromkeys(fault for error in self._errors for fault in faults_of(error)))
+        return validation_error(dict.fromkeys(fault for error in self._errors for fault in as_faults(error)))
 
     def raise_all(self, more: Iterable[Fault] = ()) -> None:
         """Raise `error`, if there is one."""
-        if (error := self.error(more)) is not None:
+        if (error := self.combined_error(more)) is not None:
             raise error from None
 
 
-def faults_of(error: ApiError) -> list[Fault]:
+def as_faults(error: ApiError) -> list[Fault]:
     """Return an error as faults of the request."""
     if error.code == "validation_error":
         return [Fault(**field) for field in error.details["fields"]]

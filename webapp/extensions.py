@@ -24,10 +24,10 @@ from sqlalchemy.orm import Session
 from webapp import limits
 from webapp.model_base import Base
 
-READS: Final = "rowsmith_reads"  # execution option of a connection: this transaction only reads
+READ_ONLY_OPTION: Final = "rowsmith_reads"  # execution option of a connection: this transaction only reads
 
 # A response uses the objects that were just committed; reading them again would start another transaction.
-# To get the current state of a row, lock it (`tenancy.get(lock=True)`) or use `reading()`.
+# To get the current state of a row, lock it (`tenancy.get(lock=True)`) or use `read_session()`.
 db = SQLAlchemy(model_class=Base, disable_autonaming=True, session_options={"expire_on_commit": False})
 
 
@@ -43,7 +43,7 @@ def redis_client() -> redis.Redis:
     return client
 
 
-def make_redis(url: str) -> redis.Redis:
+def create_redis_client(url: str) -> redis.Redis:
     """Return a Redis client for `url` with the timeouts of the service. It connects at first use."""
     return redis.Redis.from_url(
         url,
@@ -56,7 +56,7 @@ def make_redis(url: str) -> redis.Redis:
 def init_app(app: Flask) -> None:
     """Bind the extensions to one application."""
     db.init_app(app)
-    app.extensions["rowsmith.redis"] = make_redis(app.config["REDIS_URL"])
+    app.extensions["rowsmith.redis"] = create_redis_client(app.config["REDIS_URL"])
 
 
 def engine_options(url: str) -> dict[str, Any]:
@@ -74,22 +74,22 @@ def engine_options(url: str) -> dict[str, Any]:
 
 
 @contextmanager
-def reading() -> Iterator[Session]:
+def read_session() -> Iterator[Session]:
     """Open a short read session, separate from that of the request, without the writers' lock."""
     with Session(db.engine, autoflush=False, expire_on_commit=False) as session:
-        session.connection(execution_options={READS: True})
+        session.connection(execution_options={READ_ONLY_OPTION: True})
         yield session
 
 
 @contextmanager
-def writing() -> Iterator[Session]:
+def write_session() -> Iterator[Session]:
     """Open a short transaction, separate from that of the request, and commit it if the block succeeds."""
     with Session(db.engine, expire_on_commit=False) as session, session.begin():
-        session.connection(execution_options={READS: False})
+        session.connection(execution_options={READ_ONLY_OPTION: False})
         yield session
 
 
-def changed_rows(result: Result[*tuple[Any, ...]]) -> int:
+def affected_row_count(result: Result[*tuple[Any, ...]]) -> int:
     """Return how many rows an INSERT, UPDATE or DELETE changed."""
     assert isinstance(result, CursorResult)  # what such a statement gives
     return result.rowcount
@@ -101,7 +101,7 @@ def after_fork(app: Flask) -> None:
         db.engine.dispose(close=False)
 
 
-def only_reads() -> None:
+def set_read_only() -> None:
     """Declare that the rest of this request only reads.
 
     On SQLite its transactions then begin without the writers' lock. A transaction that would write begins
@@ -111,8 +111,8 @@ def only_reads() -> None:
     g.rowsmith_only_reads = True
 
 
-def may_write() -> None:
-    """Undo `only_reads`: transactions that begin from now on may write."""
+def allow_writes() -> None:
+    """Undo `set_read_only`: transactions that begin from now on may write."""
     g.rowsmith_only_reads = False
 
 
@@ -134,13 +134,13 @@ def _sqlite_connect(dbapi: Any, _record: Any) -> None:
 def _sqlite_begin(connection: Connection) -> None:
     if connection.dialect.name != "sqlite":
         return
-    reads = connection.get_execution_options().get(READS)
+    reads = connection.get_execution_options().get(READ_ONLY_OPTION)
     if reads is None:
         reads = has_app_context() and g.get("rowsmith_only_reads", False)
     if reads:
         connection.exec_driver_sql("BEGIN")
         return
-    with write_queue(connection.engine).taken():
+    with write_queue(connection.engine).wait_for_turn():
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
@@ -163,7 +163,7 @@ class WriteQueue:
         return len(self._queue)
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def wait_for_turn(self) -> Iterator[None]:
         """Wait for this thread's turn, at most as long as SQLite waits for its lock; then continue without it."""
         has_turn = self._enter()
         try:

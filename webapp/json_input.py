@@ -5,8 +5,8 @@ validation, 6.1.1); programs in languages that only have doubles write 5.0. pyda
 is validated by models derived from `Model`: `5` and `5.0` are the same integer, `5.5`, `"5"` and `true` are not
 integers. Arrays in these models also have a maximum length: `limits.MAX_JSON_ELEMENTS`, unless a model sets its own.
 
-`canonical` replaces the words of enumerations by the spelling of the model. A word that is not in the enumeration is
-left unchanged: the model that validates the input rejects it and names the closest one.
+`canonicalize_enums` replaces the words of enumerations by the spelling of the model. A word that is not in the
+enumeration is left unchanged: the model that validates the input rejects it and names the closest one.
 """
 
 from __future__ import annotations
@@ -88,48 +88,48 @@ _SEPARATORS: Final = re.compile(r"[-_ ]+")
 _MAX_WORD_CHARS: Final = 100  # no word of an enumeration is longer
 
 
-def plain(word: str) -> str:
+def normalize_word(word: str) -> str:
     """Return a word without case, hyphens, underscores and spaces."""
     return _SEPARATORS.sub("", word.casefold())
 
 
 @dataclass(slots=True)
-class _Words:
+class _EnumWords:
     """The allowed words at a key, by their normalized form, and the known keys below it."""
 
     spellings: dict[str, str | None] = field(default_factory=dict)
-    below: dict[str, _Words] = field(default_factory=dict)
+    nested: dict[str, _EnumWords] = field(default_factory=dict)
 
     def add(self, found: Iterable[str]) -> None:
         for word in found:
-            key = plain(word)
+            key = normalize_word(word)
             if not key:  # a sign, such as the hyphen between the parts of an address, has no other spelling
                 continue
             # Two words that differ only in a hyphen (`name`, `-name`) are compared exactly.
             self.spellings[key] = word if self.spellings.get(key, word) == word else None
 
 
-def canonical(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
+def canonicalize_enums(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return an input of `model` with the words of its enumerations as the model spells them, at any depth.
 
     An enumeration is a `Literal` of texts. In a union of models (kinds of authentication) a key takes the words of all.
     """
-    return _canonical_object(_words(model), values)
+    return _canonical_object(_enum_words(model), values)
 
 
-def _canonical_object(known: _Words, values: Mapping[str, Any]) -> dict[str, Any]:
+def _canonical_object(known: _EnumWords, values: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: _canonical_value(known.below[key], value) if key in known.below else value
+        key: _canonical_value(known.nested[key], value) if key in known.nested else value
         for key, value in values.items()
     }
 
 
-def _canonical_value(known: _Words, value: Any) -> Any:
+def _canonical_value(known: _EnumWords, value: Any) -> Any:
     if isinstance(value, str):
         is_candidate = (
             known.spellings and len(value) <= _MAX_WORD_CHARS and value not in known.spellings.values()
         )
-        return (known.spellings.get(plain(value)) or value) if is_candidate else value
+        return (known.spellings.get(normalize_word(value)) or value) if is_candidate else value
     if isinstance(value, Mapping):
         return _canonical_object(known, value)
     if isinstance(value, list):
@@ -138,29 +138,29 @@ def _canonical_value(known: _Words, value: Any) -> Any:
 
 
 @cache
-def _words(model: type[BaseModel]) -> _Words:
-    known = _Words()
+def _enum_words(model: type[BaseModel]) -> _EnumWords:
+    known = _EnumWords()
     for name, info in model.model_fields.items():
-        words = known.below.setdefault(info.alias or name, _Words())
-        _gather(info.annotation, words)
-        if not words.spellings and not words.below:
-            del known.below[info.alias or name]
+        words = known.nested.setdefault(info.alias or name, _EnumWords())
+        _collect_words(info.annotation, words)
+        if not words.spellings and not words.nested:
+            del known.nested[info.alias or name]
     return known
 
 
-def _gather(annotation: Any, target: _Words) -> None:
+def _collect_words(annotation: Any, target: _EnumWords) -> None:
     """Add the allowed values of an annotation: the words of a `Literal`, the keys of models, at any depth."""
     if get_origin(annotation) is Literal:
         target.add(word for word in get_args(annotation) if isinstance(word, str))
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        for key, inner in _words(annotation).below.items():
-            _merge(target.below.setdefault(key, _Words()), inner)
+        for key, inner in _enum_words(annotation).nested.items():
+            _merge(target.nested.setdefault(key, _EnumWords()), inner)
     else:
         for part in get_args(annotation):
-            _gather(part, target)
+            _collect_words(part, target)
 
 
-def _merge(target: _Words, other: _Words) -> None:
+def _merge(target: _EnumWords, other: _EnumWords) -> None:
     target.add(word for word in other.spellings.values() if word is not None)
-    for key, inner in other.below.items():
-        _merge(target.below.setdefault(key, _Words()), inner)
+    for key, inner in other.nested.items():
+        _merge(target.nested.setdefault(key, _EnumWords()), inner)

@@ -19,14 +19,14 @@ _M_MMAP_THRESHOLD: Final = -3
 _M_TRIM_THRESHOLD: Final = -1
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
-_lowest = float("inf")
+_lowest_resident_bytes = float("inf")
 """The fewest resident bytes so far."""
-_trimmed = 0
+_resident_bytes_after_trim = 0
 """Resident bytes after the last trim."""
 _trimmed_at = float("-inf")
 
 
-def settle() -> None:
+def configure_malloc() -> None:
     """Let Arrow ask glibc, and glibc have `limits.MALLOC_ARENAS` and return large arrays to the system as soon as they
     are freed. Without a threshold of ours glibc raises its own to the largest array freed so far, up to 32 MB, and
     keeps arrays below it. To be called before pyarrow is imported and before threads begin; forked processes inherit
@@ -54,21 +54,22 @@ def trim() -> None:
     What another request still uses stays resident, so the size after a trim alone says too little: a process that is
     larger than it was trims again every second.
     """
-    global _lowest, _trimmed, _trimmed_at
-    resident, now = _resident(), time.monotonic()
-    has_grown = resident > _trimmed + limits.TRIM_GROWN_BYTES
+    global _lowest_resident_bytes, _resident_bytes_after_trim, _trimmed_at
+    resident, now = _resident_bytes(), time.monotonic()
+    has_grown = resident > _resident_bytes_after_trim + limits.TRIM_GROWN_BYTES
     if has_grown or (
-        resident > _lowest + limits.TRIM_GROWN_BYTES and now > _trimmed_at + limits.TRIM_SECONDS
+        resident > _lowest_resident_bytes + limits.TRIM_GROWN_BYTES
+        and now > _trimmed_at + limits.TRIM_SECONDS
     ):
         library = _glibc()
         if library is not None:
             library.malloc_trim(0)
-        resident = _trimmed = _resident()
+        resident = _resident_bytes_after_trim = _resident_bytes()
         _trimmed_at = now
-    _lowest = min(_lowest, resident)
+    _lowest_resident_bytes = min(_lowest_resident_bytes, resident)
 
 
-def _resident() -> int:
+def _resident_bytes() -> int:
     """Return the resident bytes of this process; 0 if /proc is not available."""
     try:
         with open("/proc/self/statm", "rb") as file:

@@ -59,12 +59,12 @@ class Base(DeclarativeBase):
     )
 
 
-def identity(prefix: str) -> Mapped[str]:
+def id_column(prefix: str) -> Mapped[str]:
     """Return a primary key column whose default is a new id with this prefix."""
     return mapped_column(String(ID_CHARS), primary_key=True, default=lambda: ids.new(prefix))
 
 
-def reference(
+def foreign_key_column(
     target: str, *, nullable: bool = False, ondelete: str = "RESTRICT", index: bool = True
 ) -> MappedColumn[Any]:
     """Return a foreign key column to `table.column`."""
@@ -73,42 +73,42 @@ def reference(
     )
 
 
-class Created:
+class CreatedAtMixin:
     """When the row was created."""
 
     created_at: Mapped[datetime] = mapped_column(default=clock.now)
 
 
-class Updated(Created):
+class UpdatedAtMixin(CreatedAtMixin):
     """When the row was created and last changed. Services set `updated_at`, so that a no-op does not change it."""
 
     updated_at: Mapped[datetime] = mapped_column(default=clock.now)
 
 
-class SoftDeleted:
+class SoftDeleteMixin:
     """Deletes are soft: the row stays, can be restored for 30 days, and is then removed by the sweeper."""
 
     deleted_at: Mapped[datetime | None] = mapped_column(index=True)
 
 
-class InWorkspace:
+class WorkspaceMixin:
     """Belongs to a workspace. Every query over such a table names the workspace."""
 
     @declared_attr
     def workspace_id(cls) -> Mapped[str]:
         """The workspace."""
-        return reference("workspaces.id", ondelete="CASCADE")
+        return foreign_key_column("workspaces.id", ondelete="CASCADE")
 
 
-class InProject(InWorkspace):
+class ProjectMixin(WorkspaceMixin):
     """Belongs to a project, and so to its team and workspace, which are stored with it for the tenancy check."""
 
     @declared_attr
     def project_id(cls) -> Mapped[str]:
         """The project."""
-        return reference("projects.id", ondelete="CASCADE")
+        return foreign_key_column("projects.id", ondelete="CASCADE")
 
     @declared_attr
     def team_id(cls) -> Mapped[str]:
         """The project's team."""
-        return reference("teams.id", ondelete="CASCADE", index=False)
+        return foreign_key_column("teams.id", ondelete="CASCADE", index=False)

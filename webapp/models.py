@@ -31,7 +31,7 @@ from webapp.row_templates.models import Template, TemplateVersion
 from webapp.scenarios.models import Run, RunChunk, Scenario, ScenarioVersion
 from webapp.schedules.models import Schedule
 from webapp.web.models import IdempotencyRecord
-from webapp.work.models import END_STATES, NEXT_STATES, STATES, Noticed, Work
+from webapp.work.models import END_STATES, NEXT_STATES, STATES, Notifiable, Work
 
 __all__ = [
     "END_STATES",
@@ -66,7 +66,7 @@ __all__ = [
     "MaskingKey",
     "Membership",
     "NoticeChoice",
-    "Noticed",
+    "Notifiable",
     "Project",
     "Push",
     "PushLine",

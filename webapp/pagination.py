@@ -51,27 +51,27 @@ class Page(Generic[T]):
         return {"items": [item(x) for x in self.items], "next_cursor": self.next_cursor, "total": self.total}
 
 
-def page(
+def paginate(
     statement: Select[T],
     *,
     name: str,
-    identity: InstrumentedAttribute[Any],
+    id_column: InstrumentedAttribute[Any],
     cursor: str | None = None,
     limit: int = limits.PAGE_LIMIT_DEFAULT,
     search: tuple[str | None, SQLColumnExpression[str | None]] | None = None,
-    order: InstrumentedAttribute[Any] | None = None,
+    order_column: InstrumentedAttribute[Any] | None = None,
     descending: bool = True,
-    of: Callable[[T], Any] | None = None,
+    order_value: Callable[[T], Any] | None = None,
     context: str = "",
     sizes: Sequence[SQLColumnExpression[Any]] = (),
 ) -> Page[T]:
     """Return one page of `statement` (a select of one entity, restricted to the actor's workspace).
 
-    `identity` is the column that breaks ties; the newest items come first unless `order` names another column, which
-    must not be NULL; `of` reads its value if it belongs to another entity. `search` is `(?q=, column)`: a part of the
-    text, ignoring case. `context`: other filters of the statement (the workspace, a state): a cursor is only valid for
-    the same context. `sizes` are columns that can be large: the page ends before the item with which they exceed
-    `PAGE_BYTES`, but has at least one item. Errors: invalid_request for an invalid limit, search or cursor.
+    `id_column` is the column that breaks ties; the newest items come first unless `order_column` names another column,
+    which must not be NULL; `order_value` reads its value if it belongs to another entity. `search` is `(?q=, column)`:
+    a part of the text, ignoring case. `context`: other filters of the statement (the workspace, a state): a cursor is
+    only valid for the same context. `sizes` are columns that can be large: the page ends before the item with which
+    they exceed `PAGE_BYTES`, but has at least one item. Errors: invalid_request for an invalid limit, search or cursor.
     """
     if not 1 <= limit <= limits.PAGE_LIMIT_MAX:
         raise ApiError(
@@ -83,31 +83,31 @@ def page(
     if search and text:
         statement = statement.where(contains(search[1], text))
     total = db.session.scalar(select(func.count()).select_from(statement.order_by(None).subquery())) or 0
-    column = order if order is not None else identity
+    column = order_column if order_column is not None else id_column
     list_identity = [name, context, text, column.key, descending]
     if cursor:
         statement = statement.where(
-            _after(_read_position(cursor, list_identity), column, identity, descending)
+            _after_condition(_decode_position(cursor, list_identity), column, id_column, descending)
         )
     ordering = [column.desc() if descending else column.asc()]
-    if column is not identity:
-        ordering.append(identity.desc() if descending else identity.asc())
+    if column is not id_column:
+        ordering.append(id_column.desc() if descending else id_column.asc())
     statement = statement.order_by(*ordering)
     size = 0
     if sizes:
-        limit, size = _fitting(statement, sizes, limit)
+        limit, size = _count_fitting_rows(statement, sizes, limit)
     rows = list(db.session.scalars(statement.limit(limit + 1)))
     next_cursor = None
     if len(rows) > limit:
         last = rows[limit - 1]
-        value = of(last) if of is not None else getattr(last, column.key)
+        value = order_value(last) if order_value is not None else getattr(last, column.key)
         value = {"time": value.isoformat()} if isinstance(value, datetime) else value
-        position = [value, getattr(last, identity.key)]
+        position = [value, getattr(last, id_column.key)]
         next_cursor = sealing.sign(_sign_key(), [list_identity, position])
     return Page(rows[:limit], next_cursor, total, size)
 
 
-def _fitting(
+def _count_fitting_rows(
     statement: Select[Any], sizes: Sequence[SQLColumnExpression[Any]], limit: int
 ) -> tuple[int, int]:
     """Return how many of the first `limit` rows fit into `PAGE_BYTES`, at least one, and their size."""
@@ -121,34 +121,34 @@ def _fitting(
     return limit, total
 
 
-def of_list(
+def paginate_list(
     items: Sequence[T], *, name: str, cursor: str | None = None, limit: int | None = None, context: str = ""
 ) -> Page[T]:
     """Return one page of a list in memory, in its order; all of it without a `limit`.
 
-    `context` as in `page`. Errors: invalid_request for a bad limit or cursor.
+    `context` as in `paginate`. Errors: invalid_request for a bad limit or cursor.
     """
     if limit is not None and not 1 <= limit <= limits.PAGE_LIMIT_MAX:
         raise ApiError(
             "invalid_request", f"limit must be from 1 to {limits.PAGE_LIMIT_MAX}.", {"limit": limit}
         )
     list_identity = [name, context]
-    start = int(_read_position(cursor, list_identity)[0]) if cursor else 0
+    start = int(_decode_position(cursor, list_identity)[0]) if cursor else 0
     end = len(items) if limit is None else start + limit
     next_cursor = sealing.sign(_sign_key(), [list_identity, [end]]) if end < len(items) else None
     return Page(list(items[start:end]), next_cursor, len(items))
 
 
-def cursor_of(name: str, context: str, position: list[Any]) -> str:
+def encode_cursor(name: str, context: str, position: list[Any]) -> str:
     """Return a cursor for a list that implements its own paging: the position where the last page ended. See
-    `read_cursor`."""
+    `decode_cursor`."""
     return sealing.sign(_sign_key(), [[name, context], position])
 
 
-def read_cursor(name: str, context: str, cursor: str) -> list[Any]:
-    """Return the position in a cursor that `cursor_of` created for the same list: two values. Error:
+def decode_cursor(name: str, context: str, cursor: str) -> list[Any]:
+    """Return the position in a cursor that `encode_cursor` created for the same list: two values. Error:
     invalid_request."""
-    return _read_position(cursor, [name, context])
+    return _decode_position(cursor, [name, context])
 
 
 def contains(column: SQLColumnExpression[str | None], text: str) -> ColumnElement[bool]:
@@ -157,7 +157,7 @@ def contains(column: SQLColumnExpression[str | None], text: str) -> ColumnElemen
     return func.lower(column).like(f"%{escaped.lower()}%", escape="\\")
 
 
-def _after(
+def _after_condition(
     position: list[Any],
     column: InstrumentedAttribute[Any],
     identity: InstrumentedAttribute[Any],
@@ -172,7 +172,7 @@ def _after(
     return or_(compare(column, value), and_(column == value, compare(identity, position[1])))
 
 
-def _read_position(cursor: str, list_identity: list[Any]) -> list[Any]:
+def _decode_position(cursor: str, list_identity: list[Any]) -> list[Any]:
     value = sealing.unsign(_sign_key(), cursor)
     if not isinstance(value, list) or len(value) != 2 or value[0] != list_identity:
         raise ApiError(

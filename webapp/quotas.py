@@ -15,7 +15,7 @@ from webapp.accounts.services import identity
 from webapp.accounts.services.identity import rate_limiter
 from webapp.audit.models import AuditEntry
 from webapp.errors import ApiError
-from webapp.extensions import reading
+from webapp.extensions import read_session
 from webapp.metering import limit_warnings
 from webapp.rate_limiting import RateLimitResult, RowsResult
 
@@ -61,7 +61,7 @@ def reserve_rows(actor: Actor, rows: int, *, largest: int | None = None) -> Rese
     )
 
 
-def take_preview_records(actor: Actor, records: int) -> None:
+def count_preview_records(actor: Actor, records: int) -> None:
     """Count the objects in arrays of a preview. Previews do not count toward the row quota, but an array can have
     10,000 objects, so their number per hour is limited by the same quota. Error: quota_exceeded with Retry-After."""
     limit, name = actor.limits.rows_per_hour, f"rowsmith:{{{actor.workspace_id}}}:previews"
@@ -81,12 +81,12 @@ def take_preview_records(actor: Actor, records: int) -> None:
     )
 
 
-def records_detail(records: int) -> dict[str, Any]:
+def preview_records_details(records: int) -> dict[str, Any]:
     """Return the details of an audit entry about objects in arrays that counted in addition to the rows."""
     return {"records": records} if records else {}
 
 
-def give_back(reservation: Reservation, rows: int) -> Reservation:
+def return_rows(reservation: Reservation, rows: int) -> Reservation:
     """Return up to `rows` unused rows of a reservation to the quota. Return the rest of the reservation."""
     rows = min(rows, reservation.rows)
     if rows <= 0:
@@ -126,7 +126,7 @@ def gauges(actor: Actor, rate_limit: RateLimitResult) -> dict[str, Gauge]:
     """Return the usage of `requests` per minute and `rows` per hour. `rate_limit`: the result of this request."""
     plan_limits, name = actor.limits, _rows_key(actor.workspace_id)
     used = rows_used(actor.workspace_id, plan_limits.rows_per_hour)
-    all_requests, first_rows, all_rows = identity.rate_limit_resets(actor.workspace_id, name)
+    all_requests, first_rows, all_rows = identity.rate_limit_reset_times(actor.workspace_id, name)
     first_rows, all_rows = (first_rows, all_rows) if used else (None, None)
     requests = plan_limits.requests_per_minute - rate_limit.remaining
     return {
@@ -176,7 +176,7 @@ def _rows_in_audit_log(workspace_id: str) -> list[tuple[int, int]]:
         .order_by(AuditEntry.at)
     )
     seconds: dict[int, int] = {}
-    with reading() as session:
+    with read_session() as session:
         for at, rows, details in session.execute(statement):
             second = int(at.timestamp())
             seconds[second] = seconds.get(second, 0) + rows + (details or {}).get("records", 0)

@@ -134,7 +134,7 @@ class RateLimitResult:
     limit: int
     remaining: int
     reset: float
-    mark: bytes  # identifies the request for `undo_hit`
+    member: bytes  # identifies the request for `undo_hit`
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class RateLimiter:
 
     def undo_hit(self, log: str, result: RateLimitResult) -> None:
         """Remove one accepted request from its window."""
-        self._client.lrem(log, 1, result.mark)  # type: ignore[arg-type]  # bytes are accepted as well
+        self._client.lrem(log, 1, result.member)  # type: ignore[arg-type]  # bytes are accepted as well
 
     def reserve_rows(self, name: str, rows: int, limit: int) -> RowsResult:
         """Reserve `rows` of the hour's `limit`, all or none. With 0 rows, return only how many are used."""
@@ -184,7 +184,9 @@ class RateLimiter:
         )
         return RowsResult(_STATES[state], int(used), int(second))
 
-    def resets(self, log: str, name: str, window: float) -> tuple[float | None, float | None, float | None]:
+    def reset_times(
+        self, log: str, name: str, window: float
+    ) -> tuple[float | None, float | None, float | None]:
         """Return when all requests of `log` have left their window, when the first rows of `name` leave the hour, and
         when all of them have left it. In seconds since 1970; None if nothing is counted."""
         seconds = _rows_keys(name)[1]

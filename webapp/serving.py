@@ -125,7 +125,7 @@ class Worker(ThreadWorker):
     def accept(self, listener: Any) -> None:
         """Accept a connection. At the limit of connections, close some that wait."""
         if self.nr_conns >= self.worker_connections - 1:
-            self.make_room()
+            self.close_least_active()
         try:
             sock, client = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
@@ -136,7 +136,7 @@ class Worker(ThreadWorker):
             if time.monotonic() - self.accept_failed > 1:
                 self.accept_failed = time.monotonic()
                 self.log.error("A connection could not be accepted: %s", exc)
-            self.make_room()
+            self.close_least_active()
             time.sleep(limits.WEB_ACCEPT_PAUSE_SECONDS)
             return
         self.nr_conns += 1
@@ -162,13 +162,13 @@ class Worker(ThreadWorker):
                 if stays and not conn.started and self.has_spare_threads():
                     conn.sock.wait(select.POLLIN, limits.KEEPALIVE_STAY_SECONDS)
                 conn.state = conn.advance()
-                if conn.state is not State.READY or not self.can_read(conn):
+                if conn.state is not State.READY or not self.acquire_body_slot(conn):
                     return
                 conn.sock.buffers = stays = True
                 req = None
                 req = next(conn.parser)
                 conn.keep_alive = self.handle_request(req, conn) and _is_at_next_request(conn)
-                self.leave_slot(conn)
+                self.release_body_slot(conn)
         except (StopIteration, errors.NoMoreData):
             self.log.debug("The client closed its connection.")
         except ClientTooSlow:
@@ -185,7 +185,7 @@ class Worker(ThreadWorker):
         except Exception as exc:
             self.handle_error(req, conn.sock, conn.client, exc)
         finally:
-            self.leave_slot(conn)
+            self.release_body_slot(conn)
         conn.keep_alive = False
         conn.state = State.WRITE if conn.sock.outgoing else State.CLOSED
 
@@ -194,11 +194,11 @@ class Worker(ThreadWorker):
         waiting = len(self.parked) + len(self.keepalived_conns)
         return bool(self.alive and self.nr_conns - waiting < self.cfg.threads)
 
-    def can_read(self, conn: Connection) -> bool:
+    def acquire_body_slot(self, conn: Connection) -> bool:
         """Acquire a slot for the rest of a body that is too large to be read ahead. Return False if none is free."""
         if not conn.is_large:
             return True
-        if not conn.has_slot and not self.slots.take(conn.address, limited=self.is_limited(conn)):
+        if not conn.has_slot and not self.slots.acquire(conn.address, limited=self.is_limited(conn)):
             conn.state = State.SLOT
             conn.deadline = time.monotonic() + limits.WEB_SLOT_SECONDS
             return False
@@ -206,11 +206,11 @@ class Worker(ThreadWorker):
         conn.wait_for_body()
         return True
 
-    def leave_slot(self, conn: Connection) -> None:
+    def release_body_slot(self, conn: Connection) -> None:
         """Release the slot of a connection, if it has one."""
         if conn.has_slot:
             conn.has_slot = False
-            self.slots.leave(conn.address)
+            self.slots.release(conn.address)
 
     def is_limited(self, conn: Connection) -> bool:
         """Return whether the limits per IP address apply: not to trusted proxies and socket files, which serve many
@@ -234,9 +234,9 @@ class Worker(ThreadWorker):
             self.park(conn)
             if time.monotonic() > conn.deadline:
                 # `murder_pending` does not detect this while its events wake the main thread.
-                self.refuse(conn, _too_late(conn))
+                self.reject(conn, _timeout_error(conn))
         if self.queued:
-            self.fill_slots()
+            self.assign_free_slots()
 
     def park(self, conn: Connection) -> None:
         """Let a connection wait for its client."""
@@ -255,10 +255,10 @@ class Worker(ThreadWorker):
         else:
             self.poller.unregister(conn.sock)
 
-    def fill_slots(self) -> None:
+    def assign_free_slots(self) -> None:
         """Give free slots to connections that wait for one."""
         for conn in list(self.queued):
-            if self.slots.take(conn.address, limited=self.is_limited(conn)):
+            if self.slots.acquire(conn.address, limited=self.is_limited(conn)):
                 conn.has_slot = True
                 self.unpark(conn)
                 self.enqueue_req(conn)
@@ -287,7 +287,7 @@ class Worker(ThreadWorker):
 
         Closing it with unread data would make the kernel discard the end of the response.
         """
-        if conn.incoming.ended or conn.sock.handshaking or not conn.sock.end():
+        if conn.incoming.ended or conn.sock.handshaking or not conn.sock.shutdown_write():
             self.drop(conn)
             return
         conn.lingers, conn.state = True, State.READ
@@ -301,7 +301,7 @@ class Worker(ThreadWorker):
         self.nr_conns -= 1
         conn.close()
 
-    def refuse(self, conn: Connection, error: ApiError) -> None:
+    def reject(self, conn: Connection, error: ApiError) -> None:
         """Respond to the unfinished request of a waiting connection with an error, and close it.
 
         If no part of a request has arrived, or a response is being sent, it is closed without a response.
@@ -311,7 +311,7 @@ class Worker(ThreadWorker):
             return
         self.unpark(conn)
         try:
-            conn.sock.sendall(answer(error, _request_id(None), secure=self.cfg.is_ssl))
+            conn.sock.sendall(render_error_response(error, _request_id(None), secure=self.cfg.is_ssl))
         except OSError:
             conn.incoming.ended = True
         self.linger(conn)
@@ -319,7 +319,7 @@ class Worker(ThreadWorker):
     def murder_pending(self) -> None:
         """Close parked connections that are past their deadline or too many. gunicorn calls it after every event."""
         if self.nr_conns >= self.worker_connections:
-            self.make_room()  # no connection is accepted until there is room
+            self.close_least_active()  # no connection is accepted until there is room
         now = time.monotonic()
         if now < self.next_sweep:
             return
@@ -335,12 +335,15 @@ class Worker(ThreadWorker):
                 waiting[conn.address].append(conn)
                 total_bytes += conn.held_bytes
         excess = [
-            conn for conns in waiting.values() if self.is_limited(conns[0]) for conn in _excess(conns, now)
+            conn
+            for conns in waiting.values()
+            if self.is_limited(conns[0])
+            for conn in _excess_connections(conns, now)
         ]
         for conn in late:
-            self.refuse(conn, _too_late(conn))
+            self.reject(conn, _timeout_error(conn))
         for conn in excess:
-            self.refuse(conn, _too_many())
+            self.reject(conn, _too_many_connections_error())
         if late or excess:
             self.log.info(
                 "Unfinished requests closed: %d too late, %d too many of an address.", len(late), len(excess)
@@ -351,11 +354,11 @@ class Worker(ThreadWorker):
             else ()
         ):
             total_bytes -= conn.held_bytes
-            self.refuse(conn, _too_many_large())
+            self.reject(conn, _no_body_slot_error())
             if total_bytes <= limits.WEB_HELD_BYTES:
                 break
 
-    def make_room(self) -> None:
+    def close_least_active(self) -> None:
         """Close connections that wait, the least recently active ones of the address that has most of them."""
         waiting = [*self.keepalived_conns, *self.parked]
         if not waiting:
@@ -369,7 +372,9 @@ class Worker(ThreadWorker):
 
     def handle_error(self, req: Any, client: Channel, addr: Any, exc: BaseException) -> None:
         """Respond to a request that the application never received, or that failed outside it, then close."""
-        error = refusal(exc, self.cfg.limit_request_fields, self.cfg.limit_request_field_size)
+        error = parser_error_to_api_error(
+            exc, self.cfg.limit_request_fields, self.cfg.limit_request_field_size
+        )
         request_id = _request_id(req or getattr(exc, "req", None))
         if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             self.log.exception("request %s failed outside the application", request_id)
@@ -377,7 +382,7 @@ class Worker(ThreadWorker):
             # Only by kind: the line or header may contain a secret.
             address = addr[0] if isinstance(addr, tuple) and addr else "a socket"
             self.log.warning("request %s of %s rejected: %s", request_id, address, type(exc).__name__)
-        response = answer(error, request_id, secure=self.cfg.is_ssl)
+        response = render_error_response(error, request_id, secure=self.cfg.is_ssl)
         try:
             if client.handshaking:
                 client.send_without_tls(response)
@@ -395,7 +400,7 @@ class BodySlots:
         self._taken: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def take(self, address: str, *, limited: bool) -> bool:
+    def acquire(self, address: str, *, limited: bool) -> bool:
         """Acquire a slot for an address. Return False if none is free."""
         with self._lock:
             if self._taken.total() >= limits.WEB_BODY_SLOTS:
@@ -405,7 +410,7 @@ class BodySlots:
             self._taken[address] += 1
             return True
 
-    def leave(self, address: str) -> None:
+    def release(self, address: str) -> None:
         """Release a slot."""
         with self._lock:
             self._taken[address] -= 1
@@ -420,17 +425,17 @@ def _is_at_next_request(conn: Connection) -> bool:
         return False  # no second response if an unread body turns out to be malformed
 
 
-def _excess(conns: list[Connection], now: float) -> list[Connection]:
+def _excess_connections(conns: list[Connection], now: float) -> list[Connection]:
     """Return the unfinished requests of an address beyond its limit. New ones have a moment to arrive."""
     old = [conn for conn in conns if now - (conn.started or now) > limits.WEB_UNFINISHED_GRACE_SECONDS]
     return old[: max(0, len(conns) - limits.WEB_UNFINISHED_PER_ADDRESS)]
 
 
-def _too_late(conn: Connection) -> ApiError:
-    return _too_many_large() if conn.state is State.SLOT else ApiError("request_timeout")
+def _timeout_error(conn: Connection) -> ApiError:
+    return _no_body_slot_error() if conn.state is State.SLOT else ApiError("request_timeout")
 
 
-def _too_many_large() -> ApiError:
+def _no_body_slot_error() -> ApiError:
     wait = limits.WEB_SLOT_RETRY_SECONDS
     return ApiError(
         "unavailable",
@@ -440,7 +445,7 @@ def _too_many_large() -> ApiError:
     )
 
 
-def _too_many() -> ApiError:
+def _too_many_connections_error() -> ApiError:
     limit, wait = limits.WEB_UNFINISHED_PER_ADDRESS, limits.WEB_SLOT_RETRY_SECONDS
     return ApiError(
         "rate_limited",
@@ -489,7 +494,7 @@ class Body(io.RawIOBase):
     """The body of a request, which informs the application if it is malformed or shorter than announced.
 
     `source` is gunicorn's body; `announced` the Content-Length, None for chunked bodies; `header_limits` are the
-    maximum number and size of headers, for `refusal`.
+    maximum number and size of headers, for `parser_error_to_api_error`.
     """
 
     def __init__(self, source: Any, announced: str | None, header_limits: tuple[int, int]) -> None:
@@ -504,11 +509,12 @@ class Body(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read the next bytes into a buffer, and return their number. Errors: ApiError, as `refusal` returns it."""
+        """Read the next bytes into a buffer, and return their number. Errors: ApiError, as `parser_error_to_api_error`
+        returns it."""
         try:
             data = self._source.read(len(buffer))
         except errors.ParseException as exc:
-            raise refusal(exc, *self._header_limits) from None
+            raise parser_error_to_api_error(exc, *self._header_limits) from None
         except errors.NoMoreData:
             raise ApiError("invalid_request", _INCOMPLETE_MESSAGE) from None
         except ClientTooSlow:
@@ -521,7 +527,7 @@ class Body(io.RawIOBase):
         return len(data)
 
 
-def refusal(exc: BaseException, max_headers: int, max_header_bytes: int) -> ApiError:
+def parser_error_to_api_error(exc: BaseException, max_headers: int, max_header_bytes: int) -> ApiError:
     """Convert an error of gunicorn to one of our errors. Errors that the client has not caused are `internal_error`."""
     service_errors = (
         errors.InvalidResponseHeader,
@@ -546,7 +552,7 @@ def refusal(exc: BaseException, max_headers: int, max_header_bytes: int) -> ApiE
     return ApiError("internal_error")
 
 
-def answer(error: ApiError, request_id: str, *, secure: bool) -> bytes:
+def render_error_response(error: ApiError, request_id: str, *, secure: bool) -> bytes:
     """Return an error as a complete HTTP/1.1 response."""
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         error.details["request_id"] = request_id
@@ -558,7 +564,7 @@ def answer(error: ApiError, request_id: str, *, secure: bool) -> bytes:
         ("Content-Length", str(len(body))),
         ("Cache-Control", "no-store"),
         *error.headers.items(),
-        *hooks.common_headers(request_id, NEWEST_VERSION, routing.uncounted(), secure=secure),
+        *hooks.common_headers(request_id, NEWEST_VERSION, routing.uncounted_result(), secure=secure),
         *hooks.SECURITY_HEADERS,
     ]
     head = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}"]

@@ -31,21 +31,21 @@ def parse(value: Any) -> datetime:
     return moment
 
 
-Moment = Annotated[
+Timestamp = Annotated[
     datetime,
     BeforeValidator(parse, json_schema_input_type=str),
     Field(json_schema_extra={"format": "date-time"}),
 ]
 
 
-def _moment_or_present(value: Any) -> datetime:
+def _parse_or_present(value: Any) -> datetime:
     """Parse a time, or `present` as the current time in whole seconds, which is stored instead of the word."""
     return clock.now().replace(microsecond=0) if value == PRESENT else parse(value)
 
 
-Now = Annotated[
+TimestampOrPresent = Annotated[
     datetime,
-    BeforeValidator(_moment_or_present),
+    BeforeValidator(_parse_or_present),
     WithJsonSchema(
         {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "enum": [PRESENT]}]}
     ),

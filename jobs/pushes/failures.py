@@ -11,13 +11,13 @@ import pyarrow as pa
 from webapp import limits
 from webapp.connectors.base import ConnectorError, RowError
 from webapp.errors import ApiError
-from webapp.pushes.services.ledger.write import Bad
+from webapp.pushes.services.ledger.write import LedgerEntry
 from webapp.pushes.services.rows import HIDDEN
 
 _PREFIX: Final = 8  # targets truncate long values, so this many characters identify a value
 
 
-def hide(text: str, values: Iterable[str]) -> str:
+def redact(text: str, values: Iterable[str]) -> str:
     """Redact values in a message. Short values are redacted as whole words, long ones also when truncated."""
     for value in sorted(set(values), key=len, reverse=True):
         if len(value) < _PREFIX:
@@ -31,44 +31,44 @@ def hide(text: str, values: Iterable[str]) -> str:
     return text
 
 
-def bad_rows(
-    failures: Sequence[RowError],
+def ledger_entries(
+    errors: Sequence[RowError],
     numbers: Sequence[int],
     batch: pa.RecordBatch,
     *,
     key_columns: Sequence[str],
     sensitive: frozenset[str],
     ms: int,
-) -> list[Bad]:
+) -> list[LedgerEntry]:
     """Return the failures of a batch by row number. `numbers` has one entry per row of the batch."""
-    if not failures:
+    if not errors:
         return []
-    places = pa.array([failure.index for failure in failures])
-    hidden = _texts(batch, sensitive & set(batch.schema.names), places)
-    keys = keys_of(batch, key_columns, sensitive, places)
+    positions = pa.array([failure.index for failure in errors])
+    hidden = _sensitive_texts(batch, sensitive & set(batch.schema.names), positions)
+    keys = row_keys(batch, key_columns, sensitive, positions)
     return [
-        Bad(
+        LedgerEntry(
             row=numbers[failure.index],
             code=failure.reason,
-            message=hide(failure.message, words)[: limits.PUSH_MESSAGE_CHARS],
+            message=redact(failure.message, words)[: limits.PUSH_MESSAGE_CHARS],
             native=failure.native[:40],
             column=failure.column,
             key=key,
             ms=ms,
         )
-        for failure, words, key in zip(failures, hidden, keys, strict=True)
+        for failure, words, key in zip(errors, hidden, keys, strict=True)
     ]
 
 
-def keys_of(
-    batch: pa.RecordBatch, key_columns: Sequence[str], sensitive: frozenset[str], places: pa.Array
+def row_keys(
+    batch: pa.RecordBatch, key_columns: Sequence[str], sensitive: frozenset[str], positions: pa.Array
 ) -> list[dict[str, Any] | None]:
     """Return the key values of some rows as JSON, with sensitive columns redacted; None for each row if the
     batch has no key column."""
     names = [name for name in key_columns if name in batch.schema.names]
     if not names:
-        return [None] * len(places)
-    columns = [batch.column(name).take(places).to_pylist() for name in names]
+        return [None] * len(positions)
+    columns = [batch.column(name).take(positions).to_pylist() for name in names]
     return [
         {
             name: HIDDEN if name in sensitive else _json_value(value)
@@ -78,18 +78,20 @@ def keys_of(
     ]
 
 
-def hide_rows(
-    batch: pa.RecordBatch, sensitive: frozenset[str], places: pa.Array, messages: Sequence[str]
+def redact_each(
+    batch: pa.RecordBatch, sensitive: frozenset[str], positions: pa.Array, messages: Sequence[str]
 ) -> list[str]:
     """Redact the sensitive values of each row in its own message."""
-    words = _texts(batch, sensitive & set(batch.schema.names), places)
-    return [hide(message, values) for message, values in zip(messages, words, strict=True)]
+    words = _sensitive_texts(batch, sensitive & set(batch.schema.names), positions)
+    return [redact(message, values) for message, values in zip(messages, words, strict=True)]
 
 
-def hide_together(batch: pa.RecordBatch, sensitive: frozenset[str], places: pa.Array, message: str) -> str:
+def redact_all(batch: pa.RecordBatch, sensitive: frozenset[str], positions: pa.Array, message: str) -> str:
     """Redact the sensitive values of all these rows in their common message."""
     values_to_hide = {
-        value for values in _texts(batch, sensitive & set(batch.schema.names), places) for value in values
+        value
+        for values in _sensitive_texts(batch, sensitive & set(batch.schema.names), positions)
+        for value in values
     }
     for value in sorted(
         (word for word in values_to_hide if len(word) >= _PREFIX and word in message), key=len, reverse=True
@@ -97,13 +99,13 @@ def hide_together(batch: pa.RecordBatch, sensitive: frozenset[str], places: pa.A
         message = message.replace(
             value, HIDDEN
         )  # whole values before prefixes, which values of one column may share
-    return hide(message, values_to_hide)
+    return redact(message, values_to_hide)
 
 
-def _texts(batch: pa.RecordBatch, names: Iterable[str], places: pa.Array) -> list[list[str]]:
-    columns = [batch.column(name).take(places).to_pylist() for name in names]
+def _sensitive_texts(batch: pa.RecordBatch, names: Iterable[str], positions: pa.Array) -> list[list[str]]:
+    columns = [batch.column(name).take(positions).to_pylist() for name in names]
     if not columns:
-        return [[]] * len(places)
+        return [[]] * len(positions)
     return [
         [str(leaf) for value in row for leaf in _leaves(value) if leaf not in (None, "")]
         for row in zip(*columns, strict=True)
@@ -125,7 +127,7 @@ def _json_value(value: Any) -> Any:
     return str(value)[: limits.PUSH_KEY_CHARS]
 
 
-def refusal(error: ConnectorError, **details: Any) -> ApiError:
+def target_error(error: ConnectorError, **details: Any) -> ApiError:
     """Return the error of a push that ended because of its target."""
     all_details = {"reason": error.reason, **error.details, **details}
     return ApiError(
@@ -133,22 +135,28 @@ def refusal(error: ConnectorError, **details: Any) -> ApiError:
     )
 
 
-def table_refused(name: str, bad: Bad, count: int) -> ApiError:
+def table_rejected_error(name: str, failure: LedgerEntry, count: int) -> ApiError:
     """Return the error of a push that stopped because the first rows of a table all failed for the same reason."""
-    where = f" (column {bad.column})" if bad.column else ""
+    where = f" (column {failure.column})" if failure.column else ""
     text = (
-        f"The first {count:,} rows of {name} all failed for the same reason: {bad.code}{where}: {bad.message} "
+        f"The first {count:,} rows of {name} all failed for the same reason: {failure.code}{where}: {failure.message} "
         "The push was stopped."
     )
-    hint = HINTS.get(bad.code, HINTS["refused"])
-    details = {"reason": bad.code, "native": bad.native, "column": bad.column, "table": name, "hint": hint}
+    hint = HINTS.get(failure.code, HINTS["refused"])
+    details = {
+        "reason": failure.code,
+        "native": failure.native,
+        "column": failure.column,
+        "table": name,
+        "hint": hint,
+    }
     return ApiError("target_failed", text, details)
 
 
-def stopped(name: str, bad: Bad, which: str) -> ApiError:
+def first_failure_error(name: str, failure: LedgerEntry, which: str) -> ApiError:
     """Return the error of a push that stops at the first rejected row."""
-    text = f"{which}: {bad.code}: {bad.message} The push stopped at its first error, as configured."
-    return ApiError("target_failed", text, {"reason": bad.code, "table": name, "row": bad.row})
+    text = f"{which}: {failure.code}: {failure.message} The push stopped at its first error, as configured."
+    return ApiError("target_failed", text, {"reason": failure.code, "table": name, "row": failure.row})
 
 
 # Hints for errors that affect every row.

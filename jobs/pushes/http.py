@@ -22,27 +22,34 @@ import pyarrow as pa
 
 from jobs.lease import Lease, Released
 from jobs.pushes import wait as pushes_wait
-from jobs.pushes.failures import hide_rows, hide_together, keys_of, stopped, table_refused
-from jobs.pushes.table import KEYLESS, Part, canary, generate_rows, orphan_reason
+from jobs.pushes.failures import first_failure_error, redact_all, redact_each, row_keys, table_rejected_error
+from jobs.pushes.table import UNKNOWN_KEY_MESSAGE, GeneratedRows, canary_count, generate_rows, orphan_reason
 from webapp import limits
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.http.channel import LOCATION, Channel, RowOutcome, Rows
+from webapp.connectors.http.channel import LOCATION, Channel, RowBatch, RowOutcome
 from webapp.extensions import application
-from webapp.pushes.services.ledger.write import NO_TOKEN, UNKNOWN, Bad, Book, Chunk, next_numbers
-from webapp.pushes.services.planning import Order
+from webapp.pushes.services.ledger.write import (
+    NO_TOKEN,
+    UNKNOWN,
+    Chunk,
+    LedgerEntry,
+    LedgerWriter,
+    next_row_numbers,
+)
+from webapp.pushes.services.planning import PushJob
 
 _INT64: Final = range(-(2**63), 2**63)
-IN_DOUBT: Final = (
+IN_DOUBT_MESSAGE: Final = (
     "It is not known whether this row was delivered, because the worker was lost while it was being sent."
 )
-NOT_SENT: Final = "The row was not sent because no OAuth token could be fetched for it."
+NOT_SENT_MESSAGE: Final = "The row was not sent because no OAuth token could be fetched for it."
 
 
 class TargetUnavailable(ConnectorError):
     """The target is unavailable: it cannot be reached or does not respond in time."""
 
-    def __init__(self, ended: RowOutcome) -> None:
-        super().__init__(ended.message, reason=ended.reason, transient=True)
+    def __init__(self, outcome: RowOutcome) -> None:
+        super().__init__(outcome.message, reason=outcome.reason, transient=True)
 
 
 class LeaseSendControl:
@@ -52,7 +59,7 @@ class LeaseSendControl:
     def __init__(self, work: Lease) -> None:
         self._work = work
         self._app = application()
-        self._drained = float("inf")
+        self._drain_until = float("inf")
 
     def raise_if_stopped(self) -> None:
         """Raise `Interrupted` if no further row may be started."""
@@ -67,8 +74,8 @@ class LeaseSendControl:
                 self.raise_if_stopped()
             except Released:
                 now = time.monotonic()
-                self._drained = min(self._drained, now + limits.PUSH_DRAIN_SECONDS)
-                if now >= self._drained:
+                self._drain_until = min(self._drain_until, now + limits.PUSH_DRAIN_SECONDS)
+                if now >= self._drain_until:
                     raise
             left = until - time.monotonic()
             if left <= 0:
@@ -76,7 +83,7 @@ class LeaseSendControl:
             pause.wait(min(left, pushes_wait.POLL_SECONDS))
 
 
-class Caller:
+class HttpSender:
     """Sends one table through one channel. Raises `ConnectorError`, `Interrupted`, and `ApiError` if the push
     must end. `resent` is a chunk that a lost worker may have sent. `probing`: the target was unavailable, so
     send a single row first."""
@@ -84,46 +91,48 @@ class Caller:
     def __init__(
         self,
         work: Lease,
-        book: Book,
-        order: Order,
+        ledger: LedgerWriter,
+        job: PushJob,
         channel: Channel,
-        place: int,
+        table_index: int,
         resent: Chunk | None = None,
         *,
         probing: bool = False,
     ) -> None:
-        self.work, self.book, self.order, self.place = work, book, order, place
-        self.table = order.tables[place]
-        self.undo = order.push.kind == "undo"
-        writing = self.table.key_writing(channel) if self.undo else self.table.writing(channel)
+        self.work, self.ledger, self.job, self.table_index = work, ledger, job, table_index
+        self.table = job.tables[table_index]
+        self.is_undo = job.push.kind == "undo"
+        writing = self.table.key_write_spec(channel) if self.is_undo else self.table.write_spec(channel)
         control = LeaseSendControl(work)
-        self.sending = channel.sending(writing, control)
-        self._probing = probing and not self.sending.together
-        self._resent = resent if resent is not None and resent.table == place else None
+        self.sending = channel.create_sender(writing, control)
+        self._probing = probing and not self.sending.is_single_request
+        self._resent = resent if resent is not None and resent.table == table_index else None
         self._resending = (
-            channel.sending(replace(writing, is_retry=True), control) if self._resent else self.sending
+            channel.create_sender(replace(writing, is_retry=True), control) if self._resent else self.sending
         )
         self._app = application()
-        self._last_failure: Bad | None = None
-        self._same_failures: int | None = 0 if book.reach(place) is None else None
+        self._last_failure: LedgerEntry | None = None
+        self._same_failures: int | None = 0 if ledger.processed_range(table_index) is None else None
         self._logged: set[tuple[str, int | None]] = set()
         self._logged_columns: set[str] = set()
         # Reduced if this many rows take too much memory.
-        self._max_rows = max(self.sending.size, limits.HTTP_MADE_ROWS)
+        self._max_rows = max(self.sending.chunk_rows, limits.HTTP_MADE_ROWS)
 
     def send_all(self) -> None:
         """Send every row that has no outcome. The next rows are generated while others are being sent."""
         self._send_without_token()
         with ThreadPoolExecutor(1, thread_name_prefix="rows") as pool:
-            following = self._generate_next(pool, self.book.reach(self.place))
+            following = self._generate_next(pool, self.ledger.processed_range(self.table_index))
             while following is not None:
                 numbers, future = following
-                part = future.result()
-                if len(part.numbers) < len(numbers):
-                    self._max_rows = len(part.numbers)
-                following = self._generate_next(pool, (int(part.numbers.min()), int(part.numbers.max())))
-                for start, end in self._chunk_bounds(len(part.numbers)):
-                    left = part.split(start, end)
+                generated = future.result()
+                if len(generated.numbers) < len(numbers):
+                    self._max_rows = len(generated.numbers)
+                following = self._generate_next(
+                    pool, (int(generated.numbers.min()), int(generated.numbers.max()))
+                )
+                for start, end in self._chunk_bounds(len(generated.numbers)):
+                    left = generated.split(start, end)
                     while len(
                         left.numbers
                     ):  # the error that stopped a chunk has ended the push or is resolved
@@ -132,64 +141,74 @@ class Caller:
     # --- Generating ---
 
     def _generate_next(
-        self, pool: ThreadPoolExecutor, reached: tuple[int, int] | None
-    ) -> tuple[np.ndarray, Future[Part]] | None:
-        numbers = next_numbers(self.order.push, self.place, reached, self._max_rows)
+        self, pool: ThreadPoolExecutor, processed_range: tuple[int, int] | None
+    ) -> tuple[np.ndarray, Future[GeneratedRows]] | None:
+        numbers = next_row_numbers(self.job.push, self.table_index, processed_range, self._max_rows)
         return (numbers, pool.submit(self._generate, numbers)) if len(numbers) else None
 
     def _chunk_bounds(self, count: int) -> Iterable[tuple[int, int]]:
         """Split rows into chunks. The rows of the canary, or the single probe row, come first."""
-        first = canary(self.order, self.place) if self.book.reach(self.place) is None else 0
+        first = (
+            canary_count(self.job, self.table_index)
+            if self.ledger.processed_range(self.table_index) is None
+            else 0
+        )
         if self._probing:
             first, self._probing = 1, False
-        starts = [0, *range(first, count, self.sending.size)] if 0 < first < count else None
-        starts = starts or list(range(0, count, self.sending.size))
+        starts = [0, *range(first, count, self.sending.chunk_rows)] if 0 < first < count else None
+        starts = starts or list(range(0, count, self.sending.chunk_rows))
         return zip(starts, [*starts[1:], count], strict=True)
 
-    def _generate(self, numbers: np.ndarray) -> Part:
+    def _generate(self, numbers: np.ndarray) -> GeneratedRows:
         with self._app.app_context():
-            return generate_rows(self.order, self.place, numbers)
+            return generate_rows(self.job, self.table_index, numbers)
 
     # --- Sending ---
 
-    def _send(self, part: Part) -> Part:
+    def _send(self, generated: GeneratedRows) -> GeneratedRows:
         """Send one chunk, from intent to outcome. Return the rows that remain because it was stopped early."""
         self.work.check()
-        sendable = part.numbers[part.sendable]
-        proof = {"keyed": not self.undo, "repeatable": self.undo or self.sending.repeatable}
-        chunk = self._chunk(part.numbers, [], proof)
-        rows = self._rows(part, sendable)
+        sendable = generated.numbers[generated.sendable]
+        proof = {"keyed": not self.is_undo, "repeatable": self.is_undo or self.sending.is_idempotent}
+        chunk = self._chunk(generated.numbers, [], proof)
+        rows = self._rows(generated, sendable)
         # Rows that may have been sent before may already exist in the target, or be deleted.
         resent = self._resent
         was_sent = resent is not None and resent.first <= chunk.last and chunk.first <= resent.last
-        sending, ended = self._resending if was_sent else self.sending, []
-        self.book.intend(chunk, [])
+        sending, outcomes = self._resending if was_sent else self.sending, []
+        self.ledger.write_intent(chunk, [])
         try:
             if len(sendable):
-                ended = sending.delete(rows) if self.undo else sending.send(rows, self.order.stops)
+                outcomes = (
+                    sending.delete(rows) if self.is_undo else sending.send(rows, self.job.stops_on_error)
+                )
         except ConnectorError:
-            self.book.retract()
+            self.ledger.discard_chunk()
             raise
-        ended, away = _split_unavailable(ended)
-        started = part.numbers
-        if len(ended) != len(sendable):
+        outcomes, unavailable = _split_unavailable(outcomes)
+        started = generated.numbers
+        if len(outcomes) != len(sendable):
             # Up to the last row that was started.
-            last = int(np.flatnonzero(part.numbers == sendable[len(ended) - 1])[0]) + 1 if ended else 0
-            started = part.numbers[:last]
-        bad = self._exceptions(part, started, rows.keys, ended)
-        if self.table.capture and not self.undo:
-            self._keep_keys(sendable[: len(ended)], ended)
-        done = self._chunk(started, bad, proof) if len(started) else replace(chunk, rows=0)
-        self.book.landed(done, bad)
-        self._log_outcomes(done, started, bad)
-        self._judge(done, [item for item in bad if not _has_no_token(item)])
-        if away is not None:
-            self.book.close()
-            if self.book.ended_rows < self.book.push.total:
-                raise TargetUnavailable(away)
-        if any(_has_no_token(item) for item in bad):
+            last = (
+                int(np.flatnonzero(generated.numbers == sendable[len(outcomes) - 1])[0]) + 1
+                if outcomes
+                else 0
+            )
+            started = generated.numbers[:last]
+        entries = self._ledger_entries(generated, started, rows.keys, outcomes)
+        if self.table.captured_columns and not self.is_undo:
+            self._store_keys(sendable[: len(outcomes)], outcomes)
+        done = self._chunk(started, entries, proof) if len(started) else replace(chunk, rows=0)
+        self.ledger.mark_committed(done, entries)
+        self._log_outcomes(done, started, entries)
+        self._check_stop_conditions(done, [item for item in entries if not _has_no_token(item)])
+        if unavailable is not None:
+            self.ledger.flush()
+            if self.ledger.processed_count < self.ledger.push.total:
+                raise TargetUnavailable(unavailable)
+        if any(_has_no_token(item) for item in entries):
             self._send_without_token()
-        return part.split(len(started), len(part.numbers))
+        return generated.split(len(started), len(generated.numbers))
 
     def _send_without_token(self) -> None:
         """Send the rows that could not be sent because there was no token for them although later rows were sent: a
@@ -198,92 +217,106 @@ class Caller:
         They are unknown while they are sent, and fail again if they are not sent. Raises `ConnectorError` while there
         is no token.
         """
-        if self.undo:
+        if self.is_undo:
             return  # a further undo deletes the rows
-        self.book.close()
-        while numbers := self.book.without_token(self.place, self.sending.size):
+        self.ledger.flush()
+        while numbers := self.ledger.rows_without_token(self.table_index, self.sending.chunk_rows):
             self.work.check()
-            part = generate_rows(self.order, self.place, np.array(numbers, np.int64))
-            sendable = part.numbers[part.sendable]
-            rows = self._rows(part, sendable)
+            generated = generate_rows(self.job, self.table_index, np.array(numbers, np.int64))
+            sendable = generated.numbers[generated.sendable]
+            rows = self._rows(generated, sendable)
             in_doubt = [
-                Bad(number, UNKNOWN, IN_DOUBT, key, attempts=0, state="unknown")
+                LedgerEntry(number, UNKNOWN, IN_DOUBT_MESSAGE, key, attempts=0, state="unknown")
                 for number, key in zip(sendable.tolist(), rows.keys, strict=True)
             ]
-            self.book.replace_outcomes(self.place, in_doubt)
-            ended: list[RowOutcome] = []
+            self.ledger.replace_outcomes(self.table_index, in_doubt)
+            row_outcomes: list[RowOutcome] = []
             try:
                 if len(sendable):
-                    ended = self.sending.send(rows, self.order.stops)
+                    row_outcomes = self.sending.send(rows, self.job.stops_on_error)
             except ConnectorError as error:
-                self.book.replace_outcomes(self.place, _token_failures(sendable.tolist(), error.message))
+                self.ledger.replace_outcomes(
+                    self.table_index, _token_failures(sendable.tolist(), error.message)
+                )
                 raise
-            ended, away = _split_unavailable(ended)
-            if self.table.capture:
-                self._keep_keys(sendable[: len(ended)], ended)
+            row_outcomes, unavailable = _split_unavailable(row_outcomes)
+            if self.table.captured_columns:
+                self._store_keys(sendable[: len(row_outcomes)], row_outcomes)
             exceptions = {
                 exception.row: exception
-                for exception in self._exceptions(part, part.numbers, rows.keys, ended)
+                for exception in self._ledger_entries(generated, generated.numbers, rows.keys, row_outcomes)
             }
-            sent = sendable[: len(ended)].tolist()
+            sent = sendable[: len(row_outcomes)].tolist()
             outcomes = [
                 exceptions.pop(number)
                 if number in exceptions
-                else Bad(number, "", "", ms=outcome.ms, status_code=outcome.status_code, state="delivered")
-                for number, outcome in zip(sent, ended, strict=True)
+                else LedgerEntry(
+                    number, "", "", ms=outcome.ms, status_code=outcome.status_code, state="delivered"
+                )
+                for number, outcome in zip(sent, row_outcomes, strict=True)
             ]
             outcomes += exceptions.values()  # rows whose parents have no key
-            unsent = sendable[len(ended) :].tolist()
-            self.book.replace_outcomes(self.place, [*outcomes, *_token_failures(unsent, NOT_SENT)])
-            low, high = int(part.numbers.min()), int(part.numbers.max())
+            unsent = sendable[len(row_outcomes) :].tolist()
+            self.ledger.replace_outcomes(
+                self.table_index, [*outcomes, *_token_failures(unsent, NOT_SENT_MESSAGE)]
+            )
+            low, high = int(generated.numbers.min()), int(generated.numbers.max())
             self._log_outcomes(
-                Chunk(self.place, low, high, len(outcomes)), np.array(sent, np.int64), outcomes
+                Chunk(self.table_index, low, high, len(outcomes)), np.array(sent, np.int64), outcomes
             )
             failed = [
                 outcome for outcome in outcomes if outcome.state != "delivered" and not _has_no_token(outcome)
             ]
-            if failed and (self.order.stops or high <= canary(self.order, self.place)):
-                raise stopped(
+            if failed and (self.job.stops_on_error or high <= canary_count(self.job, self.table_index)):
+                raise first_failure_error(
                     self.table.name,
                     failed[0],
                     f"Row {failed[0].row:,} of {self.table.name} was not delivered",
                 )
-            if away is not None:
-                raise TargetUnavailable(away)
+            if unavailable is not None:
+                raise TargetUnavailable(unavailable)
 
-    def _rows(self, part: Part, sendable: np.ndarray) -> Rows:
+    def _rows(self, generated: GeneratedRows, sendable: np.ndarray) -> RowBatch:
         numbers = sendable.tolist()
-        return Rows(part.batch, numbers, self.order.idempotency_keys(self.place, numbers))
+        return RowBatch(generated.batch, numbers, self.job.idempotency_keys(self.table_index, numbers))
 
-    def _chunk(self, numbers: np.ndarray, bad: Sequence[Bad], proof: dict[str, Any]) -> Chunk:
-        states = Counter(item.state for item in bad)
+    def _chunk(self, numbers: np.ndarray, entries: Sequence[LedgerEntry], proof: dict[str, Any]) -> Chunk:
+        states = Counter(item.state for item in entries)
         low, high = int(numbers.min()), int(numbers.max())
-        return Chunk(self.place, low, high, len(numbers), states["failed"], proof, states["unknown"])
+        return Chunk(self.table_index, low, high, len(numbers), states["failed"], proof, states["unknown"])
 
-    def _exceptions(
-        self, part: Part, started: np.ndarray, sent_as: Sequence[str], ended: Sequence[RowOutcome]
-    ) -> list[Bad]:
+    def _ledger_entries(
+        self,
+        generated: GeneratedRows,
+        started: np.ndarray,
+        idempotency_keys: Sequence[str],
+        outcomes: Sequence[RowOutcome],
+    ) -> list[LedgerEntry]:
         """Return the rows that were not simply delivered."""
-        numbers = part.numbers[part.sendable].tolist()
-        usual_status = self.book.usual_status(item.status_code for item in ended if item.state == "delivered")
+        numbers = generated.numbers[generated.sendable].tolist()
+        usual_status = self.ledger.set_usual_status(
+            item.status_code for item in outcomes if item.state == "delivered"
+        )
         exceptions = [
             item
-            for item in ended
+            for item in outcomes
             if item.state != "delivered"
             or item.attempts > 1
             or item.message
             or item.status_code != usual_status
         ]
-        places = pa.array([item.index for item in exceptions], pa.int64())
-        messages = self._messages(part, numbers, places, [item.message for item in exceptions])
-        keys = keys_of(part.batch, self.table.key_columns, self.table.sensitive, places)
+        positions = pa.array([item.index for item in exceptions], pa.int64())
+        messages = self._redacted_messages(
+            generated, numbers, positions, [item.message for item in exceptions]
+        )
+        keys = row_keys(generated.batch, self.table.key_columns, self.table.sensitive, positions)
         found = [
-            Bad(
+            LedgerEntry(
                 numbers[item.index],
                 item.reason,
                 message[: limits.HTTP_BODY_CHARS],
                 # Unknown rows are sent again with the same key: a target that honours keys stores them once.
-                native=sent_as[item.index] if item.state == "unknown" else "",
+                native=idempotency_keys[item.index] if item.state == "unknown" else "",
                 key=key,
                 ms=item.ms,
                 attempts=item.attempts,
@@ -292,78 +325,82 @@ class Caller:
             )
             for item, message, key in zip(exceptions, messages, keys, strict=True)
         ]
-        orphans = np.intersect1d(part.numbers[~part.sendable], started).tolist()
+        orphans = np.intersect1d(generated.numbers[~generated.sendable], started).tolist()
         if orphans:
-            code = "missing_row" if self.undo else "foreign_key"
-            text = KEYLESS if self.undo else orphan_reason(self.table)
-            found += [Bad(number, code, text) for number in orphans]
-        return sorted(found, key=lambda entry: entry.row, reverse=self.undo)
+            code = "missing_row" if self.is_undo else "foreign_key"
+            text = UNKNOWN_KEY_MESSAGE if self.is_undo else orphan_reason(self.table)
+            found += [LedgerEntry(number, code, text) for number in orphans]
+        return sorted(found, key=lambda entry: entry.row, reverse=self.is_undo)
 
-    def _messages(
-        self, part: Part, numbers: Sequence[int], places: pa.Array, messages: Sequence[str]
+    def _redacted_messages(
+        self, generated: GeneratedRows, numbers: Sequence[int], positions: pa.Array, messages: Sequence[str]
     ) -> list[str]:
         """Return the messages of rows with sensitive values redacted. A message about a whole batch is
         attached to its first row and has the values of all rows redacted."""
         sensitive = self.table.sensitive
-        if not self.sending.together or len(messages) < 2:
-            return hide_rows(part.batch, sensitive, places, messages)
+        if not self.sending.is_single_request or len(messages) < 2:
+            return redact_each(generated.batch, sensitive, positions, messages)
         message = messages[0]
         if sensitive:
-            for place in range(0, len(numbers), limits.HTTP_MADE_ROWS):
-                some = pa.array(range(place, min(place + limits.HTTP_MADE_ROWS, len(numbers))), pa.int64())
-                message = hide_together(part.batch, sensitive, some, message)
-        first = numbers[places[0].as_py()]
+            for start in range(0, len(numbers), limits.HTTP_MADE_ROWS):
+                block = pa.array(range(start, min(start + limits.HTTP_MADE_ROWS, len(numbers))), pa.int64())
+                message = redact_all(generated.batch, sensitive, block, message)
+        first = numbers[positions[0].as_py()]
         return [
             message,
             *[f"Sent together with row {first:,}. See its message." if message else ""] * (len(messages) - 1),
         ]
 
-    def _keep_keys(self, numbers: np.ndarray, ended: Sequence[RowOutcome]) -> None:
+    def _store_keys(self, numbers: np.ndarray, outcomes: Sequence[RowOutcome]) -> None:
         """Store the keys from responses, for child rows and for undo."""
-        for name in self.table.capture:
+        for name in self.table.captured_columns:
             missing = next(
-                (item for item in ended if item.state == "delivered" and name not in item.keys), None
+                (item for item in outcomes if item.state == "delivered" and name not in item.keys), None
             )
             if missing is not None and name != LOCATION and name not in self._logged_columns:
                 self._logged_columns.add(name)
                 row = int(numbers[missing.index])
-                self.book.say(f"{self.table.name}, row {row:,}: the response contains no {name}. {KEYLESS}")
-        if not any(item.keys for item in ended):
+                self.ledger.log(
+                    f"{self.table.name}, row {row:,}: the response contains no {name}. {UNKNOWN_KEY_MESSAGE}"
+                )
+        if not any(item.keys for item in outcomes):
             return
-        rows = (numbers - 1 + self.table.first).astype(np.uint64)
-        columns = [_captured([item.keys.get(name) for item in ended]) for name in self.table.capture]
-        keys = pa.RecordBatch.from_arrays(columns, names=list(self.table.capture))
-        self.order.spool.put(self.place, rows, keys, self.work.id, self.work.epoch)
+        rows = (numbers - 1 + self.table.first_row).astype(np.uint64)
+        columns = [
+            _key_array([item.keys.get(name) for item in outcomes]) for name in self.table.captured_columns
+        ]
+        keys = pa.RecordBatch.from_arrays(columns, names=list(self.table.captured_columns))
+        self.job.key_spool.put(self.table_index, rows, keys, self.work.id, self.work.epoch)
 
     # --- Log lines and stopping ---
 
-    def _log_outcomes(self, chunk: Chunk, numbers: np.ndarray, bad: Sequence[Bad]) -> None:
+    def _log_outcomes(self, chunk: Chunk, numbers: np.ndarray, entries: Sequence[LedgerEntry]) -> None:
         """Log the first row of each kind of failure, and the status of all rows as ranges."""
-        for item in bad:
+        for item in entries:
             if item.state != "delivered" and (item.code, item.status_code) not in self._logged:
                 self._logged.add((item.code, item.status_code))
-                self.book.say(f"{self.table.name}, row {item.row:,}: {_status_text(item)}: {item.message}")
+                self.ledger.log(f"{self.table.name}, row {item.row:,}: {_status_text(item)}: {item.message}")
         if not len(numbers):
             return
-        exceptions = {item.row: _status_text(item) for item in bad}
-        usual_status = str(self.book.status_code or "delivered")
+        exceptions = {item.row: _status_text(item) for item in entries}
+        usual_status = str(self.ledger.status_code or "delivered")
         ranges = []
         for status, group in groupby(numbers.tolist(), lambda number: exceptions.get(number, usual_status)):
             rows = list(group)
             ranges.append(
                 f"{rows[0]:,}: {status}" if len(rows) == 1 else f"{rows[0]:,} to {rows[-1]:,}: {status}"
             )
-        self.book.say(f"{self.table.name}: rows {', '.join(ranges)}")
+        self.ledger.log(f"{self.table.name}: rows {', '.join(ranges)}")
 
-    def _judge(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
+    def _check_stop_conditions(self, chunk: Chunk, entries: Sequence[LedgerEntry]) -> None:
         """Decide whether the push continues after this chunk."""
-        failed = [item for item in bad if item.state != "delivered"]
-        first = canary(self.order, self.place)
+        failed = [item for item in entries if item.state != "delivered"]
+        first = canary_count(self.job, self.table_index)
         if failed and first and chunk.last <= first:
             which = f"{len(failed):,} of the first {first:,} rows of {self.table.name} were not delivered"
-            raise stopped(self.table.name, failed[0], which)
-        if failed and self.order.stops:
-            raise stopped(
+            raise first_failure_error(self.table.name, failed[0], which)
+        if failed and self.job.stops_on_error:
+            raise first_failure_error(
                 self.table.name, failed[0], f"Row {failed[0].row:,} of {self.table.name} was not delivered"
             )
         if self._same_failures is None or not chunk.rows:
@@ -375,41 +412,43 @@ class Caller:
             self._same_failures = None
             return
         self._last_failure, self._same_failures = failed[0], self._same_failures + chunk.rows
-        if self.order.stops_when_all_fail and self._same_failures >= limits.HTTP_SAME_FAILURES:
-            raise table_refused(self.table.name, failed[0], self._same_failures)
+        if self.job.stops_when_all_fail and self._same_failures >= limits.HTTP_SAME_FAILURES:
+            raise table_rejected_error(self.table.name, failed[0], self._same_failures)
 
 
-def settled(chunk: Chunk) -> bool | None:
+def commit_outcome(chunk: Chunk) -> bool | None:
     """Return False if the rows may be sent again, otherwise None (unknown). See `Session.commit_outcome`."""
     return False if chunk.proof.get("repeatable") else None
 
 
-def _has_no_token(one: Bad) -> bool:
-    return one.code == NO_TOKEN and one.attempts == 0
+def _has_no_token(entry: LedgerEntry) -> bool:
+    return entry.code == NO_TOKEN and entry.attempts == 0
 
 
-def _token_failures(numbers: Iterable[int], message: str) -> list[Bad]:
+def _token_failures(numbers: Iterable[int], message: str) -> list[LedgerEntry]:
     """Return the outcomes of rows that were not sent because there was no token."""
-    return [Bad(number, NO_TOKEN, message[: limits.HTTP_BODY_CHARS], attempts=0) for number in numbers]
+    return [
+        LedgerEntry(number, NO_TOKEN, message[: limits.HTTP_BODY_CHARS], attempts=0) for number in numbers
+    ]
 
 
-def _split_unavailable(ended: list[RowOutcome]) -> tuple[list[RowOutcome], RowOutcome | None]:
+def _split_unavailable(outcomes: list[RowOutcome]) -> tuple[list[RowOutcome], RowOutcome | None]:
     """Return the rows without the last ones, if their requests did not reach an unavailable target, and the last row
     that it did not answer. A row whose request may have arrived keeps its outcome."""
-    away = ended[-1] if ended and ended[-1].away else None
-    while ended and ended[-1].away and ended[-1].state == "failed":
-        ended = ended[:-1]
-    return ended, away
+    unavailable = outcomes[-1] if outcomes and outcomes[-1].is_unanswered else None
+    while outcomes and outcomes[-1].is_unanswered and outcomes[-1].state == "failed":
+        outcomes = outcomes[:-1]
+    return outcomes, unavailable
 
 
-def _status_text(one: Bad) -> str:
-    if one.state == "unknown":
-        return f"unknown ({one.code})"
-    code = str(one.status_code) if one.status_code else one.code
-    return f"{code} after {one.attempts} attempts" if one.attempts > 1 else code
+def _status_text(entry: LedgerEntry) -> str:
+    if entry.state == "unknown":
+        return f"unknown ({entry.code})"
+    code = str(entry.status_code) if entry.status_code else entry.code
+    return f"{code} after {entry.attempts} attempts" if entry.attempts > 1 else code
 
 
-def _captured(values: Sequence[Any]) -> pa.Array:
+def _key_array(values: Sequence[Any]) -> pa.Array:
     """Return integers unchanged and other values as text."""
     if all(value is None or (type(value) is int and value in _INT64) for value in values):
         return pa.array(values, pa.int64())

@@ -14,118 +14,118 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.lease import Lease
-from jobs.pushes.failures import bad_rows, stopped, table_refused
+from jobs.pushes.failures import first_failure_error, ledger_entries, table_rejected_error
 from webapp import limits
 from webapp.connectors.base import ConnectorError, Session, WriteResult
 from webapp.connectors.sql import base as sql
-from webapp.engine.budget import TooLarge
-from webapp.engine.text import decode
+from webapp.engine.budget import MemoryBudgetError
+from webapp.engine.text import decode_dictionary
 from webapp.errors import validation_error
 from webapp.extensions import application
-from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
-from webapp.pushes.services.planning import Order
+from webapp.pushes.services.ledger.write import Chunk, LedgerEntry, LedgerWriter, next_row_numbers
+from webapp.pushes.services.planning import PushJob
 from webapp.pushes.services.rows import TableRows
 
 _MANY_REJECTED_SHARE = (
     0.1  # chosen: the share of rejected rows above which a fill looks for the columns that cause it
 )
-KEYLESS = "The key of this row is unknown, so it cannot be located."
+UNKNOWN_KEY_MESSAGE = "The key of this row is unknown, so it cannot be located."
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GeneratedRows:
     """The generated rows of a chunk. `numbers` are the ledger's; `sendable` marks those that the batch
-    contains. `send` is the result of `Target.prepare`, if the target has prepared the batch."""
+    contains. `send_prepared` is the result of `Target.prepare`, if the target has prepared the batch."""
 
     numbers: np.ndarray
     sendable: np.ndarray
     batch: pa.RecordBatch
-    send: Callable[[], WriteResult] | None = None
+    send_prepared: Callable[[], WriteResult] | None = None
 
-    def split(self, start: int, end: int) -> Part:
+    def split(self, start: int, end: int) -> GeneratedRows:
         """Return some of the rows, by their positions in `numbers`."""
         before = int(self.sendable[:start].sum())
         sendable = self.sendable[start:end]
-        return Part(self.numbers[start:end], sendable, self.batch.slice(before, int(sendable.sum())))
+        return GeneratedRows(self.numbers[start:end], sendable, self.batch.slice(before, int(sendable.sum())))
 
 
 def orphan_reason(table: TableRows) -> str:
     """Return why rows of a table that need the key of another row are not sent."""
-    lost = next(iter(table.lost_parents().items()), None)
+    lost = next(iter(table.undelivered_parents().items()), None)
     if lost is None:
         return "Its parent row was not delivered, so there is no key to reference."
     return f'Its column "{lost[0]}" needs a row of "{lost[1]}", and none was delivered.'
 
 
-def generate_rows(order: Order, place: int, numbers: np.ndarray) -> Part:
+def generate_rows(job: PushJob, table_index: int, numbers: np.ndarray) -> GeneratedRows:
     """Generate rows of a table, or only the first ones if all would take too much memory. Rows whose parent
     has no key, or that have none themselves, are left out. Raises validation_error if a single row is too
     large."""
     while True:
         try:
-            return _generate_part(order, place, numbers)
-        except TooLarge as error:
+            return _generate_rows_once(job, table_index, numbers)
+        except MemoryBudgetError as error:
             if len(numbers) < 2:
                 raise validation_error(error.faults) from None
         numbers = numbers[: max(1, len(numbers) // limits.BLOCK_STEP)]
 
 
-def _generate_part(order: Order, place: int, numbers: np.ndarray) -> Part:
-    table = order.tables[place]
-    rows = (numbers - 1 + table.first).astype(np.uint64)
+def _generate_rows_once(job: PushJob, table_index: int, numbers: np.ndarray) -> GeneratedRows:
+    table = job.tables[table_index]
+    rows = (numbers - 1 + table.first_row).astype(np.uint64)
     sendable = np.ones(len(rows), np.bool_)
-    if order.push.kind == "undo":
-        batch = table.key_batch(rows, order.spool)
+    if job.push.kind == "undo":
+        batch = table.key_batch(rows, job.key_spool)
         for column in batch.columns:
             sendable &= column.is_valid().to_numpy(zero_copy_only=False)
-        return Part(numbers, sendable, batch if sendable.all() else batch.filter(pa.array(sendable)))
+        return GeneratedRows(numbers, sendable, batch if sendable.all() else batch.filter(pa.array(sendable)))
     if table.from_parent or table.references:
-        sendable = ~table.orphans(rows, order.spool)
-    return Part(numbers, sendable, table.batch(rows[sendable], order.spool))
+        sendable = ~table.orphan_mask(rows, job.key_spool)
+    return GeneratedRows(numbers, sendable, table.batch(rows[sendable], job.key_spool))
 
 
-class ManyRejected(Exception):
-    """The target rejected many rows of the first chunk of a table; nothing is written about them. `bad` is one of
+class ManyRejectedError(Exception):
+    """The target rejected many rows of the first chunk of a table; nothing is written about them. `failure` is one of
     them."""
 
-    def __init__(self, bad: Bad) -> None:
-        super().__init__(bad.message)
-        self.bad = bad
+    def __init__(self, failure: LedgerEntry) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
-def canary(order: Order, place: int) -> int:
+def canary_count(job: PushJob, table_index: int) -> int:
     """Return how many rows of a table are sent first as a canary; 0 for none."""
-    return 0 if place else order.canary
+    return 0 if table_index else job.canary_rows
 
 
-class Sender:
+class DatabaseSender:
     """Sends one table through one session. Raises `ConnectorError` (including `Lost`), `Interrupted`, and
-    `ApiError` if the push must end. `again`: the number of chunks that an earlier session may have sent; `trial`: raise
-    `ManyRejected` if the target rejects many rows of the first chunk."""
+    `ApiError` if the push must end. `chunks_to_repeat`: the number of chunks that an earlier session may have sent;
+    `trial`: raise `ManyRejectedError` if the target rejects many rows of the first chunk."""
 
     def __init__(
         self,
         work: Lease,
-        book: Book,
-        order: Order,
+        ledger: LedgerWriter,
+        job: PushJob,
         session: Session,
-        place: int,
-        again: int = 0,
+        table_index: int,
+        chunks_to_repeat: int = 0,
         *,
         trial: bool = False,
     ) -> None:
-        self.work, self.book, self.order, self.place = work, book, order, place
-        self.table = order.tables[place]
-        self.undo = order.push.kind == "undo"
-        create_spec = self.table.key_writing if self.undo else self.table.writing
+        self.work, self.ledger, self.job, self.table_index = work, ledger, job, table_index
+        self.table = job.tables[table_index]
+        self.is_undo = job.push.kind == "undo"
+        create_spec = self.table.key_write_spec if self.is_undo else self.table.write_spec
         writing = create_spec(session)
         self.entity = writing.entity
         self._new_target = partial(session.target, writing)
-        self._chunks_to_repeat = 0 if order.transactions else again
+        self._chunks_to_repeat = 0 if job.has_transactions else chunks_to_repeat
         self.target = session.target(replace(writing, is_retry=self._chunks_to_repeat > 0))
-        self._last_failure: Bad | None = None
+        self._last_failure: LedgerEntry | None = None
         self._same_failures: int | None = (
-            0 if order.stops_when_all_fail and book.reach(place) is None else None
+            0 if job.stops_when_all_fail and ledger.processed_range(table_index) is None else None
         )
         self._trial = trial
         self._logged: set[str] = set()
@@ -137,16 +137,16 @@ class Sender:
         sent = 0
         try:
             with ThreadPoolExecutor(1, thread_name_prefix="rows") as pool:
-                following = self._generate_next(pool, self.book.reach(self.place))
+                following = self._generate_next(pool, self.ledger.processed_range(self.table_index))
                 while following is not None:
                     numbers, future = following
-                    part = future.result()
-                    if len(part.numbers) < len(numbers):
-                        self._max_rows = len(part.numbers)
-                    low, high = int(part.numbers.min()), int(part.numbers.max())
+                    generated = future.result()
+                    if len(generated.numbers) < len(numbers):
+                        self._max_rows = len(generated.numbers)
+                    low, high = int(generated.numbers.min()), int(generated.numbers.max())
                     self.target.begin()  # before the other thread competes for the interpreter
                     following = self._generate_next(pool, (low, high))
-                    self._send(part)
+                    self._send(generated)
                     sent += 1
                     if sent == self._chunks_to_repeat:
                         self.target = self._new_target()
@@ -157,54 +157,58 @@ class Sender:
     # --- Generating ---
 
     def _generate_next(
-        self, pool: ThreadPoolExecutor, reached: tuple[int, int] | None
-    ) -> tuple[np.ndarray, Future[Part]] | None:
+        self, pool: ThreadPoolExecutor, processed_range: tuple[int, int] | None
+    ) -> tuple[np.ndarray, Future[GeneratedRows]] | None:
         limit = self._max_rows
-        if reached is None:
-            limit = canary(self.order, self.place) or min(limits.PUSH_FIRST_ROWS, limits.PUSH_CHUNK_ROWS)
-        numbers = next_numbers(self.order.push, self.place, reached, limit)
+        if processed_range is None:
+            limit = canary_count(self.job, self.table_index) or min(
+                limits.PUSH_FIRST_ROWS, limits.PUSH_CHUNK_ROWS
+            )
+        numbers = next_row_numbers(self.job.push, self.table_index, processed_range, limit)
         return (numbers, pool.submit(self._generate, numbers)) if len(numbers) else None
 
-    def _generate(self, numbers: np.ndarray) -> Part:
+    def _generate(self, numbers: np.ndarray) -> GeneratedRows:
         with self._app.app_context():
-            part = generate_rows(self.order, self.place, numbers)
-        if self.undo or not self.order.transactions:
-            return part  # without transactions, the target may be replaced in the meantime
-        return replace(part, send=self.target.prepare(part.batch))
+            generated = generate_rows(self.job, self.table_index, numbers)
+        if self.is_undo or not self.job.has_transactions:
+            return generated  # without transactions, the target may be replaced in the meantime
+        return replace(generated, send_prepared=self.target.prepare(generated.batch))
 
     # --- Sending ---
 
-    def _send(self, part: Part) -> None:
+    def _send(self, generated: GeneratedRows) -> None:
         """Send one chunk, from begin to commit."""
         self.work.check()
         began = time.monotonic()
         self.target.begin()
-        sent = (
-            self.target.delete(part.batch)
-            if self.undo
-            else (part.send or partial(self.target.send, part.batch))()
+        result = (
+            self.target.delete(generated.batch)
+            if self.is_undo
+            else (generated.send_prepared or partial(self.target.send, generated.batch))()
         )
         self.work.check()  # errors of a cancelled statement are not the target's response
-        bad = self._bad_rows(part, sent.failures, began)
-        if self._trial and len(bad) >= max(1, len(part.numbers) * _MANY_REJECTED_SHARE):
-            raise ManyRejected(bad[0])
+        failures = self._failed_rows(generated, result.failures, began)
+        if self._trial and len(failures) >= max(1, len(generated.numbers) * _MANY_REJECTED_SHARE):
+            raise ManyRejectedError(failures[0])
         self._trial = False
-        if bad and self.order.stops and self.order.transactions:  # otherwise nothing can be rolled back
-            size = 1 + int(np.flatnonzero(part.numbers == bad[0].row)[0])
-            if size < len(part.numbers):
+        if (
+            failures and self.job.stops_on_error and self.job.has_transactions
+        ):  # otherwise nothing can be rolled back
+            size = 1 + int(np.flatnonzero(generated.numbers == failures[0].row)[0])
+            if size < len(generated.numbers):
                 self.target.rollback()
-                self._send(part.split(0, size))
+                self._send(generated.split(0, size))
                 return
-        if not self.undo:
-            self._keep_keys(part, sent.keys)
-        low, high = int(part.numbers.min()), int(part.numbers.max())
-        chunk = Chunk(self.place, low, high, len(part.numbers), len(bad))
-        self._log_outcomes(chunk, bad)
-        if len(bad) == len(part.numbers):
+        if not self.is_undo:
+            self._store_keys(generated, result.keys)
+        low, high = int(generated.numbers.min()), int(generated.numbers.max())
+        chunk = Chunk(self.table_index, low, high, len(generated.numbers), len(failures))
+        self._log_outcomes(chunk, failures)
+        if len(failures) == len(generated.numbers):
             self.target.rollback()
-            self.book.refused(chunk, bad)
+            self.ledger.write_rejected_chunk(chunk, failures)
         else:
-            self.book.intend(replace(chunk, proof=self.target.commit_token()), bad)
+            self.ledger.write_intent(replace(chunk, proof=self.target.commit_token()), failures)
             try:
                 self.target.commit()
             except ConnectorError as error:
@@ -213,94 +217,98 @@ class Sender:
                 # The target rejected the chunk at its commit: send it again with constraints checked immediately, or
                 # in halves.
                 self.target.rollback()
-                self.book.retract()
-                if self.target.check_at_once():
-                    self._send(part.split(0, len(part.numbers)))
+                self.ledger.discard_chunk()
+                if self.target.check_constraints_immediately():
+                    self._send(generated.split(0, len(generated.numbers)))
                 else:
-                    self._halve(part, error)
+                    self._send_halves(generated, error)
                 return
-            self.book.landed()
-        self._judge(chunk, bad)
+            self.ledger.mark_committed()
+        self._check_stop_conditions(chunk, failures)
 
-    def _halve(self, part: Part, error: ConnectorError) -> None:
+    def _send_halves(self, generated: GeneratedRows, error: ConnectorError) -> None:
         """Split a chunk in halves to find the rows that violate a constraint that is only checked at the commit, which
         names no row."""
-        count = len(part.numbers)
+        count = len(generated.numbers)
         if count > 1:
-            self._send(part.split(0, count // 2))
-            self._send(part.split(count // 2, count))
+            self._send(generated.split(0, count // 2))
+            self._send(generated.split(count // 2, count))
             return
-        number = int(part.numbers[0])
+        number = int(generated.numbers[0])
         native = str(error.details.get("sqlstate") or "")
         code = sql.reason_of(native) if native else "refused"
-        bad = [Bad(number, code, error.message[: limits.PUSH_MESSAGE_CHARS], native)]
-        chunk = Chunk(self.place, number, number, 1, 1)
-        self._log_outcomes(chunk, bad)
-        self.book.refused(chunk, bad)
-        self._judge(chunk, bad)
+        failures = [LedgerEntry(number, code, error.message[: limits.PUSH_MESSAGE_CHARS], native)]
+        chunk = Chunk(self.table_index, number, number, 1, 1)
+        self._log_outcomes(chunk, failures)
+        self.ledger.write_rejected_chunk(chunk, failures)
+        self._check_stop_conditions(chunk, failures)
 
-    def _bad_rows(self, part: Part, failures: Sequence[Any], began: float) -> list[Bad]:
+    def _failed_rows(
+        self, generated: GeneratedRows, errors: Sequence[Any], began: float
+    ) -> list[LedgerEntry]:
         """Return the rows that were not delivered, in the order of sending."""
         ms = round((time.monotonic() - began) * 1000)
-        numbers = part.numbers[part.sendable].tolist()
-        found = bad_rows(
-            failures,
+        numbers = generated.numbers[generated.sendable].tolist()
+        found = ledger_entries(
+            errors,
             numbers,
-            part.batch,
+            generated.batch,
             key_columns=self.table.key_columns,
             sensitive=self.table.sensitive,
             ms=ms,
         )
-        if self.undo and self.table.found_by != self.table.key_columns:
+        if self.is_undo and self.table.lookup_columns != self.table.key_columns:
             # The row was deleted together with one of the same values.
             found = [item for item in found if item.code != "missing_row"]
-        orphans = part.numbers[~part.sendable].tolist()
+        orphans = generated.numbers[~generated.sendable].tolist()
         if orphans:
-            code = "missing_row" if self.undo else "foreign_key"
-            text = KEYLESS if self.undo else orphan_reason(self.table)
-            found += [Bad(number, code, text) for number in orphans]
-        return sorted(found, key=lambda item: item.row, reverse=self.undo)
+            code = "missing_row" if self.is_undo else "foreign_key"
+            text = UNKNOWN_KEY_MESSAGE if self.is_undo else orphan_reason(self.table)
+            found += [LedgerEntry(number, code, text) for number in orphans]
+        return sorted(found, key=lambda item: item.row, reverse=self.is_undo)
 
-    def _keep_keys(self, part: Part, captured: pa.RecordBatch | None) -> None:
+    def _store_keys(self, generated: GeneratedRows, captured: pa.RecordBatch | None) -> None:
         """Store the keys that the target generated, and those that refer to rows of other tables as they were sent."""
         keys: dict[str, pa.Array] = {
-            name: decode(part.batch.column(name)) for name in self.table.stored_columns
+            name: decode_dictionary(generated.batch.column(name)) for name in self.table.stored_columns
         }
-        if captured is not None and self.table.capture:
+        if captured is not None and self.table.captured_columns:
             keys |= dict(zip(captured.schema.names, captured.columns, strict=True))
         if keys:
-            rows = (part.numbers[part.sendable] - 1 + self.table.first).astype(np.uint64)
+            rows = (generated.numbers[generated.sendable] - 1 + self.table.first_row).astype(np.uint64)
             batch = pa.RecordBatch.from_arrays(list(keys.values()), names=list(keys))
-            self.order.spool.put(self.place, rows, batch, self.work.id, self.work.epoch)
+            self.job.key_spool.put(self.table_index, rows, batch, self.work.id, self.work.epoch)
 
     # --- Log lines and stopping ---
 
-    def _log_outcomes(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
-        for item in bad:
+    def _log_outcomes(self, chunk: Chunk, failures: Sequence[LedgerEntry]) -> None:
+        for item in failures:
             if item.code not in self._logged:
                 self._logged.add(item.code)
                 native = f" ({item.native})" if item.native else ""
-                self.book.say(f"{self.table.name}, row {item.row}: {item.code}{native}: {item.message}")
+                self.ledger.log(f"{self.table.name}, row {item.row}: {item.code}{native}: {item.message}")
         done = f"{self.table.name}: rows {chunk.first:,} to {chunk.last:,} of {self.table.count:,}"
         failed = f", {chunk.failed:,} of them rejected" if chunk.failed else ""
-        self.book.say_sometimes(lambda: done + failed)
+        self.ledger.log_throttled(lambda: done + failed)
 
-    def _judge(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
+    def _check_stop_conditions(self, chunk: Chunk, failures: Sequence[LedgerEntry]) -> None:
         """Decide whether the push continues after this chunk, which is in the ledger already."""
-        first = canary(self.order, self.place)
-        if bad and first and chunk.last <= first:
-            which = f"{len(bad):,} of the first {first:,} rows of {self.table.name} were rejected"
-            raise stopped(self.table.name, bad[0], which)
-        if bad and self.order.stops:
-            raise stopped(self.table.name, bad[0], f"Row {bad[0].row:,} of {self.table.name} was rejected")
+        first = canary_count(self.job, self.table_index)
+        if failures and first and chunk.last <= first:
+            which = f"{len(failures):,} of the first {first:,} rows of {self.table.name} were rejected"
+            raise first_failure_error(self.table.name, failures[0], which)
+        if failures and self.job.stops_on_error:
+            raise first_failure_error(
+                self.table.name, failures[0], f"Row {failures[0].row:,} of {self.table.name} was rejected"
+            )
         if self._same_failures is None:
             return
-        kinds = {(item.code, item.native, item.column) for item in bad}
+        kinds = {(item.code, item.native, item.column) for item in failures}
         if self._last_failure is not None:
             kinds.add((self._last_failure.code, self._last_failure.native, self._last_failure.column))
         if chunk.failed < chunk.rows or len(kinds) > 1:
             self._same_failures = None
             return
-        self._last_failure, self._same_failures = bad[0], self._same_failures + chunk.rows
+        self._last_failure, self._same_failures = failures[0], self._same_failures + chunk.rows
         if self._same_failures >= limits.PUSH_SAME_FAILURES:
-            raise table_refused(self.table.name, bad[0], self._same_failures)
+            raise table_rejected_error(self.table.name, failures[0], self._same_failures)

@@ -18,7 +18,7 @@ from typing import Final
 from jobs import lease
 from jobs.lease import Cancelled, Interrupted, Lease, LeaseLost, Released
 from webapp import limits
-from webapp.connectors.base import Link
+from webapp.connectors.base import OpenConnection
 from webapp.extensions import application
 
 log = logging.getLogger(__name__)
@@ -37,62 +37,62 @@ def exit_process() -> None:
     os._exit(0)
 
 
-class Watch:
-    """Watches while the block runs. `session` is the session to cancel; `stuck` writes the final state if
+class PushWatcher:
+    """Watches while the block runs. `session` is the session to cancel; `on_stuck` writes the final state if
     cancelling has no effect."""
 
-    def __init__(self, work: Lease, stuck: Callable[[Interrupted], None]) -> None:
-        self.session: Link | None = None
-        self._work, self._stuck = work, stuck
-        self._over = threading.Event()
+    def __init__(self, work: Lease, on_stuck: Callable[[Interrupted], None]) -> None:
+        self.session: OpenConnection | None = None
+        self._work, self._on_stuck = work, on_stuck
+        self._finished = threading.Event()
         self._app = application()
         self._thread = threading.Thread(target=self._run, name=f"watch-{work.id}", daemon=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> PushWatcher:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._finished.set()
         self._thread.join()
 
     def _run(self) -> None:
         reason = None
         while reason is None:
-            if self._over.wait(POLL_SECONDS):
+            if self._finished.wait(POLL_SECONDS):
                 return
-            reason = interruption(self._work)
-        if self._over.wait(_GRACE[type(reason)]):
+            reason = pending_interruption(self._work)
+        if self._finished.wait(_GRACE[type(reason)]):
             return
         log.info("%s %s: cancelling the current statement", self._work.kind, self._work.id)
         threading.Thread(target=self._stop, name="stop", daemon=True).start()
-        if self._over.wait(limits.PUSH_STUCK_SECONDS):
+        if self._finished.wait(limits.PUSH_STUCK_SECONDS):
             return
         log.warning("%s %s: the target does not respond to the cancellation", self._work.kind, self._work.id)
         try:
             with self._app.app_context():
-                self._stuck(reason)
+                self._on_stuck(reason)
         except Exception:
             log.exception("%s %s: could not write its final state", self._work.kind, self._work.id)
         exit_process()
 
     def _stop(self) -> None:
         """Cancel the current statement and any that follow, until the block ends."""
-        while not self._over.is_set():
+        while not self._finished.is_set():
             session = self.session
             if session is not None:
                 try:
                     session.cancel()
                 except Exception as error:
                     log.info("cancelling failed: %s", type(error).__name__)
-            self._over.wait(limits.CANCEL_POLL_SECONDS)
+            self._finished.wait(limits.CANCEL_POLL_SECONDS)
 
 
-def interruption(work: Lease) -> Interrupted | None:
+def pending_interruption(work: Lease) -> Interrupted | None:
     """Return why the work must stop, as far as this process knows."""
-    if work.lost:
+    if work.is_lost:
         return LeaseLost(work.id)
-    if work.cancelled:
+    if work.is_cancelled:
         return Cancelled(work.id)
     return Released(work.id) if lease.stopping.is_set() else None
 

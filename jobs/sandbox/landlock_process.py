@@ -21,7 +21,7 @@ from typing import Final
 from jobs.sandbox import bubblewrap_process, outputs, seccomp
 from jobs.sandbox import spec as sandbox_spec
 from jobs.sandbox.bubblewrap_process import exchange_plan, other_processes
-from jobs.sandbox.process_tree import KernelMemory, Tree, diagnostics
+from jobs.sandbox.process_tree import KernelMemory, ProcessTree, open_diagnostics
 from jobs.sandbox.spec import Mode, SandboxSpec, SandboxUnavailable
 
 _CREATE_RULESET: Final = 444
@@ -30,13 +30,13 @@ _VERSION: Final = 1
 _EXECUTE, _WRITE, _READ, _LIST = 1, 2, 4, 8
 _REFER, _TRUNCATE = 1 << 13, 1 << 14
 _FIRST_ABI: Final = (1 << 13) - 1
-_LOOK: Final = _EXECUTE | _READ | _LIST
+_READ_AND_EXECUTE: Final = _EXECUTE | _READ | _LIST
 _DEVICES: Final = ("null", "full", "random", "urandom")  # a mapping of zero is memory that no cap counts
 # Files of /etc for name resolution. Bubblewrap creates them instead.
-_NAMES: Final = ("passwd", "group", "hosts", "resolv.conf", "nsswitch.conf", "host.conf")
+_NAME_FILES: Final = ("passwd", "group", "hosts", "resolv.conf", "nsswitch.conf", "host.conf")
 
 
-def version() -> int:
+def landlock_version() -> int:
     """Return the kernel's Landlock version; 0 for none."""
     if platform.machine() not in seccomp.ARCHITECTURES:
         return 0
@@ -44,19 +44,23 @@ def version() -> int:
     return 0 if found < 0 and ctypes.get_errno() in (errno.ENOSYS, errno.EOPNOTSUPP) else max(0, found)
 
 
-def rules(spec: SandboxSpec, home: Path) -> tuple[int, tuple[tuple[str, int], ...]]:
+def landlock_rules(spec: SandboxSpec, home: Path) -> tuple[int, tuple[tuple[str, int], ...]]:
     """Return the restricted kinds of access, and the exceptions: (path, kinds)."""
-    handled = _FIRST_ABI | (_REFER if version() >= 2 else 0) | (_TRUNCATE if version() >= 3 else 0)
+    handled = (
+        _FIRST_ABI
+        | (_REFER if landlock_version() >= 2 else 0)
+        | (_TRUNCATE if landlock_version() >= 3 else 0)
+    )
     special = (1 << 6) | (1 << 11)  # MAKE_CHAR, MAKE_BLOCK
     write = handled & ~special
     seen = [
-        *bubblewrap_process.SYSTEM,
-        *(f"/etc/{name}" for name in (*bubblewrap_process.ETC, *_NAMES)),
-        bubblewrap_process.python()[1],
+        *bubblewrap_process.SYSTEM_FOLDERS,
+        *(f"/etc/{name}" for name in (*bubblewrap_process.ETC_FILES, *_NAME_FILES)),
+        bubblewrap_process.python_executable()[1],
     ]
     seen += [str(item) for item in (*spec.read_only, spec.environment, spec.code, spec.uploads)]
-    seen += [f"/{name}" for name in bubblewrap_process.LINKED if not Path("/", name).is_symlink()]
-    granted = [(path, _LOOK) for path in seen]
+    seen += [f"/{name}" for name in bubblewrap_process.LINKED_FOLDERS if not Path("/", name).is_symlink()]
+    granted = [(path, _READ_AND_EXECUTE) for path in seen]
     granted += [(f"/dev/{name}", _READ | _WRITE) for name in _DEVICES]
     granted += [("/proc/self", _READ | _LIST), (str(home), write), (str(spec.outputs), write)]
     return handled, tuple(granted)
@@ -86,11 +90,11 @@ class LandlockProcess:
 
     process: subprocess.Popen[bytes]
     """The launcher, which leads the group and ends it."""
-    tree: Tree
-    home: int
+    tree: ProcessTree
+    home_descriptor: int
     home_path: Path
     listener: int | None
-    served: list[socket.socket] = field(default_factory=list)
+    sockets: list[socket.socket] = field(default_factory=list)
 
     def kill(self) -> None:
         """Send SIGKILL to all processes. Returns when all have ended."""
@@ -100,20 +104,23 @@ class LandlockProcess:
                 os.killpg(self.process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 break
-            if not any(not process.zombie for process in self.tree.processes()) or time.monotonic() > until:
+            if (
+                not any(not process.is_zombie for process in self.tree.processes())
+                or time.monotonic() > until
+            ):
                 break
             time.sleep(0.005)  # repeat for processes that were forked in the meantime
         self.process.wait()
 
     def is_full(self, tmp_bytes: int) -> bool:
         """Whether its home folder is too large."""
-        size, count = outputs.size(self.home_path)
-        return size > tmp_bytes or count > outputs.MOST_FILES
+        size, count = outputs.disk_usage(self.home_path)
+        return size > tmp_bytes or count > outputs.MAX_FILES
 
     def close(self) -> None:
         """Close all descriptors and remove the home folder."""
         self.tree.kernel.close()
-        for item in (self.tree.proc, self.home, self.listener):
+        for item in (self.tree.proc, self.home_descriptor, self.listener):
             if item is not None:
                 os.close(item)
         with suppress(OSError):
@@ -129,7 +136,7 @@ def launch(spec: SandboxSpec, mode: Mode, output: int, user: int | None) -> Land
     errors = os.memfd_create("errors", os.MFD_CLOEXEC)
     process = subprocess.Popen(
         [
-            bubblewrap_process.python()[0],
+            bubblewrap_process.python_executable()[0],
             "-I",
             "-S",
             "-c",
@@ -157,9 +164,17 @@ def launch(spec: SandboxSpec, mode: Mode, output: int, user: int | None) -> Land
         ours.close()
         os.close(errors)
     kernel = KernelMemory(
-        proc, diagnostics(), shared=True, files=sandbox_spec.FILES, spec=spec, home=str(home), own_home=-1
+        proc,
+        open_diagnostics(),
+        shared=True,
+        files=sandbox_spec.FILES,
+        spec=spec,
+        home=str(home),
+        own_home=-1,
     )
-    return LandlockProcess(process, Tree(proc, kernel, process.pid, shared=True), folder, home, listener)
+    return LandlockProcess(
+        process, ProcessTree(proc, kernel, process.pid, is_host_network=True), folder, home, listener
+    )
 
 
 def _plan(
@@ -180,12 +195,12 @@ def _plan(
         output=output,
         user=user,
         limits=sandbox_spec.limits(spec, spec.caps.processes + _SLACK + other_processes(mode)),
-        filter=seccomp.program(sockets=tuple(families), ask=notified_calls, shared=True)
+        filter=seccomp.build_filter(sockets=tuple(families), notified_calls=notified_calls, shared=True)
         if restricted
         else b"",
         listen=restricted,
         serve=[],
-        landlock=rules(spec, home) if restricted else None,
+        landlock=landlock_rules(spec, home) if restricted else None,
         watch=True,
         keep=not restricted,
     )

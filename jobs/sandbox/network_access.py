@@ -48,7 +48,7 @@ _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")  # RFC 4291, 2.5.5.1
 
 
 @dataclass(frozen=True)
-class Target:
+class SocketTarget:
     """An IP address and port that a program passed. `raw`: the bytes of its struct sockaddr."""
 
     address: Address
@@ -56,40 +56,40 @@ class Target:
     raw: bytes
 
     @property
-    def inside(self) -> bool:
+    def is_inside_sandbox(self) -> bool:
         """Whether it is in the sandbox's own network. The kernel treats the unspecified address as loopback."""
         return self.address.is_loopback or self.address.is_unspecified
 
 
-def target(raw: bytes) -> Target | None:
+def parse_sockaddr(raw: bytes) -> SocketTarget | None:
     """Parse a `struct sockaddr_in` or `sockaddr_in6`. Return None for other families and truncated ones."""
     if len(raw) < 8:
         return None
     family = struct.unpack_from("=H", raw)[0]
     port = struct.unpack_from("!H", raw, 2)[0]
     if family == AF_INET and len(raw) >= 16:
-        return Target(ipaddress.IPv4Address(raw[4:8]), port, raw)
+        return SocketTarget(ipaddress.IPv4Address(raw[4:8]), port, raw)
     if family == AF_INET6 and len(raw) >= 24:
-        return Target(plain(ipaddress.IPv6Address(raw[8:24])), port, raw)
+        return SocketTarget(unmap_ipv4(ipaddress.IPv6Address(raw[8:24])), port, raw)
     return None
 
 
-def plain(address: Address) -> Address:
+def unmap_ipv4(address: Address) -> Address:
     """Convert an IPv4-mapped IPv6 address to IPv4: the kernel treats them as the same."""
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def is_open(address: Address, opened: tuple[Net, ...]) -> bool:
+def is_allowed(address: Address, allowed_networks: tuple[Net, ...]) -> bool:
     """Whether a program may reach an address. An IPv6 address that embeds an IPv4 address is allowed only if
     that is."""
-    inner = _ipv4_in(address)
+    inner = _embedded_ipv4(address)
     if (
         address.is_unspecified
-        or _is_in(address, _METADATA)
-        or (inner is not None and not is_open(inner, opened))
+        or _is_in_any(address, _METADATA)
+        or (inner is not None and not is_allowed(inner, allowed_networks))
     ):
         return False
-    return _is_in(address, opened) or _is_public(address)
+    return _is_in_any(address, allowed_networks) or _is_public(address)
 
 
 class AllowedAddresses:
@@ -101,37 +101,37 @@ class AllowedAddresses:
     """
 
     def __init__(self, networks: Iterable[str] = (), hidden: Iterable[tuple[str, int]] = ()) -> None:
-        self._opened = tuple(ipaddress.ip_network(network) for network in networks)
+        self._allowed_networks = tuple(ipaddress.ip_network(network) for network in networks)
         self._hidden: list[tuple[Net, int]] = []
         self._local_ports: set[int] = set()
         for host, port in hidden:
             found = _networks_of(host)
             self._hidden += [(item, port) for item in found]
-            if any(item.num_addresses == 1 and is_of_this_machine(item.network_address) for item in found):
+            if any(item.num_addresses == 1 and is_on_this_machine(item.network_address) for item in found):
                 self._local_ports.add(port)
 
     def allows(self, address: Address, port: int) -> bool:
         """Whether a program may connect to this address and port."""
-        inner = _ipv4_in(address)
+        inner = _embedded_ipv4(address)
         if inner is not None and not self.allows(inner, port):
             return False
-        if port in self._local_ports and is_of_this_machine(address):
+        if port in self._local_ports and is_on_this_machine(address):
             return False
         if not _is_public(address) and any(
-            port == item and _is_in(address, (net,)) for net, item in self._hidden
+            port == item and _is_in_any(address, (net,)) for net, item in self._hidden
         ):
             return False
-        return is_open(address, self._opened)
+        return is_allowed(address, self._allowed_networks)
 
 
-def is_of_this_machine(address: Address) -> bool:
+def is_on_this_machine(address: Address) -> bool:
     """Whether connecting to an address reaches this machine: loopback, or an address of one of its
     interfaces."""
     if address.is_loopback or address.is_unspecified:
         return True
-    with socket.socket(AF_INET if address.version == 4 else AF_INET6, socket.SOCK_STREAM) as one:
+    with socket.socket(AF_INET if address.version == 4 else AF_INET6, socket.SOCK_STREAM) as sock:
         try:
-            one.bind((str(address), 0))
+            sock.bind((str(address), 0))
         except OSError:
             return False
     return True
@@ -148,14 +148,14 @@ def _networks_of(host: str) -> list[Net]:
     except (OSError, UnicodeError):
         return []
     texts = {str(item[4][0]).partition("%")[0] for item in found}
-    return [ipaddress.ip_network(plain(ipaddress.ip_address(text))) for text in texts]
+    return [ipaddress.ip_network(unmap_ipv4(ipaddress.ip_address(text))) for text in texts]
 
 
-def _is_in(address: Address, networks: Iterable[Net]) -> bool:
+def _is_in_any(address: Address, networks: Iterable[Net]) -> bool:
     return any(address.version == network.version and address in network for network in networks)
 
 
-def _ipv4_in(address: Address) -> ipaddress.IPv4Address | None:
+def _embedded_ipv4(address: Address) -> ipaddress.IPv4Address | None:
     """The IPv4 address that an IPv6 one stands for (NAT64, IPv4-compatible, 6to4, Teredo); None for others."""
     if not isinstance(address, ipaddress.IPv6Address) or address.is_loopback or address.is_unspecified:
         return None
@@ -170,7 +170,7 @@ def _is_public(address: Address) -> bool:
             return _is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
         if address not in _UNICAST:
             return False
-    return address.is_global and not address.is_multicast and not _is_in(address, (*_TUNNELS, *_METADATA))
+    return address.is_global and not address.is_multicast and not _is_in_any(address, (*_TUNNELS, *_METADATA))
 
 
 DNS_ADDRESS: Final = "127.0.0.1"
@@ -184,12 +184,12 @@ _MAX_BATCH: Final = 32  # queries accepted before other events are handled
 
 
 @dataclass
-class _Query:
+class _PendingQuery:
     """A query that waits for its response."""
 
     client: tuple[str, int]
     outside: socket.socket
-    until: float
+    deadline: float
 
 
 class DnsProxy:
@@ -205,13 +205,13 @@ class DnsProxy:
     ) -> None:
         self._inside, self._resolvers = inside, resolvers
         self._register, self._forget = register, forget
-        self._pending: dict[int, _Query] = {}
+        self._pending: dict[int, _PendingQuery] = {}
         self._server = 0
         self._last: tuple[tuple[str, int], bytes] | None = None
         inside.setblocking(False)
         register(inside.fileno())
 
-    def ready(self, descriptor: int) -> bool:
+    def handle_ready(self, descriptor: int) -> bool:
         """Handle a descriptor that is ready. Return False if it belongs to another component."""
         if descriptor == self._inside.fileno():
             for _ in range(_MAX_BATCH):
@@ -231,7 +231,7 @@ class DnsProxy:
     def tick(self) -> None:
         """Drop queries that timed out."""
         now = time.monotonic()
-        for descriptor in [item for item, query in self._pending.items() if now > query.until]:
+        for descriptor in [item for item, query in self._pending.items() if now > query.deadline]:
             self._discard(descriptor)
 
     def close(self) -> None:
@@ -259,7 +259,7 @@ class DnsProxy:
             return True
         if len(self._pending) >= _MAX_PENDING:
             self._discard(next(iter(self._pending)))
-        self._pending[outside.fileno()] = _Query(client, outside, time.monotonic() + _DNS_SECONDS)
+        self._pending[outside.fileno()] = _PendingQuery(client, outside, time.monotonic() + _DNS_SECONDS)
         self._register(outside.fileno())
         return True
 
@@ -268,7 +268,7 @@ class DnsProxy:
         self._pending.pop(descriptor).outside.close()
 
 
-def dns_of_host() -> tuple[tuple[str, ...], list[str]]:
+def host_dns() -> tuple[tuple[str, ...], list[str]]:
     """Return the host's name servers, and the other lines of its /etc/resolv.conf."""
     try:
         lines = Path("/etc/resolv.conf").read_text().splitlines()
@@ -282,7 +282,7 @@ def dns_of_host() -> tuple[tuple[str, ...], list[str]]:
     return servers[:3] or (DNS_ADDRESS,), other_lines
 
 
-def dns_files(
+def etc_files(
     user: int, home: str, api_host: str, api: list[str], other_lines: list[str], named: bool
 ) -> dict[str, bytes]:
     """Return the files of /etc for users and name resolution. `named`: whether DNS is available."""
@@ -348,7 +348,7 @@ class SocketProxy:
             item.settimeout(None)
             threading.Thread(target=self._accept, args=(item, proxy), name="relay", daemon=True).start()
 
-    def ready(self, _: int) -> bool:
+    def handle_ready(self, _: int) -> bool:
         """The supervisor polls none of these sockets."""
         return False
 
@@ -364,7 +364,7 @@ class SocketProxy:
             except OSError:
                 pass  # it was not connected, but accept() has returned
 
-    def _accept(self, inside: socket.socket, proxy: bool) -> None:
+    def _accept(self, inside: socket.socket, is_proxy: bool) -> None:
         while not self._stopped.is_set():
             try:
                 client, _ = inside.accept()
@@ -373,41 +373,41 @@ class SocketProxy:
             if not self._slots.acquire(blocking=False):
                 client.close()
                 continue
-            threading.Thread(target=self._serve, args=(client, proxy), name="relay", daemon=True).start()
+            threading.Thread(target=self._serve, args=(client, is_proxy), name="relay", daemon=True).start()
 
-    def _serve(self, client: socket.socket, proxy: bool) -> None:
+    def _serve(self, client: socket.socket, is_proxy: bool) -> None:
         try:
             with client:
                 client.settimeout(_PROXY_SECONDS)
-                if proxy:
-                    self._proxy(client)
+                if is_proxy:
+                    self._serve_proxy_request(client)
                 else:
-                    with self._to_api() as outside:
-                        pump(client, outside)
+                    with self._connect_to_api() as outside:
+                        relay(client, outside)
         except (OSError, ValueError):
             pass  # one side has closed the connection
         finally:
             self._slots.release()
 
-    def _to_api(self) -> socket.socket:
+    def _connect_to_api(self) -> socket.socket:
         """Connect to the first address of the API that responds."""
         error = OSError("no address")
         for *_, found in socket.getaddrinfo(*self._spec.api, type=socket.SOCK_STREAM):
             try:
-                return self._reach(str(found[0]), self._spec.api[1])
+                return self._connect_with_source(str(found[0]), self._spec.api[1])
             except OSError as fault:
                 error = fault
         raise error
 
-    def _reach(self, address: str, port: int) -> socket.socket:
+    def _connect_with_source(self, address: str, port: int) -> socket.socket:
         """Connect. On IPv4 loopback, use the source address by which the API identifies programs."""
-        local = plain(ipaddress.ip_address(address.partition("%")[0]))
+        local = unmap_ipv4(ipaddress.ip_address(address.partition("%")[0]))
         known = bool(self._spec.api_source) and local.version == 4 and local.is_loopback
         return socket.create_connection(
             (address, port), _PROXY_SECONDS, (self._spec.api_source, 0) if known else None
         )
 
-    def _proxy(self, client: socket.socket) -> None:
+    def _serve_proxy_request(self, client: socket.socket) -> None:
         """Serve one proxy request, then forward bytes in both directions (RFC 9110, 7.6 and 9.3.6)."""
         head = b""
         while b"\r\n\r\n" not in head:
@@ -438,7 +438,7 @@ class SocketProxy:
                 outside.sendall(
                     b" ".join((method, path, version)) + b"\r\nConnection: close\r\n" + b"\r\n".join(headers)
                 )
-            pump(client, outside)
+            relay(client, outside)
 
     def _connect(self, authority: str, port: int) -> socket.socket | None:
         """Connect to the first address that is allowed and responds, or return None."""
@@ -448,19 +448,19 @@ class SocketProxy:
         else:
             host = authority
         for *_, found in socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM):
-            address = plain(ipaddress.ip_address(str(found[0]).partition("%")[0]))
+            address = unmap_ipv4(ipaddress.ip_address(str(found[0]).partition("%")[0]))
             allowed = self._spec.network == "full" and self._allowed.allows(address, port)
             if allowed or (address, port) in self._api:
                 try:
-                    return self._reach(str(address), port)
+                    return self._connect_with_source(str(address), port)
                 except OSError:
                     continue
         return None
 
 
-def pump(one: socket.socket, other: socket.socket) -> None:
+def relay(first: socket.socket, second: socket.socket) -> None:
     """Forward bytes in both directions until both sides have ended or the connection is idle for too long."""
-    to = {one: other, other: one}
+    to = {first: second, second: first}
     for item in to:
         item.settimeout(_IDLE_SECONDS)
     open_ = set(to)

@@ -49,18 +49,18 @@ _MAX_BACKLOG: Final = 128  # connections that wait to be accepted; each may hold
 
 
 @dataclass
-class Pending:
-    """A connection in progress. `socket` replaces the program's socket if `fresh`."""
+class PendingConnection:
+    """A connection in progress. `socket` replaces the program's socket if `is_new_socket`."""
 
     notification: Notification
     socket: socket.socket
-    fresh: bool
+    is_new_socket: bool
     close_on_exec: bool
-    blocking: bool
-    until: float
+    is_blocking: bool
+    deadline: float
 
 
-class Connections:
+class ConnectionPolicy:
     """Handles the seccomp notifications of one sandbox. `register` and `forget` add and remove descriptors of
     the supervisor's poll."""
 
@@ -69,26 +69,26 @@ class Connections:
         spec: SandboxSpec,
         listener: int,
         api: Set[tuple[network_access.Address, int]],
-        reach: network_access.AllowedAddresses,
+        allowed: network_access.AllowedAddresses,
         resolver: tuple[str, int] | None,
         register: Callable[[int, int], None],
         forget: Callable[[int], None],
     ) -> None:
         self.spec, self.listener, self.api, self.resolver = spec, listener, api, resolver
-        self._allowed = reach
+        self._allowed = allowed
         self._register, self._forget = register, forget
-        self._pending: dict[int, Pending] = {}
-        self._own = _network_of(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), close=True)
+        self._pending: dict[int, PendingConnection] = {}
+        self._host_network = _network_cookie(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), close=True)
         self._outside: set[int] = set()
         self.sockets = OutsideSockets()
 
-    def ready(self, descriptor: int) -> bool:
+    def handle_ready(self, descriptor: int) -> bool:
         """Handle a descriptor that is ready. Return False if it belongs to another component."""
         if descriptor == self.listener:
             notification = seccomp.receive(self.listener)
             if notification is not None:
                 try:
-                    done = self._decide(notification)
+                    done = self._handle(notification)
                 except (OSError, StopIteration, ValueError) as error:
                     done = getattr(error, "errno", None) or errno.EPERM
                 if done is not None:
@@ -105,7 +105,7 @@ class Connections:
         """Drop connections that timed out."""
         now = time.monotonic()
         for descriptor, pending in list(self._pending.items()):
-            if now > pending.until or not seccomp.is_pending(self.listener, pending.notification):
+            if now > pending.deadline or not seccomp.is_pending(self.listener, pending.notification):
                 del self._pending[descriptor]
                 self._forget(descriptor)
                 self._finish(pending, errno.EINPROGRESS)
@@ -118,97 +118,112 @@ class Connections:
         self._pending.clear()
         self.sockets.close()
 
-    def memory(self) -> int:
+    def kernel_memory(self) -> int:
         """Return the bytes of kernel memory of connections to the outside."""
         return self.sockets.measure()
 
-    def _decide(self, notification: Notification) -> int | None:
+    def _handle(self, notification: Notification) -> int | None:
         """Handle a notification. Return the error number, 0 for success, or None if the response is sent
         elsewhere."""
-        if notification.number == seccomp.number("listen"):
-            with seccomp.duplicate(notification) as one:
-                if self._is_outside(one):
+        if notification.number == seccomp.call_number("listen"):
+            with seccomp.duplicate(notification) as sock:
+                if self._is_outside(sock):
                     return errno.EINVAL
                 backlog = min(notification.arguments[1] & 0x7FFFFFFF, _MAX_BACKLOG)
-                return seccomp.call("listen", one, backlog)
+                return seccomp.call_libc("listen", sock, backlog)
         raw = seccomp.sockaddr(notification)
-        one = seccomp.duplicate(notification)
+        sock = seccomp.duplicate(notification)
         is_waiting = False
         try:
             if not seccomp.is_pending(self.listener, notification):
                 return errno.EINTR
-            if notification.number == seccomp.number("bind"):
-                return self._bind(notification, one, raw)
-            done = self._connect(notification, one, raw)
+            if notification.number == seccomp.call_number("bind"):
+                return self._bind(notification, sock, raw)
+            done = self._connect(notification, sock, raw)
             is_waiting = done is None
             return done
         finally:
-            if not is_waiting or one.fileno() not in self._pending:
-                one.close()
+            if not is_waiting or sock.fileno() not in self._pending:
+                sock.close()
 
-    def _bind(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
-        if one.family == socket.AF_UNIX and raw[2:3] not in (b"", b"\0"):
+    def _bind(self, notification: Notification, sock: socket.socket, raw: bytes) -> int | None:
+        if sock.family == socket.AF_UNIX and raw[2:3] not in (b"", b"\0"):
             # The kernel must resolve the path as the caller. Nothing that could replace it is allowed to
             # listen.
             seccomp.respond(self.listener, notification, allow=True)
             return None
-        return errno.EINVAL if self._is_outside(one) else seccomp.call("bind", one, raw)
+        return errno.EINVAL if self._is_outside(sock) else seccomp.call_libc("bind", sock, raw)
 
-    def _connect(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
+    def _connect(self, notification: Notification, sock: socket.socket, raw: bytes) -> int | None:
         if len(raw) < 2:
             return errno.EINVAL
         if struct.unpack_from("=H", raw)[0] == socket.AF_UNSPEC:
-            return seccomp.call("connect", one, raw)  # disconnects
-        if one.family == socket.AF_UNIX:
-            return self._connect_unix(notification, one, raw)
-        target = network_access.target(raw)
-        if one.family not in (socket.AF_INET, socket.AF_INET6):
+            return seccomp.call_libc("connect", sock, raw)  # disconnects
+        if sock.family == socket.AF_UNIX:
+            return self._connect_unix(notification, sock, raw)
+        target = network_access.parse_sockaddr(raw)
+        if sock.family not in (socket.AF_INET, socket.AF_INET6):
             return (
-                seccomp.call("connect", one, raw) if one.family == seccomp.AF_NETLINK else errno.EAFNOSUPPORT
+                seccomp.call_libc("connect", sock, raw)
+                if sock.family == seccomp.AF_NETLINK
+                else errno.EAFNOSUPPORT
             )
         if target is None:
             return errno.EINVAL
-        stream = one.type & 0xF == socket.SOCK_STREAM
+        stream = sock.type & 0xF == socket.SOCK_STREAM
         raw = self._redirect_dns(target, raw) if stream else raw
-        outside = self._is_outside(one)
+        outside = self._is_outside(sock)
         if raw is not target.raw:
-            return self._connect_outside(notification, one, raw, fresh=not outside)
-        if self._is_always_open(target, stream):
+            return self._connect_outside(notification, sock, raw, fresh=not outside)
+        if self._is_always_allowed(target, stream):
             return self._connect_outside(
-                notification, one, raw, fresh=not outside, source=self._source(target)
+                notification, sock, raw, fresh=not outside, source=self._source_address(target)
             )
         full = stream and self.spec.network == "full"
         allowed = full and self._allowed.allows(target.address, target.port)
         # Loopback is the sandbox's own, unless the operator allows the host's and nothing listens on it
         # inside.
-        if target.inside and not outside and not (allowed and not _listens(notification.thread, target.port)):
-            return self._wait_for(notification, one, raw, fresh=False)
+        if (
+            target.is_inside_sandbox
+            and not outside
+            and not (allowed and not _is_listening(notification.thread, target.port))
+        ):
+            return self._start_connecting(notification, sock, raw, fresh=False)
         if not allowed:
             return errno.EACCES
-        return self._connect_outside(notification, one, raw, fresh=not outside, source=self._source(target))
+        return self._connect_outside(
+            notification, sock, raw, fresh=not outside, source=self._source_address(target)
+        )
 
-    def _connect_unix(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
+    def _connect_unix(self, notification: Notification, sock: socket.socket, raw: bytes) -> int | None:
         path = raw[2:]
         if path[:1] in (b"", b"\0"):
-            return self._wait_for(notification, one, raw, fresh=False)  # a name of the box's own network
+            return self._start_connecting(
+                notification, sock, raw, fresh=False
+            )  # a name of the box's own network
         file = seccomp.open_inside(notification, path.partition(b"\0")[0])
         try:
-            return self._reach(notification, one, file)
+            return self._connect_to_open_file(notification, sock, file)
         finally:
             os.close(file)
 
-    def _reach(self, notification: Notification, one: socket.socket, file: int) -> int | None:
+    def _connect_to_open_file(self, notification: Notification, sock: socket.socket, file: int) -> int | None:
         """Connect to a unix socket that is open here."""
         address = struct.pack("=H", socket.AF_UNIX) + f"/proc/self/fd/{file}".encode() + b"\0"
-        return self._wait_for(notification, one, address, fresh=False)
+        return self._start_connecting(notification, sock, address, fresh=False)
 
-    def _is_always_open(self, target: network_access.Target, stream: bool) -> bool:
+    def _is_always_allowed(self, target: network_access.SocketTarget, stream: bool) -> bool:
         """Whether connections to this address are always allowed."""
         return stream and (target.address, target.port) in self.api
 
-    def _redirect_dns(self, target: network_access.Target, raw: bytes) -> bytes:
+    def _redirect_dns(self, target: network_access.SocketTarget, raw: bytes) -> bytes:
         """Redirect DNS over TCP, which goes to port 53 of loopback, to the host's name server."""
-        if self.resolver is None or target.port != _DNS or not target.inside or self.spec.network != "full":
+        if (
+            self.resolver is None
+            or target.port != _DNS
+            or not target.is_inside_sandbox
+            or self.spec.network != "full"
+        ):
             return raw
         host, port = self.resolver
         family: int = struct.unpack_from("=H", raw)[0]
@@ -220,26 +235,26 @@ class Connections:
             return struct.pack("=H", family) + struct.pack("!HI", port, 0) + six + bytes(4)
         return raw
 
-    def _source(self, target: network_access.Target) -> str:
+    def _source_address(self, target: network_access.SocketTarget) -> str:
         """Return the source address for services on the host's IPv4 loopback; "" for any."""
         return self.spec.api_source if target.address.version == 4 and target.address.is_loopback else ""
 
     def _connect_outside(
-        self, notification: Notification, one: socket.socket, raw: bytes, *, fresh: bool, source: str = ""
+        self, notification: Notification, sock: socket.socket, raw: bytes, *, fresh: bool, source: str = ""
     ) -> int | None:
         """Connect to the outside from the address `source`: on a new socket like the caller's, or on the
         caller's if it is outside already."""
         if not fresh:
-            if source and not _bind_source(one, source):
+            if source and not _bind_source(sock, source):
                 return errno.EACCES
-            return self._wait_for(notification, one, raw, fresh=False)
-        outside = socket.socket(one.family, socket.SOCK_STREAM)
+            return self._start_connecting(notification, sock, raw, fresh=False)
+        outside = socket.socket(sock.family, socket.SOCK_STREAM)
         try:
             if source and not _bind_source(outside, source):
                 outside.close()
                 return errno.EACCES
-            _copy_options(one, outside)
-            done = self._wait_for(notification, outside, raw, fresh=True, caller=one)
+            _copy_options(sock, outside)
+            done = self._start_connecting(notification, outside, raw, fresh=True, caller=sock)
         except BaseException:
             outside.close()
             raise
@@ -247,7 +262,7 @@ class Connections:
             outside.close()
         return done
 
-    def _wait_for(
+    def _start_connecting(
         self,
         notification: Notification,
         connecting: socket.socket,
@@ -263,28 +278,28 @@ class Connections:
         seconds, micro = struct.unpack("ll", connecting.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16))
         timeout = seconds + micro / 1e6  # the caller's own
         until = time.monotonic() + timeout if timeout else float("inf")
-        pending = Pending(notification, connecting, fresh, close_on_exec, blocking, until)
-        error = seccomp.call("connect", connecting, raw)
+        pending = PendingConnection(notification, connecting, fresh, close_on_exec, blocking, until)
+        error = seccomp.call_libc("connect", connecting, raw)
         stream = connecting.type & 0xF == socket.SOCK_STREAM
         if error in (0, errno.EINPROGRESS) and stream and (fresh or self._is_outside(connecting)):
-            self.sockets.add(connecting, raw, _cookie(connecting))
+            self.sockets.add(connecting, raw, _socket_cookie(connecting))
         if error == errno.EINPROGRESS and blocking:
             self._pending[connecting.fileno()] = pending
             self._register(connecting.fileno(), select.POLLOUT)
             return None
-        return self._settle(pending, error)
+        return self._complete(pending, error)
 
-    def _finish(self, pending: Pending, error: int) -> None:
-        seccomp.respond(self.listener, pending.notification, self._settle(pending, error))
+    def _finish(self, pending: PendingConnection, error: int) -> None:
+        seccomp.respond(self.listener, pending.notification, self._complete(pending, error))
         pending.socket.close()
 
-    def _settle(self, pending: Pending, error: int) -> int:
+    def _complete(self, pending: PendingConnection, error: int) -> int:
         """Install the socket if it is connected, or if the caller does not wait for the connection."""
-        if pending.blocking:
+        if pending.is_blocking:
             os.set_blocking(pending.socket.fileno(), True)
-        is_usable = error == 0 or (error == errno.EINPROGRESS and not pending.blocking)
-        if pending.fresh and is_usable:
-            self._outside.add(_cookie(pending.socket))
+        is_usable = error == 0 or (error == errno.EINPROGRESS and not pending.is_blocking)
+        if pending.is_new_socket and is_usable:
+            self._outside.add(_socket_cookie(pending.socket))
             if not seccomp.inject_descriptor(
                 self.listener,
                 pending.notification,
@@ -294,25 +309,28 @@ class Connections:
                 return errno.EINTR
         return error
 
-    def _is_outside(self, one: socket.socket) -> bool:
+    def _is_outside(self, sock: socket.socket) -> bool:
         """Whether a socket is in the host's network."""
-        if self._own is not None:
-            return one.family in (socket.AF_INET, socket.AF_INET6) and _network_of(one) == self._own
-        return _cookie(one) in self._outside
+        if self._host_network is not None:
+            return (
+                sock.family in (socket.AF_INET, socket.AF_INET6)
+                and _network_cookie(sock) == self._host_network
+            )
+        return _socket_cookie(sock) in self._outside
 
 
-def _bind_source(one: socket.socket, source: str) -> bool:
+def _bind_source(sock: socket.socket, source: str) -> bool:
     """Bind a socket to this address and any port. Return False if it is bound to another address."""
-    source = f"::ffff:{source}" if one.family == socket.AF_INET6 else source
+    source = f"::ffff:{source}" if sock.family == socket.AF_INET6 else source
     try:
-        one.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
-        one.bind((source, 0))
+        sock.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
+        sock.bind((source, 0))
     except OSError:
-        return bool(one.getsockname()[0] == source)
+        return bool(sock.getsockname()[0] == source)
     return True
 
 
-def _listens(thread: int, port: int) -> bool:
+def _is_listening(thread: int, port: int) -> bool:
     """Whether a socket listens on this port in the network of a thread."""
     for name in ("tcp", "tcp6"):
         try:
@@ -335,28 +353,28 @@ def _copy_options(source: socket.socket, target: socket.socket) -> None:
             pass  # an option that this kernel does not have
 
 
-def _network_of(one: socket.socket, *, close: bool = False) -> int | None:
+def _network_cookie(sock: socket.socket, *, close: bool = False) -> int | None:
     """Return the cookie of a socket's network; None before Linux 5.14."""
     try:
-        return _integer_option(one, _SO_NETNS_COOKIE)
+        return _integer_option(sock, _SO_NETNS_COOKIE)
     except OSError:
         return None
     finally:
         if close:
-            one.close()
+            sock.close()
 
 
-def _cookie(one: socket.socket) -> int:
-    return _integer_option(one, _SO_COOKIE)
+def _socket_cookie(sock: socket.socket) -> int:
+    return _integer_option(sock, _SO_COOKIE)
 
 
-def _integer_option(one: socket.socket, option: int) -> int:
+def _integer_option(sock: socket.socket, option: int) -> int:
     """A socket option of 64 bits."""
-    (number,) = struct.unpack("=Q", one.getsockopt(socket.SOL_SOCKET, option, 8))
+    (number,) = struct.unpack("=Q", sock.getsockopt(socket.SOL_SOCKET, option, 8))
     return int(number)
 
 
-class HostConnections(Connections):
+class HostConnectionPolicy(ConnectionPolicy):
     """The policy for a program that shares the host's network and processes (Landlock).
 
     Its sockets are the host's: every connection is checked, and made with our copy of the address on the
@@ -368,24 +386,24 @@ class HostConnections(Connections):
         self,
         spec: SandboxSpec,
         listener: int,
-        open_ways: Set[tuple[network_access.Address, int]],
-        reach: network_access.AllowedAddresses,
+        always_allowed: Set[tuple[network_access.Address, int]],
+        allowed: network_access.AllowedAddresses,
         register: Callable[[int, int], None],
         forget: Callable[[int], None],
         leader: int,
         home: Path,
     ) -> None:
-        super().__init__(spec, listener, open_ways, reach, None, register, forget)
+        super().__init__(spec, listener, always_allowed, allowed, None, register, forget)
         self._leader, self._home = leader, home
         self._proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._signals = {seccomp.number(call) for call in ("kill", "tkill", "tgkill")}
+        self._signals = {seccomp.call_number(call) for call in ("kill", "tkill", "tgkill")}
 
     def close(self) -> None:
         """Let go of everything."""
         super().close()
         os.close(self._proc)
 
-    def _decide(self, notification: Notification) -> int | None:
+    def _handle(self, notification: Notification) -> int | None:
         if notification.number in self._signals:
             if self._is_own(notification.descriptor):
                 seccomp.respond(
@@ -393,7 +411,7 @@ class HostConnections(Connections):
                 )  # its arguments are numbers, which cannot change
                 return None
             return errno.EPERM
-        return super()._decide(notification)
+        return super()._handle(notification)
 
     def _is_own(self, pid: int) -> bool:
         """Whether a process, or a group as in kill(2), belongs to the program."""
@@ -402,26 +420,26 @@ class HostConnections(Connections):
         found = read_process(self._proc, pid)
         return found is not None and found.group == self._leader and pid != self._leader
 
-    def _is_always_open(self, target: network_access.Target, stream: bool) -> bool:
+    def _is_always_allowed(self, target: network_access.SocketTarget, stream: bool) -> bool:
         return (target.address, target.port) in self.api and (
             stream or target.port == network_access.DNS_PORT
         )
 
-    def _is_outside(self, one: socket.socket) -> bool:
-        return one.family in (socket.AF_INET, socket.AF_INET6)
+    def _is_outside(self, sock: socket.socket) -> bool:
+        return sock.family in (socket.AF_INET, socket.AF_INET6)
 
-    def _bind(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
-        if one.family == socket.AF_UNIX:
+    def _bind(self, notification: Notification, sock: socket.socket, raw: bytes) -> int | None:
+        if sock.family == socket.AF_UNIX:
             if raw[2:3] in (b"", b"\0"):
                 return errno.EACCES  # an abstract name, which is the host's
             seccomp.respond(self.listener, notification, allow=True)  # Landlock checks the path
             return None
         # Connecting would choose any port and address, too. The address identifies callers of the API, so it
         # must be ours.
-        target = network_access.target(raw)
+        target = network_access.parse_sockaddr(raw)
         return 0 if target is not None and target.port == 0 else errno.EACCES
 
-    def _connect_unix(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
+    def _connect_unix(self, notification: Notification, sock: socket.socket, raw: bytes) -> int | None:
         path = raw[2:].partition(b"\0")[0]
         if not path:
             return errno.EACCES
@@ -430,7 +448,7 @@ class HostConnections(Connections):
             found = Path(os.readlink(f"/proc/self/fd/{file}"))
             if not found.is_relative_to(self._home):
                 return errno.EACCES
-            return self._reach(notification, one, file)
+            return self._connect_to_open_file(notification, sock, file)
         finally:
             os.close(file)
 
@@ -439,8 +457,8 @@ _NETWORKS_WITH_API: Final = ("full", "api")
 
 
 class NetworkPolicy:
-    """Network access of one sandbox. Before the start: `serve`, the sockets that the launcher binds, and
-    `files` of its /etc. While it runs: `ready` and `tick`."""
+    """Network access of one sandbox. Before the start: `sockets_to_serve`, the sockets that the launcher binds, and
+    `files` of its /etc. While it runs: `handle_ready` and `tick`."""
 
     def __init__(self, spec: SandboxSpec, mode: Mode) -> None:
         self.spec, self.mode = spec, mode
@@ -450,79 +468,79 @@ class NetworkPolicy:
             with suppress(OSError):
                 found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
                 self._api = list(dict.fromkeys(str(item[4][0]).partition("%")[0] for item in found))
-        servers, other_lines = network_access.dns_of_host()
+        servers, other_lines = network_access.host_dns()
         self._resolvers = spec.resolvers or servers
-        self.serve: list[tuple[str, str, int]] = []
-        self.memory: Callable[[], int] = lambda: 0
+        self.sockets_to_serve: list[tuple[str, str, int]] = []
+        self.kernel_memory: Callable[[], int] = lambda: 0
         """Return the bytes of kernel memory of connections outside of the sandbox."""
         if spec.network == "full" and mode.name == "bubblewrap":
-            self.serve.append(("datagram", network_access.DNS_ADDRESS, network_access.DNS_PORT))
+            self.sockets_to_serve.append(("datagram", network_access.DNS_ADDRESS, network_access.DNS_PORT))
         self.env: dict[str, str] = {}
         if spec.network in _NETWORKS_WITH_API and mode.name == "bubblewrap" and not mode.notify:
             self.env = network_access.proxy_variables(spec)
-            self.serve.append(("stream", network_access.PROXY_HOST, network_access.PROXY_PORT))
+            self.sockets_to_serve.append(("stream", network_access.PROXY_HOST, network_access.PROXY_PORT))
             local = next((item for item in self._api if ipaddress.ip_address(item).is_loopback), None)
-            self.serve += [("stream", local, port)] if local else []
-        self._reach = network_access.AllowedAddresses(spec.networks, spec.hidden)
+            self.sockets_to_serve += [("stream", local, port)] if local else []
+        self._allowed = network_access.AllowedAddresses(spec.networks, spec.hidden)
         self._files = (host, self._api, other_lines)
-        self._parts: list[Any] = []
+        self._components: list[Any] = []
 
     def files(self, user: int | None) -> dict[str, bytes]:
         """Return the contents of files by path."""
         host, api, other_lines = self._files
-        return network_access.dns_files(
-            user or bubblewrap_process.INSIDE_USER,
-            bubblewrap_process.HOME,
+        return network_access.etc_files(
+            user or bubblewrap_process.SANDBOX_USER_ID,
+            bubblewrap_process.SANDBOX_HOME,
             host,
             api,
             other_lines,
             self.spec.network == "full",
         )
 
-    def open(self, program: BubblewrapProcess | LandlockProcess, poll: select.poll) -> None:
+    def start(self, program: BubblewrapProcess | LandlockProcess, poll: select.poll) -> None:
         """Start to serve a running program. `poll` is the supervisor's."""
-        names_ = [item for item in program.served if item.type == socket.SOCK_DGRAM]
-        streams = [item for item in program.served if item.type == socket.SOCK_STREAM]
+        names_ = [item for item in program.sockets if item.type == socket.SOCK_DGRAM]
+        streams = [item for item in program.sockets if item.type == socket.SOCK_STREAM]
         for name in names_:
-            self._parts.append(
+            self._components.append(
                 DnsProxy(
                     name, self._resolvers, lambda each: poll.register(each, select.POLLIN), poll.unregister
                 )
             )
-        if streams:  # the proxy first, then the forwarder to the API, as in `serve`
-            self._parts.append(
+        if streams:  # the proxy first, then the forwarder to the API, as in `sockets_to_serve`
+            self._components.append(
                 SocketProxy(
                     self.spec,
                     self._api_addresses(),
-                    self._reach,
+                    self._allowed,
                     [(stream, stream is streams[0]) for stream in streams],
                 )
             )
         if program.listener is not None:
-            connections = self._connections(program, program.listener, poll)
-            self.memory = connections.memory
-            self._parts.append(connections)
+            connections = self._connection_policy(program, program.listener, poll)
+            self.kernel_memory = connections.kernel_memory
+            self._components.append(connections)
             poll.register(program.listener, select.POLLIN)
 
-    def _connections(
+    def _connection_policy(
         self, program: BubblewrapProcess | LandlockProcess, listener: int, poll: select.poll
-    ) -> Connections:
-        open_ways = self._api_addresses()
+    ) -> ConnectionPolicy:
+        always_allowed = self._api_addresses()
         if isinstance(program, BubblewrapProcess):
             resolver = (self._resolvers[0], network_access.DNS_PORT)
-            return Connections(
-                self.spec, listener, open_ways, self._reach, resolver, poll.register, poll.unregister
+            return ConnectionPolicy(
+                self.spec, listener, always_allowed, self._allowed, resolver, poll.register, poll.unregister
             )
         if self.spec.network == "full":  # name servers are contacted at their own addresses
-            open_ways |= {
-                (network_access.plain(ipaddress.ip_address(item)), network_access.DNS_PORT)
+            always_allowed |= {
+                (network_access.unmap_ipv4(ipaddress.ip_address(item)), network_access.DNS_PORT)
                 for item in self._resolvers
             }
-        return HostConnections(
+        return HostConnectionPolicy(
             self.spec,
             listener,
-            open_ways,
-            self._reach,
+            always_allowed,
+            self._allowed,
             poll.register,
             poll.unregister,
             program.tree.leader,
@@ -531,21 +549,23 @@ class NetworkPolicy:
 
     def _api_addresses(self) -> set[tuple[network_access.Address, int]]:
         """Return the addresses that are always allowed: those of the API."""
-        return {(network_access.plain(ipaddress.ip_address(item)), self.spec.api[1]) for item in self._api}
+        return {
+            (network_access.unmap_ipv4(ipaddress.ip_address(item)), self.spec.api[1]) for item in self._api
+        }
 
-    def ready(self, descriptor: int) -> None:
+    def handle_ready(self, descriptor: int) -> None:
         """Handle a descriptor that is ready."""
-        for part in self._parts:
-            if part.ready(descriptor):
+        for part in self._components:
+            if part.handle_ready(descriptor):
                 return
 
     def tick(self) -> None:
         """Drop what timed out."""
-        for part in self._parts:
+        for part in self._components:
             part.tick()
 
     def close(self) -> None:
         """Close everything."""
-        for part in self._parts:
+        for part in self._components:
             part.close()
-        self._parts.clear()
+        self._components.clear()

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-MOST_FILES: Final = 20_000  # files and folders; each costs the host an inode
-DEPTH: Final = 32  # folders within folders
-_GONE: Final = (errno.ENOENT, errno.ENOTDIR)  # it was removed, or something else has its name
+MAX_FILES: Final = 20_000  # files and folders; each costs the host an inode
+MAX_DEPTH: Final = 32  # folders within folders
+_MISSING_ERRORS: Final = (errno.ENOENT, errno.ENOTDIR)  # it was removed, or something else has its name
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def size(folder: Path) -> tuple[int, int]:
+def disk_usage(folder: Path) -> tuple[int, int]:
     """Return the bytes on disk below a folder, and the number of files and folders. Hard links count once. If
     something cannot be read (too deep, too long a path, no permission), more than MOST_FILES are reported."""
     total, count = 0, 0
@@ -27,15 +27,15 @@ def size(folder: Path) -> tuple[int, int]:
         try:
             found = entry.stat(follow_symlinks=False)
         except OSError as error:
-            if error.errno not in _GONE:
+            if error.errno not in _MISSING_ERRORS:
                 unreadable.append(entry.path)
             continue
         if found.st_ino not in seen:
             seen.add(found.st_ino)
             total += max(found.st_blocks * 512, 0)
-        if count > MOST_FILES or unreadable:
+        if count > MAX_FILES or unreadable:
             break
-    return total, max(count, MOST_FILES + 1) if unreadable else count
+    return total, max(count, MAX_FILES + 1) if unreadable else count
 
 
 def remove(folder: Path) -> None:
@@ -51,31 +51,31 @@ def remove(folder: Path) -> None:
         while waiting := os.listdir(top):
             for name in waiting:
                 if not _unlink(name, top):
-                    _empty(name, top)
+                    _remove_folder(name, top)
     finally:
         os.close(top)
     os.rmdir(folder)
 
 
-def _empty(name: str, top: int) -> None:
+def _remove_folder(name: str, top: int) -> None:
     """Remove a folder in `top`. Its subfolders are moved up."""
     os.chmod(name, 0o700, dir_fd=top)
-    at = os.open(name, _FOLDER, dir_fd=top)
+    descriptor = os.open(name, _FOLDER, dir_fd=top)
     try:
-        for inner in os.listdir(at):
-            if not _unlink(inner, at):
-                os.chmod(inner, 0o700, dir_fd=at)
-                os.rename(inner, secrets.token_hex(16), src_dir_fd=at, dst_dir_fd=top)
+        for inner in os.listdir(descriptor):
+            if not _unlink(inner, descriptor):
+                os.chmod(inner, 0o700, dir_fd=descriptor)
+                os.rename(inner, secrets.token_hex(16), src_dir_fd=descriptor, dst_dir_fd=top)
     finally:
-        os.close(at)
+        os.close(descriptor)
     os.rmdir(name, dir_fd=top)
 
 
-def _unlink(name: str, at: int) -> bool:
+def _unlink(name: str, descriptor: int) -> bool:
     """Remove anything but a folder. Return False for a folder."""
-    if stat.S_ISDIR(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
+    if stat.S_ISDIR(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
         return False
-    os.unlink(name, dir_fd=at)
+    os.unlink(name, dir_fd=descriptor)
     return True
 
 
@@ -125,10 +125,10 @@ def _walk(folder: Path, unreadable: list[str] | None = None) -> Iterator[os.DirE
                     yield entry
                     if not entry.is_dir(follow_symlinks=False):
                         continue
-                    if depth < DEPTH:
+                    if depth < MAX_DEPTH:
                         waiting.append((entry.path, depth + 1))
                     else:
                         unreadable.append(entry.path)
         except OSError as error:
-            if error.errno not in _GONE:
+            if error.errno not in _MISSING_ERRORS:
                 unreadable.append(path)

@@ -98,10 +98,12 @@ class KernelMemory:
     ) -> None:
         self._proc, self._diagnostics, self._shared = proc, diagnostics, shared
         self._files, self._file_bytes = files, spec.caps.file_bytes
-        self._written = tuple(os.fsencode(f"{item}/") for item in (spec.outputs, home))
-        self._own_home = own_home
-        self._buffer = max(_setting("net/core/wmem_default"), _setting("net/core/rmem_default"), _BUFFER)
-        self._pipe_pages = _setting("fs/pipe-user-pages-soft")
+        self._writable_folders = tuple(os.fsencode(f"{item}/") for item in (spec.outputs, home))
+        self._home_device = own_home
+        self._buffer = max(
+            _read_sysctl("net/core/wmem_default"), _read_sysctl("net/core/rmem_default"), _BUFFER
+        )
+        self._pipe_pages = _read_sysctl("fs/pipe-user-pages-soft")
         self._last_bytes = self._mappings = 0
         self._next = self._next_slow = 0.0
         self._mapped: dict[tuple[int, int], int] = {}
@@ -111,7 +113,7 @@ class KernelMemory:
         self._flights: list[tuple[float, int]] = []
         self.too_many_locks = False
         """Whether the processes hold more file locks (fcntl(2)) than any program needs. The kernel sets no limit."""
-        self.nameless_bytes = 0
+        self.deleted_file_bytes = 0
         """Disk space of files that were deleted and are still open or mapped."""
 
     def measure(self, pids: Sequence[int], leader: int) -> int:
@@ -123,23 +125,23 @@ class KernelMemory:
             self._locks = self._count_locks(pids)
             self.too_many_locks = self._locks > _MAX_LOCKS
         if now >= self._next:
-            self._last_bytes = self._examine(pids, leader)
+            self._last_bytes = self._measure_descriptors(pids, leader)
             self._next = now + (time.monotonic() - now) * _TIME_SHARE
-        return self._last_bytes + sum(map(self._tables, pids))
+        return self._last_bytes + sum(map(self._page_table_bytes, pids))
 
     def close(self) -> None:
         """Close the socket."""
         if self._diagnostics is not None:
             self._diagnostics.close()
 
-    def _tables(self, pid: int) -> int:
+    def _page_table_bytes(self, pid: int) -> int:
         """Page tables, huge pages and swapped pages of a process: a program can have its pages swapped out
         (MADV_PAGEOUT)."""
         text = _read(self._proc, f"{pid}/status")
         found = re.findall(rb"^(?:VmPTE|HugetlbPages|VmSwap):\s+(\d+) kB", text, re.MULTILINE)
         return 1024 * sum(map(int, found))
 
-    def _examine(self, pids: Sequence[int], leader: int) -> int:
+    def _measure_descriptors(self, pids: Sequence[int], leader: int) -> int:
         sockets: set[int] = set()
         pipes: set[tuple[int, int]] = set()
         nameless = dict(self._mapped)
@@ -154,7 +156,7 @@ class KernelMemory:
             except OSError:
                 continue  # it has ended
             try:
-                self._descriptors(pid, folder, sockets, pipes, nameless, open_)
+                self._classify_descriptors(pid, folder, sockets, pipes, nameless, open_)
             except OSError:
                 continue
             finally:
@@ -163,18 +165,18 @@ class KernelMemory:
         self._lines = max(self._lines, open_.items + self._locks)
         memory += open_.items * _EPOLL_ITEM + open_.proc_files * (_PROC_FILE + self._lines * _PROC_LINE)
         if not self._shared:  # there nothing is sent that could carry a descriptor
-            open_.in_flight += self._hidden_sockets(sockets) * self._files
-        self.nameless_bytes = sum(nameless.values())
-        self.nameless_bytes += max(0, self._stays_in_flight(open_.in_flight) - 1) * self._file_bytes
+            open_.in_flight += self._sockets_in_flight(sockets) * self._files
+        self.deleted_file_bytes = sum(nameless.values())
+        self.deleted_file_bytes += max(0, self._min_in_flight(open_.in_flight) - 1) * self._file_bytes
         full = self._pipe_pages * _PAGE // _PIPE or len(pipes)
         memory += min(len(pipes), full) * _PIPE + max(0, len(pipes) - full) * _SMALL_PIPE
         if not self._shared:
-            return memory + self._own_network(leader)
+            return memory + self._network_memory(leader)
         if len(sockets) <= _FEW_SOCKETS:
             return memory
-        return memory + (self._unix(sockets)[0] or len(sockets) * 2 * self._buffer)
+        return memory + (self._unix_socket_memory(sockets)[0] or len(sockets) * 2 * self._buffer)
 
-    def _descriptors(
+    def _classify_descriptors(
         self,
         pid: int,
         folder: int,
@@ -190,7 +192,7 @@ class KernelMemory:
                 kind = stat.S_IFMT(about.st_mode)
                 if kind == stat.S_IFSOCK:
                     if not self._shared and about.st_ino not in sockets:
-                        open_.in_flight += _number_after(
+                        open_.in_flight += _parse_number_after(
                             _read(self._proc, f"{pid}/fdinfo/{name}"), b"scm_fds:"
                         )
                     sockets.add(about.st_ino)
@@ -198,20 +200,20 @@ class KernelMemory:
                     pipes.add((about.st_dev, about.st_ino))
                 elif kind == stat.S_IFREG and about.st_dev == self._proc_device:
                     open_.proc_files += 1
-                elif kind == stat.S_IFREG and about.st_nlink == 0 and about.st_dev != self._own_home:
+                elif kind == stat.S_IFREG and about.st_nlink == 0 and about.st_dev != self._home_device:
                     nameless[about.st_dev, about.st_ino] = about.st_blocks * 512
                 elif kind == 0 and os.readlink(name, dir_fd=folder) == "anon_inode:[eventpoll]":
                     open_.items += _read(self._proc, f"{pid}/fdinfo/{name}").count(b"tfd:")
             except OSError:
                 continue  # it was closed
 
-    def _hidden_sockets(self, sockets: set[int]) -> int:
+    def _sockets_in_flight(self, sockets: set[int]) -> int:
         """Count unix sockets with unread data that no process has open: they are in flight through other
         sockets, and their contents are not visible. A socket counts from the second measurement on, because
         it may have been created after the descriptors were listed."""
         request = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _UNIX_SHOW_QUEUE)
         waiting = set()
-        for message in self._dump(request):
+        for message in self._query_sockets(request):
             _, _, _, inode = _UNIX_MESSAGE.unpack_from(message)
             unread = dict(_attributes(message, _UNIX_MESSAGE.size)).get(_UNIX_RQLEN, bytes(4))
             if inode and struct.unpack_from("=I", unread)[0]:
@@ -220,7 +222,7 @@ class KernelMemory:
         self._known = waiting
         return len(hidden)
 
-    def _stays_in_flight(self, count: int) -> int:
+    def _min_in_flight(self, count: int) -> int:
         """Return how many descriptors have been in flight for a while: the minimum of the recent
         measurements. In the worst case they are deleted files."""
         now = time.monotonic()
@@ -242,7 +244,7 @@ class KernelMemory:
                 if (
                     not path
                     or not path[0].endswith(b" (deleted)")
-                    or not any(o in path[0] for o in self._written)
+                    or not any(o in path[0] for o in self._writable_folders)
                 ):
                     continue
                 try:
@@ -252,7 +254,7 @@ class KernelMemory:
                 except OSError:
                     continue  # it was unmapped in the meantime
                 else:
-                    if about.st_dev != self._own_home:
+                    if about.st_dev != self._home_device:
                         self._mapped[about.st_dev, about.st_ino] = about.st_blocks * 512
 
     def _count_locks(self, pids: Sequence[int]) -> int:
@@ -278,40 +280,40 @@ class KernelMemory:
 
     # --- Sockets ------------------------------------------------------------------------------------------------
 
-    def _own_network(self, leader: int) -> int:
+    def _network_memory(self, leader: int) -> int:
         """Bytes of all sockets of the box's own network, also of those that no descriptor leads to any more."""
-        used = _number_after(_read(self._proc, f"{leader}/net/sockstat"), b"sockets: used")
+        used = _parse_number_after(_read(self._proc, f"{leader}/net/sockstat"), b"sockets: used")
         few = used <= _FEW_SOCKETS
-        memory, seen = (0, 0) if few else self._unix(None)
+        memory, seen = (0, 0) if few else self._unix_socket_memory(None)
         # One TCP socket can hold as much as tcp_rmem and tcp_wmem allow, usually 10 MB.
         for family, file, protocol in (
             (socket.AF_INET, "sockstat", b"TCP"),
             (socket.AF_INET6, "sockstat6", b"TCP6"),
         ):
-            if _number_after(_read(self._proc, f"{leader}/net/{file}"), protocol + b": inuse"):
+            if _parse_number_after(_read(self._proc, f"{leader}/net/{file}"), protocol + b": inuse"):
                 request = _INET_REQUEST.pack(
                     family, socket.IPPROTO_TCP, 1 << (_INET_SKMEMINFO - 1), _ALL_STATES, bytes(48)
                 )
                 sizes = [
-                    _memory(dict(_attributes(message, _INET_MESSAGE)).get(_INET_SKMEMINFO, b""))
-                    for message in self._dump(request)
+                    _socket_memory(dict(_attributes(message, _INET_MESSAGE)).get(_INET_SKMEMINFO, b""))
+                    for message in self._query_sockets(request)
                 ]
                 memory, seen = memory + sum(sizes), seen + len(sizes)
         # Datagrams, netlink, and closed sockets whose data another has not read yet.
         return memory if few else memory + max(0, used - seen) * 2 * self._buffer
 
-    def _unix(self, inodes: set[int] | None) -> tuple[int, int]:
+    def _unix_socket_memory(self, inodes: set[int] | None) -> tuple[int, int]:
         """Bytes and number of the unix sockets with these inodes; None for all of the network."""
         memory = count = 0
         request = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _UNIX_SHOW)
-        for message in self._dump(request):
+        for message in self._query_sockets(request):
             _, _, state, inode = _UNIX_MESSAGE.unpack_from(message)
             if inodes is not None and inode not in inodes:
                 continue
             count += 1
             found = dict(_attributes(message, _UNIX_MESSAGE.size))
             waiting = struct.unpack_from("=I", found.get(_UNIX_RQLEN, bytes(4)))[0]
-            memory += _memory(found.get(_UNIX_MEMINFO, b""))
+            memory += _socket_memory(found.get(_UNIX_MEMINFO, b""))
             # Data sent by a socket is counted with it. For a closed one, its receiver shows that there is data.
             if state == _LISTEN:
                 memory += waiting * 2 * self._buffer
@@ -319,7 +321,7 @@ class KernelMemory:
                 memory += 2 * self._buffer
         return memory, count
 
-    def _dump(self, request: bytes) -> Iterator[bytes]:
+    def _query_sockets(self, request: bytes) -> Iterator[bytes]:
         return _query(self._diagnostics, request, _REQUEST | _DUMP)
 
 
@@ -327,20 +329,20 @@ class OutsideSockets:
     """TCP connections of a program in the host's network."""
 
     def __init__(self) -> None:
-        self._diagnostics = diagnostics()
+        self._diagnostics = open_diagnostics()
         self._requests: dict[bytes, bytes] = {}
         self._last_bytes = 0
         self._next = 0.0
 
-    def add(self, one: socket.socket, raw: bytes, cookie: int) -> None:
+    def add(self, sock: socket.socket, raw: bytes, cookie: int) -> None:
         """Remember a socket that is connected, or about to be, to the address `raw` (a struct sockaddr)."""
-        own = one.getsockname()
-        start, size = (4, 4) if one.family == socket.AF_INET else (8, 16)
-        ends = (socket.inet_pton(one.family, own[0].partition("%")[0]), raw[start : start + size])
+        own = sock.getsockname()
+        start, size = (4, 4) if sock.family == socket.AF_INET else (8, 16)
+        ends = (socket.inet_pton(sock.family, own[0].partition("%")[0]), raw[start : start + size])
         name = struct.pack("!H", own[1]) + raw[2:4] + b"".join(end.ljust(16, b"\0") for end in ends)
         name += struct.pack("=IQ", 0, cookie)
         self._requests[name] = _INET_REQUEST.pack(
-            one.family, socket.IPPROTO_TCP, 1 << (_INET_SKMEMINFO - 1), _ALL_STATES, name
+            sock.family, socket.IPPROTO_TCP, 1 << (_INET_SKMEMINFO - 1), _ALL_STATES, name
         )
 
     def measure(self) -> int:
@@ -355,7 +357,7 @@ class OutsideSockets:
                 b"" if found is None else dict(_attributes(found, _INET_MESSAGE)).get(_INET_SKMEMINFO, b"")
             )
             if memory:
-                self._last_bytes += _memory(memory)
+                self._last_bytes += _socket_memory(memory)
             else:
                 del self._requests[name]
         self._next = now + (time.monotonic() - now) * _TIME_SHARE
@@ -367,7 +369,7 @@ class OutsideSockets:
             self._diagnostics.close()
 
 
-def diagnostics() -> socket.socket | None:
+def open_diagnostics() -> socket.socket | None:
     """A socket of NETLINK_SOCK_DIAG in this process's network; None where netlink is not allowed."""
     try:
         return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG)
@@ -406,7 +408,7 @@ def _attributes(message: bytes, place: int) -> Iterator[tuple[int, bytes]]:
         place += (length + 3) & ~3
 
 
-def _memory(numbers: bytes) -> int:
+def _socket_memory(numbers: bytes) -> int:
     """Bytes of a socket, by its SK_MEMINFO."""
     each: tuple[int, ...] = struct.unpack(f"={len(numbers) // 4}I", numbers)
     if len(each) <= _BACKLOG:
@@ -415,13 +417,13 @@ def _memory(numbers: bytes) -> int:
     return _SOCKET + each[_RECEIVED] + sending + each[_FORWARD] + each[_OPTIONS] + each[_BACKLOG]
 
 
-def _number_after(text: bytes, label: bytes) -> int:
+def _parse_number_after(text: bytes, label: bytes) -> int:
     """The number after a word of /proc/net/sockstat."""
     found = re.search(re.escape(label) + rb" (\d+)", text)
     return int(found[1]) if found else 0
 
 
-def _setting(name: str) -> int:
+def _read_sysctl(name: str) -> int:
     """Return a number of /proc/sys, or 0 if it does not exist."""
     try:
         return int(Path("/proc/sys", name).read_text())
@@ -467,21 +469,21 @@ class Process:
     threads: int
     memory: int
     """Resident, shared pages included; bytes."""
-    zombie: bool
+    is_zombie: bool
     """It has ended, and its parent has not waited for it."""
-    running: bool
+    is_running: bool
     """It is running or ready to run."""
 
 
 @dataclass
-class Tree:
+class ProcessTree:
     """The processes of a sandbox. `proc`: a descriptor of the /proc that shows them: the sandbox's own, whose
     first process is bubblewrap, or the host's, for a process group whose `leader` only supervises."""
 
     proc: int
     kernel: KernelMemory
     leader: int = 1
-    shared: bool = False
+    is_host_network: bool = False
     max_memory: int = 0
     _last: dict[tuple[int, int], float] = field(default_factory=dict)
     _ended_ticks: float = 0.0
@@ -497,29 +499,33 @@ class Tree:
         return [
             item
             for item in found
-            if item is not None and item.pid != self.leader and (not self.shared or item.group == self.leader)
+            if item is not None
+            and item.pid != self.leader
+            and (not self.is_host_network or item.group == self.leader)
         ]
 
     @property
-    def nameless_bytes(self) -> int:
+    def deleted_file_bytes(self) -> int:
         """Disk space of files that were deleted and are still in use."""
-        return self.kernel.nameless_bytes
+        return self.kernel.deleted_file_bytes
 
     def usage(self, most: int, outside: int = 0) -> Usage:
         """Return the resource usage, with kernel memory and `outside`, the bytes of connections in the host's
         network. Above `most` bytes, shared pages are measured so that each counts once."""
         living = self.processes()
         memory = sum(item.memory for item in living)
-        kernel = outside + self.kernel.measure([item.pid for item in living if not item.zombie], self.leader)
+        kernel = outside + self.kernel.measure(
+            [item.pid for item in living if not item.is_zombie], self.leader
+        )
         if memory + kernel > most:
             # Twice, because while processes end, pages that they shared are attributed to the remaining ones.
             memory = min(sum(proportional_memory(self.proc, item) for item in living) for _ in range(2))
         memory += kernel
         self.max_memory = max(self.max_memory, memory)
-        threads = sum(item.threads for item in living if not item.zombie)
-        return Usage(memory, self.max_memory, self._cpu(living) * _TICK_MS, threads)
+        threads = sum(item.threads for item in living if not item.is_zombie)
+        return Usage(memory, self.max_memory, self._cpu_ticks(living) * _TICK_MS, threads)
 
-    def _cpu(self, living: list[Process]) -> int:
+    def _cpu_ticks(self, living: list[Process]) -> int:
         """Return the CPU ticks of all processes, including ended ones: the larger of two sums, because each
         misses something.
 
@@ -535,8 +541,8 @@ class Tree:
         for item in living:
             key = (item.pid, item.start)
             cpu_ticks = float(item.cpu_ticks)
-            if key not in self._last and item.running:
-                cpu_ticks = max(cpu_ticks, since * _share(self.proc, item.pid))
+            if key not in self._last and item.is_running:
+                cpu_ticks = max(cpu_ticks, since * _cpu_share(self.proc, item.pid))
             now[key] = cpu_ticks
         self._ended_ticks += sum(cpu_ticks for key, cpu_ticks in self._last.items() if key not in now)
         self._last = now
@@ -579,12 +585,12 @@ def read_process(proc: int, pid: int) -> Process | None:
         children_cpu_ticks=at[_CUTIME] + at[_CSTIME],
         threads=at[_THREADS],
         memory=at[_RSS] * _PAGE,
-        zombie=part[_STATE] in b"ZX",
-        running=part[_STATE] == b"R",
+        is_zombie=part[_STATE] in b"ZX",
+        is_running=part[_STATE] == b"R",
     )
 
 
-def _share(proc: int, pid: int) -> float:
+def _cpu_share(proc: int, pid: int) -> float:
     """Return the share of its runnable time in which a process had a CPU."""
     text = read_file(proc, f"{pid}/schedstat")
     if text is None or len(text.split()) < 2:
@@ -593,15 +599,15 @@ def _share(proc: int, pid: int) -> float:
     return running / (running + waiting) if running else 0.0
 
 
-def proportional_memory(proc: int, one: Process) -> int:
+def proportional_memory(proc: int, process: Process) -> int:
     """Return its memory with its share of shared pages, or its resident set if the kernel does not report
     shares; 0 if it has ended."""
-    text = read_file(proc, f"{one.pid}/smaps_rollup")
+    text = read_file(proc, f"{process.pid}/smaps_rollup")
     for line in (text or b"").splitlines():
         if line.startswith(b"Pss:"):
             return int(line.split()[1]) * 1024
-    now = read_process(proc, one.pid)
-    return 0 if now is None or now.zombie else now.memory
+    now = read_process(proc, process.pid)
+    return 0 if now is None or now.is_zombie else now.memory
 
 
 def read_file(proc: int, name: str) -> bytes | None:

@@ -39,20 +39,20 @@ KILL: Final = 0x80000000
 _FAIL: Final = 0x00050000
 
 
-def fail(errno: int) -> int:
+def errno_action(errno: int) -> int:
     """Return the action that fails a call with an error number."""
     return _FAIL | errno
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on one argument (from 0): its lower half, masked with `mask`, is (`unless`: is not) one of
+    """A condition on one argument (from 0): its lower half, masked with `mask`, is (`is_negated`: is not) one of
     `values`."""
 
     argument: int
     values: tuple[int, ...]
     mask: int = 0xFFFFFFFF
-    unless: bool = False
+    is_negated: bool = False
     upper: bool = False
     """Use the upper half instead."""
 
@@ -88,7 +88,7 @@ def assemble(architecture: int, highest: int, rules: Sequence[Rule], otherwise: 
         (GREATER, 0, 1, _X32 - 1),
         (RETURN, 0, 0, KILL),
         (GREATER, 0, 1, highest),
-        (RETURN, 0, 0, fail(errno.ENOSYS)),
+        (RETURN, 0, 0, errno_action(errno.ENOSYS)),
     ]
     for rule in rules:
         code += _encode_rule(rule)
@@ -104,7 +104,7 @@ def _encode_rule(rule: Rule) -> list[Instruction]:
             (LOAD, 0, 0, ARGUMENTS + 8 * condition.argument + 4 * condition.upper),
             (AND, 0, 0, condition.mask),
         ]
-        if condition.unless:
+        if condition.is_negated:
             code += [(EQUAL, None, 0, value) for value in condition.values]
         else:
             after = len(condition.values) - 1
@@ -203,12 +203,12 @@ _STREAM, _DATAGRAM, _PACKETS = 1, 2, 5
 _SOCKET_TYPE: Final = 0xF
 _FASTOPEN: Final = 0x20000000  # MSG_FASTOPEN: connects while it sends
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-_INTERFACES: Final = 0x8900  # SIOC*: of sockets and interfaces
+_INTERFACE_IOCTLS: Final = 0x8900  # SIOC*: of sockets and interfaces
 _S_IFMT, _S_IFCHR, _S_IFBLK = 0xF000, 0x2000, 0x6000
 _SOL_SOCKET: Final = 1
 _BUFFERS: Final = (7, 8, 32, 33)  # SO_SNDBUF SO_RCVBUF SO_SNDBUFFORCE SO_RCVBUFFORCE
 # SO_ZEROCOPY SO_RESERVE_MEM SO_ATTACH_FILTER SO_ATTACH_REUSEPORT_CBPF: of a filter, the kernel counts a third.
-_UNCOUNTED: Final = (60, 73, 26, 51)
+_UNCOUNTED_OPTIONS: Final = (60, 73, 26, 51)
 _F_SETPIPE_SZ: Final = 1031
 _F_OFD_SETLK, _F_OFD_SETLKW = 37, 38  # they stay with a file that is only mapped
 _MAP_TYPE_OR_ANONYMOUS: Final = 0x2F
@@ -227,64 +227,85 @@ _FILE_CALLS_DENIED: Final = """
 """.split()
 
 
-def number(call: str) -> int:
+def call_number(call: str) -> int:
     """Return the number of a system call on this machine; -1 if it does not exist. KeyError on other
     machines."""
     return _NUMBERS[call][ARCHITECTURES[platform.machine()][1]]
 
 
-def program(*, sockets: tuple[int, ...], ask: tuple[str, ...] = (), shared: bool = False) -> bytes:
+def build_filter(
+    *, sockets: tuple[int, ...], notified_calls: tuple[str, ...] = (), shared: bool = False
+) -> bytes:
     """Return the filter of a program. It may create sockets of the families `sockets`; the kernel notifies us
-    before the calls in `ask`. `shared`: it has the host's namespaces, so datagrams with an address and calls
+    before the calls in `notified_calls`. `shared`: it has the host's namespaces, so datagrams with an address and calls
     that reach other processes or files by name are blocked."""
-    rules = [*_denied_calls(), *_sockets(sockets, shared)]
+    rules = [*_denied_call_rules(), *_socket_rules(sockets, shared)]
     if shared:
-        rules += [_rule(call, fail(0)) for call in _FILE_CALLS]
-        rules += [_rule(call, fail(errno.EPERM)) for call in _FILE_CALLS_DENIED]
+        rules += [_rule_for_call(call, errno_action(0)) for call in _FILE_CALLS]
+        rules += [_rule_for_call(call, errno_action(errno.EPERM)) for call in _FILE_CALLS_DENIED]
         # A process may query and lower its own limits; only pid 0 is certain to be itself.
-        rules.append(_rule("prlimit64", fail(errno.EPERM), Condition(0, (0,), unless=True)))
-    rules += [_rule(call, NOTIFY) for call in ask]
+        rules.append(
+            _rule_for_call("prlimit64", errno_action(errno.EPERM), Condition(0, (0,), is_negated=True))
+        )
+    rules += [_rule_for_call(call, NOTIFY) for call in notified_calls]
     architecture = ARCHITECTURES[platform.machine()][0]
     return assemble(architecture, HIGHEST, [rule for rule in rules if rule.number != _ABSENT], ALLOW)
 
 
-def _rule(call: str, action: int, *conditions: Condition) -> Rule:
-    return Rule(number(call), action, conditions)
+def _rule_for_call(call: str, action: int, *conditions: Condition) -> Rule:
+    return Rule(call_number(call), action, conditions)
 
 
-def _denied_calls() -> list[Rule]:
-    no, absent = fail(errno.EPERM), fail(errno.ENOSYS)
+def _denied_call_rules() -> list[Rule]:
+    denied, absent = errno_action(errno.EPERM), errno_action(errno.ENOSYS)
     return [
-        *(_rule(call, no) for call in _DENIED),
-        *(_rule(call, absent) for call in _ABSENT_CALLS),
-        *(_rule(call, fail(errno.EOPNOTSUPP)) for call in _ATTRIBUTES),
+        *(_rule_for_call(call, denied) for call in _DENIED),
+        *(_rule_for_call(call, absent) for call in _ABSENT_CALLS),
+        *(_rule_for_call(call, errno_action(errno.EOPNOTSUPP)) for call in _ATTRIBUTES),
         # A second listener could respond instead of us. A second filter is harmless.
-        _rule("seccomp", fail(errno.EBUSY), Condition(1, (0x8,), mask=0x8)),
-        _rule("clone", no, Condition(0, (0,), mask=_NAMESPACES, unless=True)),
-        _rule("personality", no, Condition(0, (0, 0xFFFFFFFF), unless=True)),
+        _rule_for_call("seccomp", errno_action(errno.EBUSY), Condition(1, (0x8,), mask=0x8)),
+        _rule_for_call("clone", denied, Condition(0, (0,), mask=_NAMESPACES, is_negated=True)),
+        _rule_for_call("personality", denied, Condition(0, (0, 0xFFFFFFFF), is_negated=True)),
         # A setuid file would be stored in the outputs, a folder of the host.
-        *(_rule(call, no, Condition(at, (0,), mask=_SETUID_BITS, unless=True)) for call, at in _MODES),
-        _rule("mknod", no, Condition(1, (_S_IFCHR, _S_IFBLK), mask=_S_IFMT)),
-        _rule("mknodat", no, Condition(2, (_S_IFCHR, _S_IFBLK), mask=_S_IFMT)),
-        _rule("ioctl", no, Condition(1, (_TIOCSTI, _TIOCLINUX))),
+        *(
+            _rule_for_call(call, denied, Condition(at, (0,), mask=_SETUID_BITS, is_negated=True))
+            for call, at in _MODES
+        ),
+        _rule_for_call("mknod", denied, Condition(1, (_S_IFCHR, _S_IFBLK), mask=_S_IFMT)),
+        _rule_for_call("mknodat", denied, Condition(2, (_S_IFCHR, _S_IFBLK), mask=_S_IFMT)),
+        _rule_for_call("ioctl", denied, Condition(1, (_TIOCSTI, _TIOCLINUX))),
         # Ways to allocate memory that no limit covers. Changing a buffer's size appears to succeed, as the kernel
         # also adjusts it (socket(7)).
-        _rule("setsockopt", fail(0), Condition(1, (_SOL_SOCKET,)), Condition(2, _BUFFERS)),
-        _rule("setsockopt", fail(errno.ENOPROTOOPT), Condition(1, (_SOL_SOCKET,)), Condition(2, _UNCOUNTED)),
-        _rule("fcntl", no, Condition(1, (_F_SETPIPE_SZ,))),
-        _rule("fcntl", fail(errno.EINVAL), Condition(1, (_F_OFD_SETLK, _F_OFD_SETLKW))),
+        _rule_for_call("setsockopt", errno_action(0), Condition(1, (_SOL_SOCKET,)), Condition(2, _BUFFERS)),
+        _rule_for_call(
+            "setsockopt",
+            errno_action(errno.ENOPROTOOPT),
+            Condition(1, (_SOL_SOCKET,)),
+            Condition(2, _UNCOUNTED_OPTIONS),
+        ),
+        _rule_for_call("fcntl", denied, Condition(1, (_F_SETPIPE_SZ,))),
+        _rule_for_call("fcntl", errno_action(errno.EINVAL), Condition(1, (_F_OFD_SETLK, _F_OFD_SETLKW))),
         # Pages that remain after the process unmaps them. /dev/shm has a size limit.
-        _rule("mmap", no, Condition(3, _MAP_SHARED_ANONYMOUS, mask=_MAP_TYPE_OR_ANONYMOUS)),
+        _rule_for_call("mmap", denied, Condition(3, _MAP_SHARED_ANONYMOUS, mask=_MAP_TYPE_OR_ANONYMOUS)),
         # A datagram stays with its receiver after the sender, to which it is charged, is closed.
-        _rule("socket", fail(errno.EPROTONOSUPPORT), *_unix_except(_STREAM, _PACKETS)),
-        _rule("socketpair", fail(errno.EPROTONOSUPPORT), *_unix_except(_STREAM, _PACKETS)),
+        _rule_for_call(
+            "socket", errno_action(errno.EPROTONOSUPPORT), *_unix_socket_except(_STREAM, _PACKETS)
+        ),
+        _rule_for_call(
+            "socketpair", errno_action(errno.EPROTONOSUPPORT), *_unix_socket_except(_STREAM, _PACKETS)
+        ),
         # Interfaces of the host. FIONREAD is elsewhere; SIOCATMARK concerns the stream only.
-        _rule("ioctl", no, Condition(1, (_INTERFACES,), mask=0xFF00), Condition(1, (0x8905,), unless=True)),
+        _rule_for_call(
+            "ioctl",
+            denied,
+            Condition(1, (_INTERFACE_IOCTLS,), mask=0xFF00),
+            Condition(1, (0x8905,), is_negated=True),
+        ),
     ]
 
 
-def _unix_except(*kinds: int) -> tuple[Condition, Condition]:
-    return Condition(0, (AF_UNIX,)), Condition(1, kinds, mask=_SOCKET_TYPE, unless=True)
+def _unix_socket_except(*kinds: int) -> tuple[Condition, Condition]:
+    return Condition(0, (AF_UNIX,)), Condition(1, kinds, mask=_SOCKET_TYPE, is_negated=True)
 
 
 _SETUID_BITS: Final = 0o6000  # S_ISUID, S_ISGID
@@ -294,39 +315,46 @@ _MODES: Final = (
 )  # fmt: skip
 
 
-def _sockets(families: tuple[int, ...], shared: bool) -> list[Rule]:
-    no = fail(errno.EAFNOSUPPORT)
+def _socket_rules(families: tuple[int, ...], shared: bool) -> list[Rule]:
+    denied = errno_action(errno.EAFNOSUPPORT)
     internet = tuple(family for family in families if family in (AF_INET, AF_INET6))
     kinds = (_STREAM, _DATAGRAM)
     rules = [
-        _rule("socket", no, Condition(0, families, unless=True)),
-        _rule("socketpair", no, Condition(0, (AF_UNIX,), unless=True)),
-        _rule("socket", fail(errno.EPERM), Condition(0, (AF_NETLINK,)), Condition(2, (0,), unless=True)),
+        _rule_for_call("socket", denied, Condition(0, families, is_negated=True)),
+        _rule_for_call("socketpair", denied, Condition(0, (AF_UNIX,), is_negated=True)),
+        _rule_for_call(
+            "socket",
+            errno_action(errno.EPERM),
+            Condition(0, (AF_NETLINK,)),
+            Condition(2, (0,), is_negated=True),
+        ),
         *(
-            _rule(call, fail(errno.EOPNOTSUPP), Condition(at, (_FASTOPEN,), mask=_FASTOPEN))
+            _rule_for_call(call, errno_action(errno.EOPNOTSUPP), Condition(at, (_FASTOPEN,), mask=_FASTOPEN))
             for call, at in _SENDING
         ),
     ]
     if shared:  # a datagram may have an address: only connected sockets, which were checked, are allowed
         rules += [
-            _rule("sendto", fail(errno.EACCES), Condition(4, (0,), unless=True, upper=half))
+            _rule_for_call(
+                "sendto", errno_action(errno.EACCES), Condition(4, (0,), is_negated=True, upper=half)
+            )
             for half in (False, True)
         ]
-        rules += [_rule(call, fail(errno.ENOSYS)) for call in ("sendmsg", "sendmmsg")]
-        rules.append(_rule("socket", no, *_unix_except(_STREAM)))
+        rules += [_rule_for_call(call, errno_action(errno.ENOSYS)) for call in ("sendmsg", "sendmmsg")]
+        rules.append(_rule_for_call("socket", denied, *_unix_socket_except(_STREAM)))
     if internet:
         rules += [
-            _rule(
+            _rule_for_call(
                 "socket",
-                fail(errno.EPERM),
+                errno_action(errno.EPERM),
                 Condition(0, internet),
-                Condition(1, kinds, mask=_SOCKET_TYPE, unless=True),
+                Condition(1, kinds, mask=_SOCKET_TYPE, is_negated=True),
             ),
-            _rule(
+            _rule_for_call(
                 "socket",
-                fail(errno.EPROTONOSUPPORT),
+                errno_action(errno.EPROTONOSUPPORT),
                 Condition(0, internet),
-                Condition(2, (0, 6, 17), unless=True),
+                Condition(2, (0, 6, 17), is_negated=True),
             ),
         ]
     return rules
@@ -347,7 +375,7 @@ _REPLACE: Final = 1  # SECCOMP_ADDFD_FLAG_SETFD
 _PIDFD_GETFD: Final = 438
 _OPENAT2: Final = 437
 _IN_ROOT: Final = 0x10 | 0x02  # RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS
-_LONGEST: Final = 128  # struct sockaddr_storage
+_MAX_SOCKADDR_BYTES: Final = 128  # struct sockaddr_storage
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
@@ -416,7 +444,7 @@ def inject_descriptor(
 def sockaddr(notification: Notification) -> bytes:
     """Return a copy of the address in the call's second and third arguments. Raises OSError if it is invalid."""
     length = notification.arguments[2] & 0xFFFFFFFF
-    if length > _LONGEST:
+    if length > _MAX_SOCKADDR_BYTES:
         raise OSError(errno.EINVAL, "sockaddr")
     memory = os.open(f"/proc/{notification.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -471,7 +499,7 @@ def open_inside(notification: Notification, path: bytes) -> int:
         os.close(root)
 
 
-def call(name: str, one: socket.socket, *arguments: bytes | int) -> int:
+def call_libc(name: str, sock: socket.socket, *arguments: bytes | int) -> int:
     """Call a function of the C library on a socket. Return 0 or the error number. Python's functions would
     block."""
     c_arguments: list[Any] = [
@@ -480,4 +508,4 @@ def call(name: str, one: socket.socket, *arguments: bytes | int) -> int:
     ]
     if isinstance(arguments[0], bytes):  # an address, whose length follows
         c_arguments.append(ctypes.c_uint32(len(arguments[0])))
-    return 0 if getattr(libc, name)(one.fileno(), *c_arguments) == 0 else ctypes.get_errno()
+    return 0 if getattr(libc, name)(sock.fileno(), *c_arguments) == 0 else ctypes.get_errno()

@@ -167,7 +167,7 @@ def plan(spec: SandboxSpec, **more: Any) -> bytes:
     user, limits, filter, listen (whether to create a seccomp listener), serve; without namespaces `landlock`
     and `watch`; `keep`: keep privileges, for `plain`."""
     values = {"landlock": None, "watch": False, "keep": False, "command": tuple(spec.command), **more}
-    return marshal.dumps({**values, "seccomp": seccomp.number("seccomp") if values["filter"] else 0})
+    return marshal.dumps({**values, "seccomp": seccomp.call_number("seccomp") if values["filter"] else 0})
 
 
 @functools.cache

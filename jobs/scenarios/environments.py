@@ -45,8 +45,8 @@ from webapp.scenarios.services import requirements
 
 log = logging.getLogger(__name__)
 
-SDK: Final = ROOT / "sdk" / "python" / "src" / "rowsmith"
-CHILD: Final = ROOT / "webapp" / "cli" / "child.py"
+SDK_SOURCE: Final = ROOT / "sdk" / "python" / "src" / "rowsmith"
+CHILD_SCRIPT: Final = ROOT / "webapp" / "cli" / "child.py"
 _NEW_PREFIX: Final = ".making-"
 _REMOVED_PREFIX: Final = ".gone-"
 _FAILED: Final = ".failed"
@@ -88,17 +88,19 @@ _COMPILE_CAPS: Final = Caps(
     tmp_bytes=16 * limits.MB,
     outputs_bytes=limits.RUN_OUTPUTS_BYTES,
 )
-Tell = Callable[[str], None]
+WriteLine = Callable[[str], None]
 
 
-class EnvironmentFailed(Exception):
+class EnvironmentCreationError(Exception):
     """An environment could not be created. The text is a sentence for the user; `reason` is uv's message
     without addresses and folders."""
 
-    def __init__(self, reason: str, *, away: bool = False) -> None:
+    def __init__(self, reason: str, *, index_unreachable: bool = False) -> None:
         self.reason = reason
-        self.away = away
-        what = "the package index cannot be reached" if away else "its packages cannot be installed"
+        self.index_unreachable = index_unreachable
+        what = (
+            "the package index cannot be reached" if index_unreachable else "its packages cannot be installed"
+        )
         super().__init__(f"The environment of this program could not be created: {what}.")
 
     @property
@@ -110,30 +112,32 @@ class EnvironmentFailed(Exception):
 def ensure(
     lock: str,
     environment: str = "",
-    tell: Tell = lambda _line: None,
+    write_line: WriteLine = lambda _line: None,
     *,
-    alive: Callable[[], None] | None = None,
+    check_alive: Callable[[], None] | None = None,
 ) -> Path:
     """Return the environment for a version's lock (`pins.lock`, `pins.environment`). An empty lock means a
     program without requirements: it gets the common libraries or, if those are unavailable, only the client,
-    which is reported through `tell`.
+    which is reported through `write_line`.
 
-    Takes milliseconds if the environment exists, and seconds if it must be created. `tell` receives progress
-    lines for the log. `alive` is called several times a second in the meantime and may raise an exception to
+    Takes milliseconds if the environment exists, and seconds if it must be created. `write_line` receives progress
+    lines for the log. `check_alive` is called several times a second in the meantime and may raise an exception to
     stop. Raises EnvironmentFailed.
     """
-    return EnvironmentCache.of(current_app.config["SETTINGS"]).ensure(lock, environment, tell, alive)
+    return EnvironmentCache.from_settings(current_app.config["SETTINGS"]).ensure(
+        lock, environment, write_line, check_alive
+    )
 
 
 def prepare_base(settings: Settings) -> None:
     """Start a process that creates the environment with the common libraries if it does not exist, and return
     immediately. It ends with this process. Its errors are logged, and the first run tries again."""
-    if _touch(EnvironmentCache.of(settings).place(requirements.common_lock())):
+    if _mark_as_used(EnvironmentCache.from_settings(settings).path_of(requirements.common_lock())):
         return
     command = [
         sys.executable,
         "-I",
-        str(CHILD),
+        str(CHILD_SCRIPT),
         str(os.getpid()),
         sys.executable,
         "-m",
@@ -144,17 +148,17 @@ def prepare_base(settings: Settings) -> None:
 
 @dataclass(frozen=True)
 class EnvironmentCache:
-    """Creates and caches environments in one folder. `source` is the client to install in each, `space` their
+    """Creates and caches environments in one folder. `source` is the client to install in each, `max_bytes` their
     maximum total size in bytes, `sandbox` the setting for the sandbox that compiles packages."""
 
     folder: Path
-    source: Path = SDK
-    space: int = limits.ENVIRONMENTS_BYTES
+    source: Path = SDK_SOURCE
+    max_bytes: int = limits.ENVIRONMENTS_BYTES
     sandbox: Setting = "auto"
     env: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @classmethod
-    def of(cls, settings: Settings) -> EnvironmentCache:
+    def from_settings(cls, settings: Settings) -> EnvironmentCache:
         """Return the environments of a service with these settings."""
         return cls(settings.data_dir / "environments", sandbox=cast(Setting, settings.sandbox))
 
@@ -162,35 +166,35 @@ class EnvironmentCache:
         self,
         lock: str,
         environment: str = "",
-        tell: Tell = lambda _line: None,
-        alive: Callable[[], None] | None = None,
+        write_line: WriteLine = lambda _line: None,
+        check_alive: Callable[[], None] | None = None,
     ) -> Path:
         """Return an environment. See `ensure`."""
         if lock:
-            if environment and requirements.digest(lock) != environment:
-                raise EnvironmentFailed("This version's lock was changed after it was saved.")
-            return self._find_or_create(lock, tell, alive)
+            if environment and requirements.lock_digest(lock) != environment:
+                raise EnvironmentCreationError("This version's lock was changed after it was saved.")
+            return self._find_or_create(lock, write_line, check_alive)
         try:
-            return self._common(tell, alive)
-        except EnvironmentFailed as error:
+            return self._ensure_common(write_line, check_alive)
+        except EnvironmentCreationError as error:
             names = ", ".join(requirements.COMMON)
-            tell(f"The common libraries ({names}) are unavailable: {error.reason}")
-            tell("This program runs with the standard library and rowsmith only.")
-        return self._find_or_create("", tell, alive)
+            write_line(f"The common libraries ({names}) are unavailable: {error.reason}")
+            write_line("This program runs with the standard library and rowsmith only.")
+        return self._find_or_create("", write_line, check_alive)
 
-    def _common(self, tell: Tell, alive: Callable[[], None] | None) -> Path:
+    def _ensure_common(self, write_line: WriteLine, check_alive: Callable[[], None] | None) -> Path:
         lock = requirements.common_lock()
-        path = self.place(lock)
+        path = self.path_of(lock)
         note, reason = path.with_suffix(_FAILED), ""
         if not path.is_dir():
             with suppress(OSError):
                 if time.time() - note.stat().st_mtime < limits.ENVIRONMENT_RETRY_SECONDS:
                     reason = note.read_text("utf-8")
         if reason:  # why creating it failed recently
-            raise EnvironmentFailed(reason)
-        return self._find_or_create(lock, tell, alive)
+            raise EnvironmentCreationError(reason)
+        return self._find_or_create(lock, write_line, check_alive)
 
-    def place(self, lock: str) -> Path:
+    def path_of(self, lock: str) -> Path:
         """Return the path of the environment for a lock. The name is a hash of everything that goes into it."""
         client = hashlib.sha256()
         for file in sorted(self.source.rglob("*")):
@@ -204,47 +208,53 @@ class EnvironmentCache:
     def is_being_built(self, lock: str) -> bool:
         """Return whether another process is creating the environment for a lock."""
         try:
-            handle = os.open(self.place(lock).with_suffix(_LOCK), os.O_RDWR)
+            handle = os.open(self.path_of(lock).with_suffix(_LOCK), os.O_RDWR)
         except FileNotFoundError:
             return False
         try:
-            return not _lock(handle)
+            return not _try_lock(handle)
         finally:
             os.close(handle)
 
-    def _find_or_create(self, lock: str, tell: Tell, alive: Callable[[], None] | None) -> Path:
-        path = self.place(lock)
-        if _touch(path):
+    def _find_or_create(
+        self, lock: str, write_line: WriteLine, check_alive: Callable[[], None] | None
+    ) -> Path:
+        path = self.path_of(lock)
+        if _mark_as_used(path):
             return path
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
-            with self._hold_lock(path, tell, alive):
-                if not _touch(path):
-                    self._create(lock, path, tell, alive)
+            with self._hold_lock(path, write_line, check_alive):
+                if not _mark_as_used(path):
+                    self._create(lock, path, write_line, check_alive)
         finally:
             self.purge(keep=path)
         return path
 
     @contextmanager
-    def _hold_lock(self, path: Path, tell: Tell, alive: Callable[[], None] | None) -> Iterator[None]:
+    def _hold_lock(
+        self, path: Path, write_line: WriteLine, check_alive: Callable[[], None] | None
+    ) -> Iterator[None]:
         """Hold the file lock of an environment. The kernel releases it if the process dies."""
         handle = os.open(path.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
         until, is_reported = time.monotonic() + limits.ENVIRONMENT_SECONDS, False
         try:
-            while not _lock(handle):
+            while not _try_lock(handle):
                 if not is_reported:
-                    tell("Waiting for another run to create this environment.")
+                    write_line("Waiting for another run to create this environment.")
                     is_reported = True
-                if alive is not None:
-                    alive()
+                if check_alive is not None:
+                    check_alive()
                 if time.monotonic() >= until:
-                    raise EnvironmentFailed("Another run is taking too long to create it.")
+                    raise EnvironmentCreationError("Another run is taking too long to create it.")
                 time.sleep(limits.ENVIRONMENT_POLL_SECONDS)
             yield
         finally:
             os.close(handle)
 
-    def _create(self, lock: str, path: Path, tell: Tell, alive: Callable[[], None] | None) -> None:
+    def _create(
+        self, lock: str, path: Path, write_line: WriteLine, check_alive: Callable[[], None] | None
+    ) -> None:
         # We hold the lock of this environment: existing files were left by an interrupted process.
         for leftover in self.folder.glob(f"{_NEW_PREFIX}{path.name}-*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -252,42 +262,47 @@ class EnvironmentCache:
         folder.mkdir()
         started = time.monotonic()
         try:
-            venv = self._filled(folder, lock, path, tell, alive)
+            venv = self._build(folder, lock, path, write_line, check_alive)
             _make_readable(venv)
             os.utime(venv)
             venv.rename(path)
-        except EnvironmentFailed as error:
+        except EnvironmentCreationError as error:
             path.with_suffix(_FAILED).write_text(error.reason, "utf-8")
             raise
         except OSError as error:
-            raise EnvironmentFailed(
+            raise EnvironmentCreationError(
                 f"Could not write to the environments folder: {error.strerror}."
             ) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         path.with_suffix(_FAILED).unlink(missing_ok=True)
         if lock:
-            tell(f"Installed in {time.monotonic() - started:.1f} s.")
+            write_line(f"Installed in {time.monotonic() - started:.1f} s.")
 
-    def _filled(
-        self, folder: Path, lock: str, path: Path, tell: Tell, alive: Callable[[], None] | None
+    def _build(
+        self,
+        folder: Path,
+        lock: str,
+        path: Path,
+        write_line: WriteLine,
+        check_alive: Callable[[], None] | None,
     ) -> Path:
         """Create an environment in `folder`, which is not its final place."""
-        venv, env = folder / "venv", requirements.environment(self.env, self.folder / "cache")
+        venv, env = folder / "venv", requirements.uv_environment(self.env, self.folder / "cache")
         # uv ends with this process, so that a killed run leaves no process that keeps writing.
-        prefix = [sys.executable, "-I", str(CHILD), str(os.getpid())]
+        prefix = [sys.executable, "-I", str(CHILD_SCRIPT), str(os.getpid())]
 
         def uv(*arguments: str) -> None:
-            done = requirements.call(
+            result = requirements.run_uv(
                 arguments,
                 folder=folder,
                 env=env,
                 seconds=limits.ENVIRONMENT_SECONDS,
-                front=prefix,
-                alive=alive,
+                prefix=prefix,
+                check_alive=check_alive,
             )
-            if not done.ok:
-                raise EnvironmentFailed(done.output, away=done.away)
+            if not result.ok:
+                raise EnvironmentCreationError(result.output, index_unreachable=result.index_unreachable)
 
         try:
             uv(
@@ -301,7 +316,7 @@ class EnvironmentCache:
             )
             self._install_client(venv)
             if lock:
-                tell(f"Installing {len(requirements.packages(lock))} packages (once).")
+                write_line(f"Installing {len(requirements.packages_in(lock))} packages (once).")
                 (folder / "requirements.lock").write_text(lock, "utf-8")
                 # Without --compile-bytecode, which would start the environment's interpreter: that one runs
                 # the .pth files and sitecustomize modules of packages, outside the sandbox.
@@ -310,11 +325,11 @@ class EnvironmentCache:
                     *("--python", str(venv / "bin" / "python"), "--requirement", "requirements.lock"),
                 )
         except FileNotFoundError:
-            raise EnvironmentFailed("uv is not installed.") from None
-        self._compile(folder, venv, path, alive)
+            raise EnvironmentCreationError("uv is not installed.") from None
+        self._compile(folder, venv, path, check_alive)
         return venv
 
-    def _compile(self, folder: Path, venv: Path, path: Path, alive: Callable[[], None] | None) -> None:
+    def _compile(self, folder: Path, venv: Path, path: Path, check_alive: Callable[[], None] | None) -> None:
         """Compile the modules of an environment to bytecode, since programs cannot write it there.
 
         The base interpreter does it in the sandbox, without network and without `site`. It sees the environment
@@ -334,7 +349,7 @@ class EnvironmentCache:
         listed = [(str(source), str(path / source.relative_to(venv))) for source in sources]
         (code / "sources.json").write_text(json.dumps(listed), "utf-8")
         (code / "main.py").write_text(_COMPILE, "utf-8")
-        box = SandboxSpec(
+        spec = SandboxSpec(
             command=(requirements.base_python(), "-I", "-S", "main.py"),
             code=code,
             environment=venv,
@@ -348,10 +363,10 @@ class EnvironmentCache:
         )
         with open(folder / "compile.log", "w+b") as output:
             try:
-                with start(box, mode(self.sandbox), output.fileno()) as handle:
+                with start(spec, mode(self.sandbox), output.fileno()) as handle:
                     while handle.wait(limits.ENVIRONMENT_POLL_SECONDS) is None:
-                        if alive is not None:
-                            alive()
+                        if check_alive is not None:
+                            check_alive()
                     if handle.poll() != 0:
                         log.warning("Compiling packages ended with %s (%s)", handle.poll(), handle.stopped_by)
             except SandboxUnavailable as error:
@@ -380,7 +395,7 @@ class EnvironmentCache:
     # --- Removing ---------------------------------------------------------------------------------------------
 
     def purge(self, keep: Path | None = None) -> list[str]:
-        """Remove the least recently used environments until all of them and uv's cache fit into `space`.
+        """Remove the least recently used environments until all of them and uv's cache fit into `max_bytes`.
         Environments used in the last ENVIRONMENT_KEEP_SECONDS are kept, because a run may use them. Return
         the removed ones."""
         now, removed = time.time(), []
@@ -390,35 +405,35 @@ class EnvironmentCache:
             item for item in self.folder.iterdir() if item.is_dir() and _HASH.fullmatch(item.name)
         ]
         environments.sort(key=lambda environment: environment.stat().st_mtime)
-        excess = requirements.disk_bytes([*environments, self.folder / "cache"]) - self.space
+        excess_bytes = requirements.disk_bytes([*environments, self.folder / "cache"]) - self.max_bytes
         for item in environments:
-            if excess <= 0 or now - item.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
+            if excess_bytes <= 0 or now - item.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
                 break
             if item != keep and self._remove(item):
                 removed.append(item.name)
                 remaining = [other for other in environments if other.name not in removed]
-                excess = requirements.disk_bytes([*remaining, self.folder / "cache"]) - self.space
-        if excess > 0:  # uv can download its cache again
+                excess_bytes = requirements.disk_bytes([*remaining, self.folder / "cache"]) - self.max_bytes
+        if excess_bytes > 0:  # uv can download its cache again
             shutil.rmtree(self.folder / "cache", ignore_errors=True)
         return removed
 
-    def _remove(self, one: Path) -> bool:
+    def _remove(self, path: Path) -> bool:
         """Remove an environment that is not locked. It is renamed before its files are deleted."""
-        handle = os.open(one.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(path.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if not _lock(handle):
+            if not _try_lock(handle):
                 return False
-            if time.time() - one.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
+            if time.time() - path.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
                 return False
-            removed = one.with_name(f"{_REMOVED_PREFIX}{one.name}")
-            one.rename(removed)
+            removed = path.with_name(f"{_REMOVED_PREFIX}{path.name}")
+            path.rename(removed)
             shutil.rmtree(removed, ignore_errors=True)
         finally:
             os.close(handle)
         return True
 
 
-def _lock(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -426,7 +441,7 @@ def _lock(handle: int) -> bool:
     return True
 
 
-def _touch(path: Path) -> bool:
+def _mark_as_used(path: Path) -> bool:
     """Update the time of last use. Return False if the environment does not exist."""
     try:
         os.utime(path)
@@ -472,10 +487,10 @@ def main() -> int:
         return 1
     process_log.configure(settings)
     try:
-        maker = EnvironmentCache.of(settings)
-        if not maker.is_being_built(requirements.common_lock()):
-            maker.ensure(requirements.common_lock(), tell=log.info)
-    except EnvironmentFailed as error:
+        cache = EnvironmentCache.from_settings(settings)
+        if not cache.is_being_built(requirements.common_lock()):
+            cache.ensure(requirements.common_lock(), write_line=log.info)
+    except EnvironmentCreationError as error:
         log.warning("%s %s", error, error.reason)
         return 1
     return 0

@@ -18,20 +18,20 @@ from sqlalchemy import make_url, select
 from jobs.sandbox import Caps, Mode, Network, SandboxSpec, SandboxUnavailable, Setting, mode, outputs
 from webapp import limits
 from webapp.config import Settings
-from webapp.extensions import reading
+from webapp.extensions import read_session
 from webapp.net import addresses
 from webapp.scenarios.models import Run, ScenarioVersion
 
 
 @dataclass(frozen=True)
-class Place:
+class RunFolders:
     """The folders of one run."""
 
     code: Path
     uploads: Path
     outputs: Path
 
-    def open_up(self) -> None:
+    def make_readable(self) -> None:
         """Make the files readable for the user that runs the program, whatever the umask is. Uploads are
         readable already, and other runs may share them."""
         for folder in (self.code, self.uploads):
@@ -40,33 +40,33 @@ class Place:
         (self.code / "main.py").chmod(0o644)
 
 
-def base(settings: Settings) -> Path:
+def runs_folder(settings: Settings) -> Path:
     """Return the parent folder of all runs' folders."""
     return settings.data_dir / "runs"
 
 
 @contextmanager
-def run_folders(settings: Settings, run_id: str, epoch: int, code: str) -> Iterator[Place]:
+def run_folders(settings: Settings, run_id: str, epoch: int, code: str) -> Iterator[RunFolders]:
     """Create the folders of a run, with its code as `main.py`, and remove them when the block ends."""
-    root = base(settings) / f"{run_id}.{epoch}"
-    place = Place(root / "code", root / "uploads", root / "outputs")
+    root = runs_folder(settings) / f"{run_id}.{epoch}"
+    folders = RunFolders(root / "code", root / "uploads", root / "outputs")
     root.mkdir(parents=True, mode=0o700)
     try:
-        for folder in (place.code, place.uploads, place.outputs):
+        for folder in (folders.code, folders.uploads, folders.outputs):
             folder.mkdir()
-        (place.code / "main.py").write_text(code, encoding="utf-8", newline="")
-        yield place
+        (folders.code / "main.py").write_text(code, encoding="utf-8", newline="")
+        yield folders
     finally:
         _remove(root)
 
 
-def clear(app: Flask) -> None:
+def remove_ended_runs(app: Flask) -> None:
     """Remove folders of ended runs whose runner was killed."""
-    folder = base(app.config["SETTINGS"])
+    folder = runs_folder(app.config["SETTINGS"])
     folders = {path.name.partition(".")[0]: path for path in folder.iterdir()} if folder.is_dir() else {}
     if not folders:
         return
-    with reading() as session:
+    with read_session() as session:
         statement = select(Run.id).where(Run.id.in_(folders), Run.status.in_(("queued", "running")))
         running = set(session.scalars(statement))
     for run_id, path in folders.items():
@@ -85,13 +85,13 @@ def _remove(root: Path) -> None:
 log = logging.getLogger(__name__)
 
 COMMAND: Final = ("python3", "main.py")  # specification, Scenario runtime
-NOT_PROTECTED: Final = "none"  # what a runner without a working sandbox reports
+NO_ISOLATION: Final = "none"  # what a runner without a working sandbox reports
 _PORTS: Final = {"http": 80, "https": 443, "postgresql+psycopg": 5432, "redis": 6379, "rediss": 6379}
 _LOCALHOST: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True)
-class Order:
+class RunInput:
     """A run with what its runner needs."""
 
     run: Run
@@ -99,58 +99,58 @@ class Order:
     pins: Mapping[str, Any]
 
 
-def order(run_id: str) -> Order | None:
+def load_run_input(run_id: str) -> RunInput | None:
     """Return the run with its version's code, or None if it was deleted."""
-    with reading() as session:
+    with read_session() as session:
         run = session.get_one(Run, run_id)
         statement = select(ScenarioVersion).where(
             ScenarioVersion.scenario_id == run.scenario_id, ScenarioVersion.number == run.scenario_version
         )
         version = session.scalar(statement)
-    return Order(run, version.spec["code"], version.pins) if version is not None else None
+    return RunInput(run, version.spec["code"], version.pins) if version is not None else None
 
 
-def protection(setting: str) -> str:
+def isolation_name(setting: str) -> str:
     """Return how this machine isolates programs: bubblewrap, landlock, plain or none."""
     try:
         found = mode(cast(Setting, setting))
     except SandboxUnavailable as error:
         log.error("this machine cannot run scenarios: %s", error)
-        return NOT_PROTECTED
+        return NO_ISOLATION
     log.info("programs are isolated with %s: %s", found.name, found.why)
     return found.name
 
 
-def protected(setting: str) -> Mode:
+def isolation_mode(setting: str) -> Mode:
     """Return the sandbox mode. Raise SandboxUnavailable if there is none."""
     return mode(cast(Setting, setting))
 
 
 def sandbox_spec(
-    settings: Settings, run: Run, place: Place, environment: Path, variables: Mapping[str, str]
+    settings: Settings, run: Run, folders: RunFolders, environment: Path, variables: Mapping[str, str]
 ) -> SandboxSpec:
     """Return the specification of the program's sandbox."""
     parts = urlsplit(settings.api_url)
     return SandboxSpec(
         command=COMMAND,
-        code=place.code,
+        code=folders.code,
         environment=environment,
         read_only=(Path(sys.base_prefix),),
-        uploads=place.uploads,
-        outputs=place.outputs,
+        uploads=folders.uploads,
+        outputs=folders.outputs,
         env=variables,
         network=cast(Network, run.settings["network"]),
         api=(parts.hostname or "", parts.port or _PORTS[parts.scheme]),
-        caps=caps(run.settings["timeout_seconds"]),
+        caps=resource_limits(run.settings["timeout_seconds"]),
         networks=settings.program_networks,
-        hidden=tuple(service_parts(settings)),
-        api_source=addresses.RUNS,
+        hidden=tuple(service_addresses(settings)),
+        api_source=addresses.SCENARIO_RUN_ADDRESS,
     )
 
 
-def service_parts(settings: Settings) -> list[tuple[str, int]]:
+def service_addresses(settings: Settings) -> list[tuple[str, int]]:
     """Return host (or network) and port of every TCP component of the service that the settings name."""
-    found = [(settings.host, settings.port), *_address(settings.api_url)]
+    found = [(settings.host, settings.port), *_address_of_url(settings.api_url)]
     # A web server that trusts X-Forwarded-For from its proxies would trust a program in the same network.
     found += [
         (trusted_proxy, settings.port)
@@ -160,9 +160,9 @@ def service_parts(settings: Settings) -> list[tuple[str, int]]:
     if not settings.is_sqlite:
         found += _database_addresses(settings.sqlalchemy_url)
     if not settings.redis_url.startswith("unix:"):
-        found += _address(settings.redis_url)
+        found += _address_of_url(settings.redis_url)
     if settings.storage_url.startswith("s3:") and settings.aws_endpoint_url:
-        found += _address(settings.aws_endpoint_url)
+        found += _address_of_url(settings.aws_endpoint_url)
     if settings.scanner is not None and settings.scanner.host:
         found.append((settings.scanner.host, settings.scanner.port))
     if settings.mail_server is not None:
@@ -170,7 +170,7 @@ def service_parts(settings: Settings) -> list[tuple[str, int]]:
     return list(dict.fromkeys(found))
 
 
-def _address(url: str) -> list[tuple[str, int]]:
+def _address_of_url(url: str) -> list[tuple[str, int]]:
     parts = urlsplit(url)
     return [(parts.hostname or _LOCALHOST, parts.port or _PORTS[parts.scheme])]
 
@@ -203,7 +203,7 @@ def _as_tuple(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else value or ()
 
 
-def caps(seconds: int) -> Caps:
+def resource_limits(seconds: int) -> Caps:
     """Return the resource limits of a program. The runner enforces the time limit; the sandbox does so a
     little later if the runner does not."""
     wall = seconds + limits.RUN_WALL_MARGIN_SECONDS
@@ -218,8 +218,8 @@ def caps(seconds: int) -> Caps:
     )
 
 
-def variables(
-    settings: Settings, run: Run, place: Place, key: str, secrets: Mapping[str, str]
+def environment_variables_of(
+    settings: Settings, run: Run, folders: RunFolders, key: str, secrets: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the environment variables of a program: the scenario's variables, the run's parameters, its
     secrets, and the ones of the specification, which cannot be overridden. Each of the latter also has the
@@ -231,8 +231,8 @@ def variables(
         "TEAM_ID": run.team_id,
         "SCENARIO_ID": run.scenario_id,
         "RUN_ID": run.id,
-        "WORKSPACE_UPLOADS": str(place.uploads),
-        "WORKSPACE_OUTPUTS": str(place.outputs),
+        "WORKSPACE_UPLOADS": str(folders.uploads),
+        "WORKSPACE_OUTPUTS": str(folders.outputs),
     }
     hosted = {**service, "API_URL": f"{settings.api_url}/compat"}
     return {

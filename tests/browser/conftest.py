@@ -111,7 +111,7 @@ def desk(app: Flask, origin: str, chromium: Browser, tmp_path: Path) -> Iterator
         open_ones.append(result)
         if person is not None:
             with app.app_context():
-                token = sign_in.make_link(db.session.get_one(User, person.user_id))
+                token = sign_in.create_link(db.session.get_one(User, person.user_id))
                 db.session.remove()
             page = result.page(f"/sign-in/{token}")
             page.get_by_role("button", name="Sign in").click()

@@ -72,7 +72,7 @@ def walk(world: World) -> tuple[dict[str, str], dict[str, str]]:
     whole, other = {}, {}
     for rule in world.app.url_map.iter_rules():
         declared = declaration_of(world.app, rule.endpoint)
-        if "GET" not in rule.methods or declared is None or not declared.people:
+        if "GET" not in rule.methods or declared is None or not declared.allows_browsers:
             continue
         address = cases[rule.rule].address(world.names)
         answer = browser.get(address, buffered=False)
@@ -321,7 +321,7 @@ class Strangers:
         from webapp.access.models import User
 
         with self.world.app.app_context():
-            result = sign_in.make_link(db.session.get_one(User, self.world.cast.olivia.user_id))
+            result = sign_in.create_link(db.session.get_one(User, self.world.cast.olivia.user_id))
             db.session.remove()
         return result.rsplit("/", 1)[-1]
 

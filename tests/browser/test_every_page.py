@@ -48,7 +48,7 @@ def world(
     )
     with app.app_context():
         redis_client().flushdb()
-        vocabularies.record_stored(vocab_lock.locked().id)
+        vocabularies.record_stored(vocab_lock.current_entry().id)
     yield World(app, cast)
     close_app(app)
 
@@ -84,7 +84,7 @@ def window(chromium: Browser, world: World, origin: str) -> Iterator[Callable[[P
             result.add_init_script(COUNTS_SHIFTS)
             if person is not None:
                 with world.app.app_context():
-                    token = sign_in.make_link(db.session.get_one(User, person.user_id))
+                    token = sign_in.create_link(db.session.get_one(User, person.user_id))
                     db.session.remove()
                 page = result.new_page()
                 page.goto(f"{origin}/sign-in/{token}")

@@ -12,7 +12,7 @@ from tests.fakes.echo_target import Answer, EchoTarget
 from tests.jobs.waiting import eventually
 from webapp import clock
 from webapp.exports.models import Export
-from webapp.extensions import writing
+from webapp.extensions import write_session
 
 # Keeps what would be shown, and shows it.
 RECORDER = """
@@ -56,7 +56,7 @@ def made(app, cast, name, status="completed", **columns):
     """An export of Edith's that was started a minute ago, and has just ended unless it is running."""
     place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
     now = clock.now()
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.add(
             Export(
                 **place, format="csv", count=1, status=status, file_name=name, created_by=cast.edith.user_id,

@@ -18,7 +18,7 @@ from tests.conftest import ON_POSTGRES, _database
 from tests.jobs.conftest import app, client, clock, worker_environment  # noqa: F401
 from tests.jobs.pushing import Pushing, connect, rows, table_spec
 from webapp import clock as present
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.pushes.models import Push
 
 COUNT = 10_000
@@ -138,7 +138,7 @@ def new_push(pushing: Pushing) -> Callable[..., str]:
 
 def lose(push_id: str) -> None:
     """Take the worker of a push for dead now, not when its lease runs out."""
-    with writing() as session:
+    with write_session() as session:
         past = present.now() - timedelta(seconds=1)
         session.execute(
             update(Push).where(Push.id == push_id, Push.status == "running").values(lease_until=past)
@@ -173,5 +173,5 @@ def slow_down(url: str, table: str, seconds: float) -> None:
 
 def cancel(push_id: str) -> None:
     """Ask for the end of a push."""
-    with writing() as session:
+    with write_session() as session:
         session.execute(update(Push).where(Push.id == push_id).values(cancel_requested_at=present.now()))

@@ -26,25 +26,25 @@ for name, limit in (
 
 from flask import current_app
 
-from jobs.process import application, die_with
+from jobs.process import create_application, exit_with_parent
 from tests.jobs.pushing import Parents, connect, rows
 from webapp import storage
-from webapp.connectors.base import Capabilities, Link
+from webapp.connectors.base import Capabilities, OpenConnection
 from webapp.connectors.rest.connector import RestConnector
-from webapp.extensions import after_fork, reading
+from webapp.extensions import after_fork, read_session
 from webapp.net.gate import Gate
 from webapp.pushes.models import Push
 from webapp.pushes.services import planning
 from webapp.pushes.services.ledger import read
-from webapp.pushes.services.planning import Order
+from webapp.pushes.services.planning import PushJob
 from webapp.pushes.services.rows import TableRows
 
 
-def order(push_id: str) -> Order:
+def order(push_id: str) -> PushJob:
     """Rows by their number into the target of the environment."""
-    with reading() as session:
+    with read_session() as session:
         push = session.get_one(Push, push_id)
-        first = read.first_of(session, push)
+        first = read.original_push(session, push)
     result = [
         TableRows(
             place, spec, Parents(rows(spec["count"]).select([c["column"] for c in spec["columns"]]), {})
@@ -52,16 +52,16 @@ def order(push_id: str) -> Order:
         for place, spec in enumerate(push.tables)
     ]
     app: Any = current_app._get_current_object()
-    spool = planning.KeySpool(storage.of(app), planning.folder_of(first.workspace_id, first.id))
+    spool = planning.KeySpool(storage.get_storage(app), planning.keys_folder(first.workspace_id, first.id))
     can = RestConnector.can if _over_http() else Capabilities()
-    return Order(push, result, opened, can, spool)
+    return PushJob(push, result, opened, can, spool)
 
 
 def _over_http() -> bool:
     return os.environ["TARGET"].startswith("http")
 
 
-def opened() -> Link:
+def opened() -> OpenConnection:
     """The target of the environment."""
     if not _over_http():
         return connect(os.environ["TARGET"])
@@ -71,8 +71,8 @@ def opened() -> Link:
 
 def main() -> None:
     """Do what comes."""
-    app = application()
-    planning.order = order
+    app = create_application()
+    planning.load_push_job = order
     if sys.argv[1:] == ["worker"]:
         from jobs import worker
 
@@ -89,7 +89,7 @@ def main() -> None:
             os.waitpid(pid, 0)
             print("over", flush=True)
             continue
-        die_with(parent)
+        exit_with_parent(parent)
         after_fork(app)
         try:
             with app.app_context():

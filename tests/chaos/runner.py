@@ -24,9 +24,9 @@ def main() -> None:
     if os.environ.get("BOX") == "real":
 
         def offline(*_: object) -> None:
-            raise environments.EnvironmentFailed("tests reach no package index")
+            raise environments.EnvironmentCreationError("tests reach no package index")
 
-        environments.EnvironmentCache._common = offline  # skips installing our client
+        environments.EnvironmentCache._ensure_common = offline  # skips installing our client
         environments.prepare_base = lambda _settings: None
     else:
         running.bare(setattr)

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from jobs.scenarios.environments import EnvironmentCache, EnvironmentFailed
+from jobs.scenarios.environments import EnvironmentCache, EnvironmentCreationError
 from webapp.scenarios.services import requirements
 from webapp.scenarios.services.scenarios import syntax_fault
 
@@ -21,9 +21,9 @@ def maker(tmp_path_factory):
 @pytest.fixture(scope="module")
 def common(maker):
     try:
-        return maker.ensure(requirements.common_lock(), tell=print)
-    except EnvironmentFailed as error:
-        if error.away:
+        return maker.ensure(requirements.common_lock(), write_line=print)
+    except EnvironmentCreationError as error:
+        if error.index_unreachable:
             pytest.skip(f"no package index: {error.reason}")
         raise
 
@@ -44,15 +44,15 @@ def test_every_program_has_the_common_libraries_and_our_client(common):
 
 def test_the_lock_names_every_common_library_with_hashes_and_no_address():
     lock = requirements.common_lock()
-    assert set(requirements.packages(lock)) >= set(requirements.COMMON)
+    assert set(requirements.packages_in(lock)) >= set(requirements.COMMON)
     assert "://" not in lock
-    assert lock.count("--hash=sha256:") >= len(requirements.packages(lock))
+    assert lock.count("--hash=sha256:") >= len(requirements.packages_in(lock))
 
 
 def test_a_program_that_requires_more_keeps_the_common_versions(app, maker, common):
     with app.app_context():
-        found = requirements.resolved("# requirements: tenacity\n")
-    released, own = requirements.packages(requirements.common_lock()), requirements.packages(found.lock)
+        found = requirements.resolve("# requirements: tenacity\n")
+    released, own = requirements.packages_in(requirements.common_lock()), requirements.packages_in(found.lock)
     assert {name: own[name] for name in released if name in own} | {"numpy": None} == {
         name: version for name, version in released.items() if name in own
     } | {"numpy": None}

@@ -18,7 +18,7 @@ from tests.chaos.test_interrupted import horse_of, under_way, worker  # noqa: F4
 from tests.fakes.echo_target import Answer, busy
 from tests.jobs.waiting import eventually
 from webapp import clock as present
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
 from webapp.work import jobs_queue
@@ -46,7 +46,7 @@ def test_a_cancel_holds_within_six_seconds_and_leaves_nothing_sending(
     threading.Event().wait(0.5)  # they hang by then
     request = time.monotonic()
     cancel(push_id)
-    eventually(lambda: pushing.read(push_id).ended and not alive(pid))
+    eventually(lambda: pushing.read(push_id).has_ended and not alive(pid))
     took = time.monotonic() - request
     keeper.over()
     assert took < 6
@@ -67,7 +67,7 @@ def test_a_stopping_worker_releases_its_push_and_the_next_continues(worker, new_
     push_id = new_push()
     echo.on("*", lambda seen: Answer(201, delay=0.005))
     process = worker()
-    jobs_queue.ring(client, "push", push_id)
+    jobs_queue.enqueue(client, "push", push_id)
     for rows in (500, 3_000):
         under_way(pushing, push_id, rows)
         request = time.monotonic()
@@ -77,7 +77,7 @@ def test_a_stopping_worker_releases_its_push_and_the_next_continues(worker, new_
         freed = pushing.read(push_id)
         assert (freed.status, freed.lease_owner, freed.attempt) == ("running", None, 1)
         process = worker()
-    ended = eventually(lambda: (row := pushing.read(push_id)).ended and row, within=90)
+    ended = eventually(lambda: (row := pushing.read(push_id)).has_ended and row, within=90)
     assert (ended.status, ended.delivered, ended.attempt) == ("completed", COUNT, 1)
     assert effects(echo) == dict.fromkeys(range(1, COUNT + 1), 1)
 
@@ -85,7 +85,7 @@ def test_a_stopping_worker_releases_its_push_and_the_next_continues(worker, new_
 def test_killing_only_the_parent_never_makes_two_senders(worker, new_push, pushing, client, echo):
     first = worker()
     push_id = new_push()
-    jobs_queue.ring(client, "push", push_id)
+    jobs_queue.enqueue(client, "push", push_id)
     under_way(pushing, push_id, 500)
     horse = horse_of(first.pid)
     first.kill()
@@ -94,7 +94,7 @@ def test_killing_only_the_parent_never_makes_two_senders(worker, new_push, pushi
     lose(push_id)
     worker()
     sweeper.sweep(client, present.now())
-    ended = eventually(lambda: (row := pushing.read(push_id)).ended and row, within=90)
+    ended = eventually(lambda: (row := pushing.read(push_id)).has_ended and row, within=90)
     assert ended.attempt == 2
     agrees(ended, echo, 1)
 
@@ -103,16 +103,18 @@ def test_emptying_redis_loses_no_push_and_no_line(worker, new_push, pushing, cli
     worker()
     running, waiting = new_push(), new_push(count=500)
     for push_id in (running, waiting):
-        jobs_queue.ring(client, "push", push_id)
+        jobs_queue.enqueue(client, "push", push_id)
     under_way(pushing, running, 500)
     client.flushall()
-    with writing() as session:
+    with write_session() as session:
         session.get_one(Push, waiting).created_at = present.now().replace(year=2020)
     sweeper.sweep(client, present.now())
     for push_id, rows in ((running, COUNT), (waiting, 500)):
-        ended = eventually(lambda push_id=push_id: (row := pushing.read(push_id)).ended and row, within=90)
+        ended = eventually(
+            lambda push_id=push_id: (row := pushing.read(push_id)).has_ended and row, within=90
+        )
         assert (ended.status, ended.delivered) == ("completed", rows)
-        lines = read.lines(push_id, limit=10_000)
+        lines = read.log_lines(push_id, limit=10_000)
         assert [line.number for line in lines] == list(range(1, len(lines) + 1))
         assert "completed" in lines[-1].text
     keys = [call.headers["idempotency-key"] for call in echo.calls()]

@@ -65,7 +65,7 @@ def test_every_outcome_is_known_within_a_minute_after_a_worker_is_back(
     """Use the real lease duration, and wait until the lease expires."""
     first = worker()
     push_id = new_push()
-    jobs_queue.ring(client, "push", push_id)
+    jobs_queue.enqueue(client, "push", push_id)
     under_way(pushing, push_id, 1_000)
     horse = horse_of(first.pid)
     for pid in (first.pid, horse):
@@ -77,7 +77,7 @@ def test_every_outcome_is_known_within_a_minute_after_a_worker_is_back(
 
     def over() -> bool:
         sweeper.sweep(client, present.now())
-        return pushing.read(push_id).ended
+        return pushing.read(push_id).has_ended
 
     eventually(over, within=60)
     took = time.monotonic() - again

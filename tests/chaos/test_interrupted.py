@@ -20,7 +20,7 @@ from jobs import sweeper
 from tests.chaos.conftest import COUNT, alive, cancel, ids, lose, slow_down
 from tests.jobs.waiting import eventually
 from webapp import clock as present
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.monitoring import health
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
@@ -37,9 +37,9 @@ def worker(nursery, client):
     """Starts a real worker and waits until it beats; returns its process."""
 
     def begin():
-        before = health.alive(client, health.WORKER, 0)
+        before = health.count_alive(client, health.WORKER, 0)
         result = nursery("worker")
-        eventually(lambda: health.alive(client, health.WORKER, 0) > before or result.process.poll())
+        eventually(lambda: health.count_alive(client, health.WORKER, 0) > before or result.process.poll())
         assert result.process.poll() is None, result.log.read_text()[-3000:]
         return result.process
 
@@ -84,7 +84,7 @@ def test_a_cancel_takes_effect_within_six_seconds_while_a_statement_hangs(nurser
     threading.Event().wait(0.5)  # it hangs by then, or at its next row
     request = time.monotonic()
     cancel(push_id)
-    ended = eventually(lambda: (row := pushing.read(push_id)).ended and row)
+    ended = eventually(lambda: (row := pushing.read(push_id)).has_ended and row)
     eventually(lambda: not alive(pid))
     assert time.monotonic() - request < 6
     keeper.over()
@@ -162,7 +162,7 @@ def test_a_cancel_holds_while_the_target_has_fallen_silent(nursery, new_push, pu
     threading.Event().wait(1)
     request = time.monotonic()
     cancel(push_id)
-    eventually(lambda: pushing.read(push_id).ended and not alive(pid))
+    eventually(lambda: pushing.read(push_id).has_ended and not alive(pid))
     took = time.monotonic() - request
     keeper.over()
     assert took < 6
@@ -181,7 +181,7 @@ def test_a_stopping_worker_releases_its_push_and_the_next_continues(
     slow_down(target, "heap", 0.0005)
     first = worker()
     push_id = new_push("heap")
-    jobs_queue.ring(client, "push", push_id)
+    jobs_queue.enqueue(client, "push", push_id)
     under_way(pushing, push_id)
     request = time.monotonic()
     first.send_signal(signal.SIGTERM)
@@ -190,7 +190,7 @@ def test_a_stopping_worker_releases_its_push_and_the_next_continues(
     freed = pushing.read(push_id)
     assert (freed.status, freed.lease_owner, freed.attempt) == ("running", None, 1)
     worker()
-    ended = eventually(lambda: (row := pushing.read(push_id)).ended and row, within=60)
+    ended = eventually(lambda: (row := pushing.read(push_id)).has_ended and row, within=60)
     assert (ended.status, ended.delivered, ended.attempt) == ("completed", COUNT, 1)
     assert ids(target, "heap") == list(range(1, COUNT + 1))
 
@@ -199,7 +199,7 @@ def test_killing_only_the_parent_never_makes_two_senders(worker, new_push, pushi
     slow_down(target, "heap", 0.0003)
     first = worker()
     push_id = new_push("heap")
-    jobs_queue.ring(client, "push", push_id)
+    jobs_queue.enqueue(client, "push", push_id)
     under_way(pushing, push_id)
     horse = horse_of(first.pid)
     first.kill()
@@ -208,7 +208,7 @@ def test_killing_only_the_parent_never_makes_two_senders(worker, new_push, pushi
     lose(push_id)
     worker()
     sweeper.sweep(client, present.now())
-    ended = eventually(lambda: (row := pushing.read(push_id)).ended and row, within=60)
+    ended = eventually(lambda: (row := pushing.read(push_id)).has_ended and row, within=60)
     assert (ended.status, ended.delivered, ended.attempt) == ("completed", COUNT, 2)
     assert ids(target, "heap") == list(range(1, COUNT + 1))
 
@@ -218,15 +218,15 @@ def test_emptying_redis_loses_no_push_and_no_line(worker, new_push, pushing, cli
     worker()
     running, waiting = new_push("heap"), new_push("people")
     for push_id in (running, waiting):
-        jobs_queue.ring(client, "push", push_id)
+        jobs_queue.enqueue(client, "push", push_id)
     under_way(pushing, running)
     client.flushall()
-    with writing() as session:
+    with write_session() as session:
         session.get_one(Push, waiting).created_at = present.now().replace(year=2020)
     sweeper.sweep(client, present.now())
     for push_id in (running, waiting):
         eventually(lambda push_id=push_id: pushing.read(push_id).status == "completed", within=60)
-        lines = read.lines(push_id)
+        lines = read.log_lines(push_id)
         assert [line.number for line in lines] == list(range(1, len(lines) + 1))
         assert "completed" in lines[-1].text
     assert ids(target, "heap") == ids(target) == list(range(1, COUNT + 1))

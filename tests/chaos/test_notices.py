@@ -21,7 +21,7 @@ from tests.jobs.conftest import app, clock, new_export  # noqa: F401
 from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp.access.models import Membership, User, Workspace
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.mail.models import Mail
 from webapp.notifications.models import Delivery, Webhook
 from webapp.notifications.services import webhooks
@@ -54,7 +54,7 @@ def courier(environment, tmp_path):
 def hooked(url):
     """A webhook of the only workspace there is; returns its secret."""
     secret = "whsec_" + "A" * 43 + "="
-    with writing() as session:
+    with write_session() as session:
         workspace = session.query(Workspace).one()
         session.add(
             Webhook(workspace_id=workspace.id, url=url, events=["*"], sealed=Vault([VAULT_KEY]).seal(secret))
@@ -63,7 +63,7 @@ def hooked(url):
 
 
 def all_of(model):
-    with writing() as session:
+    with write_session() as session:
         return session.query(model).all()
 
 
@@ -86,7 +86,7 @@ def test_a_delivery_arrives_at_least_once_and_with_one_id_when_its_sender_is_kil
         assert killed.wait(60)
         (delivery,) = all_of(Delivery)
         assert (delivery.status, delivery.attempts) == ("pending", 1)
-        with writing() as session:  # the dead sender's claim runs out
+        with write_session() as session:  # the dead sender's claim runs out
             session.execute(update(Delivery).values(claimed_until=present.now() - timedelta(seconds=1)))
         courier()
         eventually(lambda: all_of(Delivery)[0].status == "delivered", within=60)
@@ -112,7 +112,7 @@ def test_unnotified_ends_are_reported_by_the_next_sender(app, new_export, courie
         eventually(lambda: len(target.calls("/hook")) >= 5, within=60)
         first.kill()  # with some told, some on their way, and some not begun
         first.wait()
-        with writing() as session:
+        with write_session() as session:
             session.execute(update(Delivery).values(claimed_until=None))
         courier()
         eventually(
@@ -140,7 +140,7 @@ def test_a_slow_receiver_keeps_no_other_waiting(app, new_export, courier):
 def test_a_mail_of_a_killed_sender_is_sent_with_the_same_message_id(app, new_export, courier):
     with MailServer() as server:
         mail = {"SMTP_URL": f"smtp://127.0.0.1:{server.port}?tls=off", "MAIL_FROM": "rows@example.org"}
-        with writing() as session:
+        with write_session() as session:
             workspace = session.query(Workspace).one()
             user = User(email="edith@example.org", name="Edith")
             session.add(user)
@@ -162,7 +162,7 @@ def test_a_mail_of_a_killed_sender_is_sent_with_the_same_message_id(app, new_exp
         eventually(lambda: len(server.mails) == 1, within=60)
         first.wait(timeout=30)
         server.before_answer = None
-        with writing() as session:
+        with write_session() as session:
             session.execute(update(Mail).values(claimed_until=None))
         courier(**mail)
         eventually(lambda: all_of(Mail)[0].status == "sent", within=60)

@@ -97,7 +97,7 @@ def test_a_restart_of_the_target_in_mid_push_loses_and_doubles_nothing(
         eventually(lambda rows=rows: pushing.read(push_id).delivered >= rows, within=60)
         threading.Event().wait(chance.uniform(0, 0.5))  # any moment of a chunk
         server.control("restart", "-m", "immediate")
-    eventually(lambda: pushing.read(push_id).ended, within=60)
+    eventually(lambda: pushing.read(push_id).has_ended, within=60)
     keeper.over()
     ended = pushing.read(push_id)
     assert (ended.status, ended.delivered, ended.unknown) == ("completed", COUNT, 0), ended.error
@@ -113,11 +113,11 @@ def test_a_target_that_stays_unavailable_ends_the_push_with_a_reason(
     keeper.start(push_id)
     eventually(lambda: pushing.read(push_id).delivered)
     server.control("stop", "-m", "immediate")
-    eventually(lambda: pushing.read(push_id).ended, within=60)
+    eventually(lambda: pushing.read(push_id).has_ended, within=60)
     keeper.over()
     server.control("start")
     ended = pushing.read(push_id)
     assert (ended.status, ended.error["code"]) == ("failed", "target_failed")
-    assert any("Gave up after waiting 5 s for the target" in line.text for line in read.lines(push_id))
+    assert any("Gave up after waiting 5 s for the target" in line.text for line in read.log_lines(push_id))
     found = len(ids(target, "heap"))
     assert ended.delivered <= found <= ended.delivered + ended.unknown

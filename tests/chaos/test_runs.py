@@ -67,7 +67,7 @@ def start(app, environment, database_url, tmp_path) -> Iterator[Callable[..., su
         from tests.conftest import VAULT_KEY
 
         with app.app_context():
-            before = health.alive(redis_client(), health.RUNNER, 0)
+            before = health.count_alive(redis_client(), health.RUNNER, 0)
             values = {**environment, "VAULT_KEYS": VAULT_KEY, "DATABASE_URL": database_url}
             values |= {name: str(value) for name, value in more.items()}
             with (tmp_path / "runner.log").open("ab") as log:
@@ -79,7 +79,10 @@ def start(app, environment, database_url, tmp_path) -> Iterator[Callable[..., su
                 )
             started.append(process)
             eventually(
-                lambda: health.alive(redis_client(), health.RUNNER, 0) > before or process.poll() is not None,
+                lambda: (
+                    health.count_alive(redis_client(), health.RUNNER, 0) > before
+                    or process.poll() is not None
+                ),
                 60,
             )
         assert process.poll() is None, (tmp_path / "runner.log").read_text()
@@ -180,9 +183,9 @@ def test_emptying_redis_loses_no_queued_run_and_no_line(running, start):
             redis_client().flushall()
             threading.Event().wait(0.2)
     cancel(running, run_id)
-    eventually(lambda: running.read(run_id).ended, 10)
+    eventually(lambda: running.read(run_id).has_ended, 10)
     assert lines_of(running, run_id)
-    eventually(lambda: sweep(running, limits.RING_AGE_SECONDS + 1) and running.read(waiting).ended, 30)
+    eventually(lambda: sweep(running, limits.RING_AGE_SECONDS + 1) and running.read(waiting).has_ended, 30)
     assert running.log(waiting) == "after all\n"
     assert worker.poll() is None
 
@@ -195,7 +198,7 @@ def test_a_cancel_at_any_moment_holds_within_six_seconds_and_leaves_no_process(r
         threading.Event().wait(chance.uniform(0, 1.0))  # the moment of the cancel, no waiting for anything
         began = time.monotonic()
         cancel(running, run_id)
-        eventually(lambda run_id=run_id: running.read(run_id).ended, 10)
+        eventually(lambda run_id=run_id: running.read(run_id).has_ended, 10)
         assert time.monotonic() - began < 6
         assert running.read(run_id).status == "cancelled"
         eventually(lambda run_id=run_id: not programs(run_id), 2)
@@ -210,7 +213,7 @@ def test_two_runners_run_two_programs_in_parallel(running, start):
     assert {running.read(run_id).status for run_id in ids} == {"running"}
     for run_id in ids:
         cancel(running, run_id)
-        eventually(lambda run_id=run_id: running.read(run_id).ended, 10)
+        eventually(lambda run_id=run_id: running.read(run_id).has_ended, 10)
 
 
 def test_a_runner_that_is_stopped_lets_quick_programs_end_and_is_gone_within_thirty_seconds(running, start):
@@ -237,9 +240,9 @@ def test_rolling_restarts_lose_no_queued_run(running, start):
         assert worker.wait(30) == 0
     start()
     later = limits.RING_AGE_SECONDS + 1
-    eventually(lambda: sweep(running, later) and all(running.read(run_id).ended for run_id in ids), 60)
+    eventually(lambda: sweep(running, later) and all(running.read(run_id).has_ended for run_id in ids), 60)
     assert [(running.read(run_id).status, running.log(run_id)) for run_id in ids] == [
         ("completed", "done\n")
     ] * ROUNDS
     with running.app.app_context():  # a ring that came too late is answered, and does nothing
-        eventually(lambda: not jobs_queue.waiting(redis_client(), "run"), 30)
+        eventually(lambda: not jobs_queue.queued_ids(redis_client(), "run"), 30)

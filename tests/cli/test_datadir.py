@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ROOT
-from webapp.cli.datadir import CliError, DataDir, Running, resolve
+from webapp.cli.datadir import CliError, DataDir, RunningProcess, resolve
 from webapp.config import Settings
 
 NOBODY = 65534
@@ -61,17 +61,17 @@ def test_a_file_in_the_place_of_the_folder_is_one_sentence(tmp_path):
 
 
 def test_everything_in_it_is_only_accessible_to_its_owner(data):
-    data.keys(make=True)
-    data.hold()
-    data.announce(Running(1, "http://127.0.0.1:1", "unix:///x"))
+    data.keys(create=True)
+    data.lock()
+    data.write_running(RunningProcess(1, "http://127.0.0.1:1", "unix:///x"))
     for path in (data.path, *data.path.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
     data.release()
 
 
 def test_keys_are_generated_once_and_used_by_the_service(data):
-    result = data.keys(make=True)
-    assert data.keys(make=True) == result
+    result = data.keys(create=True)
+    assert data.keys(create=True) == result
     settings = Settings.from_env(data.environment({}))
     assert settings.secret_key == result["SECRET_KEY"]
     assert settings.vault_keys == (result["VAULT_KEYS"],)
@@ -79,36 +79,36 @@ def test_keys_are_generated_once_and_used_by_the_service(data):
 
 
 def test_no_keys_are_created_as_a_side_effect(data):
-    assert data.keys(make=False) == {}
+    assert data.keys(create=False) == {}
     assert "SECRET_KEY" not in data.environment({})
 
 
 def test_values_of_the_caller_take_precedence(data):
     own = {"SECRET_KEY": "mine", "REDIS_URL": "redis://elsewhere"}
-    env = data.environment({**own, "ROWSMITH_VENV": "/x", "ROWSMITH_DATA_DIR": "/y"}, make=True)
+    env = data.environment({**own, "ROWSMITH_VENV": "/x", "ROWSMITH_DATA_DIR": "/y"}, create_keys=True)
     assert env.items() >= own.items()
     assert "ROWSMITH_VENV" not in env, "the launcher's names are no settings"
     assert env["ROWSMITH_DATA_DIR"] == str(data.path)
 
 
 def test_the_folder_is_held_by_one_at_a_time(data):
-    running = Running(4711, "http://127.0.0.1:8000", "unix:///data/valkey.sock")
+    running = RunningProcess(4711, "http://127.0.0.1:8000", "unix:///data/valkey.sock")
     second = DataDir(data.path)
-    data.hold()
+    data.lock()
     with pytest.raises(CliError, match="still starting"):
-        second.hold()
-    data.announce(running)
+        second.lock()
+    data.write_running(running)
     assert second.running() == running
     with pytest.raises(CliError, match=r"at http://127\.0\.0\.1:8000, pid 4711"):
-        second.hold()
+        second.lock()
     data.release()
-    second.hold()
+    second.lock()
     assert data.running() is None
     second.release()
 
 
 def test_leftovers_of_a_killed_process_are_ignored(data):
-    data.announce(Running(4711, "http://127.0.0.1:8000", "unix:///data/valkey.sock"))
+    data.write_running(RunningProcess(4711, "http://127.0.0.1:8000", "unix:///data/valkey.sock"))
     (data.path / "up.lock").touch()
     assert data.running() is None
     assert "REDIS_URL" not in data.environment({})

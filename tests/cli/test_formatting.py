@@ -26,13 +26,13 @@ AFTER = {
 @pytest.fixture(scope="module")
 def tools() -> Path:
     try:
-        return development.ensure()
+        return development.ensure_installed()
     except CliError as error:
         pytest.skip(str(error))
 
 
 def formatted(tools: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [assets.node_of(tools), str(tools / "format.js"), *options]
+    command = [assets.node_path(tools), str(tools / "format.js"), *options]
     files = "\n".join(str(path) for path in sorted(folder.iterdir()))
     return subprocess.run(command, input=files, text=True, capture_output=True, check=False)
 

@@ -6,10 +6,10 @@ import pytest
 
 from tests.cli.conftest import ROOT
 from webapp.cli import arguments, development
-from webapp.cli.__main__ import ENTRIES
+from webapp.cli.__main__ import COMMAND_FUNCTIONS
 
 REFERENCE = (ROOT / "docs" / "reference" / "cli.md").read_text()
-_, PARSERS = arguments.parser()
+_, PARSERS = arguments.build_parsers()
 
 
 @pytest.mark.parametrize("command", arguments.COMMANDS)
@@ -29,7 +29,7 @@ def test_help_lists_every_command():
 
 
 def test_every_command_has_its_module():
-    assert {*ENTRIES, "help"} == set(arguments.COMMANDS)
+    assert {*COMMAND_FUNCTIONS, "help"} == set(arguments.COMMANDS)
 
 
 def test_the_plans_are_those_of_the_service():
@@ -39,14 +39,14 @@ def test_the_plans_are_those_of_the_service():
 
 
 def test_a_whole_run_checks_everything_before_the_tests():
-    assert [name for name, _ in development.steps(False, [])] == [
+    assert [name for name, _ in development.test_steps(False, [])] == [
         "layers",
         "lint",
         "format",
         "types",
         "tests",
     ]
-    assert [name for name, _ in development.steps(False, ["tests/cli"])] == ["tests"]
+    assert [name for name, _ in development.test_steps(False, ["tests/cli"])] == ["tests"]
 
 
 @pytest.mark.parametrize(

@@ -227,16 +227,16 @@ def test_a_broken_environment_is_created_again(used_clone):
 
 def test_a_missing_venv_module_is_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(bootstrap, "run", lambda command, _log: "import venv, ensurepip" not in command)
-    monkeypatch.setattr(bootstrap, "works", lambda _venv: False)
+    monkeypatch.setattr(bootstrap, "is_working", lambda _venv: False)
     with pytest.raises(
-        bootstrap.Stop, match=r"comes without the venv module: install it .*python3\.\d+-venv"
+        bootstrap.InstallError, match=r"comes without the venv module: install it .*python3\.\d+-venv"
     ):
-        bootstrap.with_pip(tmp_path, "requirements.lock", tmp_path / "log")
+        bootstrap.install_with_pip(tmp_path, "requirements.lock", tmp_path / "log")
 
 
 def test_a_full_disk_is_reported(tmp_path):
     full = OSError(28, "No space left on device")
-    assert bootstrap.unwritable(tmp_path, full).startswith("The disk is full")
+    assert bootstrap.not_writable_message(tmp_path, full).startswith("The disk is full")
 
 
 def test_uv_is_used_where_it_is_and_pip_where_uv_fails(used_clone, tools):

@@ -25,7 +25,7 @@ def here(app):
 
 
 def test_it_makes_a_workspace_with_its_owner_and_a_link_that_lets_them_in(here):
-    url = accounts.make_workspace(here, " New.Owner@Example.org ", "Fresh", "pro", "Main")
+    url = accounts.create_workspace(here, " New.Owner@Example.org ", "Fresh", "pro", "Main")
     user = db.session.scalars(select(User).where(User.email == "new.owner@example.org")).one()
     workspace = db.session.scalars(select(Workspace).where(Workspace.name == "Fresh")).one()
     member = db.session.scalars(select(Membership).where(Membership.user_id == user.id)).one()
@@ -44,15 +44,15 @@ def test_it_makes_a_workspace_with_its_owner_and_a_link_that_lets_them_in(here):
 
 
 def test_a_user_with_an_account_can_own_another_workspace(here, cast):
-    accounts.make_workspace(here, cast.olivia.email, "Another", "free", "Main")
+    accounts.create_workspace(here, cast.olivia.email, "Another", "free", "Main")
     mine = select(Membership.workspace_id).where(Membership.user_id == cast.olivia.user_id)
     assert len(set(db.session.scalars(mine))) == 2
 
 
 def test_given_twice_it_makes_nothing_more(here, cast):
-    accounts.make_workspace(here, "twice@example.org", "Once", "free", "Main")
+    accounts.create_workspace(here, "twice@example.org", "Once", "free", "Main")
     with pytest.raises(CliError, match="already owns a workspace Once"):
-        accounts.make_workspace(here, "twice@example.org", "Once", "free", "Main")
+        accounts.create_workspace(here, "twice@example.org", "Once", "free", "Main")
     assert len(db.session.scalars(select(Workspace).where(Workspace.name == "Once")).all()) == 1
 
 
@@ -68,10 +68,10 @@ def test_given_twice_it_makes_nothing_more(here, cast):
 def test_impossible_options_are_rejected_and_nothing_is_created(here, email, name, fault):
     before = len(db.session.scalars(select(Workspace)).all())
     with pytest.raises(fault):
-        accounts.make_workspace(here, email, name, "free", "Main")
+        accounts.create_workspace(here, email, name, "free", "Main")
     assert len(db.session.scalars(select(Workspace)).all()) == before
 
 
 def test_without_a_public_url_it_is_rejected(here):
     with pytest.raises(CliError, match="PUBLIC_URL"):
-        accounts.make_workspace(replace(here, public_url=""), "a@b.example", "W", "free", "Main")
+        accounts.create_workspace(replace(here, public_url=""), "a@b.example", "W", "free", "Main")

@@ -15,7 +15,7 @@ from tests.jobs.waiting import eventually
 from webapp import limits
 from webapp.cli import supervisor as logs
 from webapp.cli.datadir import CliError
-from webapp.cli.supervisor import Part, StopRequested, Supervisor, execute
+from webapp.cli.supervisor import ProcessSpec, StopRequested, Supervisor, exec_program
 
 
 @pytest.fixture
@@ -32,12 +32,12 @@ def supervisor(tmp_path, told, monkeypatch):
         result.stop()
 
 
-def part(script: str, name: str = "part", ready=lambda: True) -> Part:
-    return Part(name, shell(script), {"PATH": os.environ["PATH"]}, ready)
+def part(script: str, name: str = "part", ready=lambda: True) -> ProcessSpec:
+    return ProcessSpec(name, shell(script), {"PATH": os.environ["PATH"]}, ready)
 
 
 def shell(script: str):
-    return functools.partial(execute, ["/bin/sh", "-c", script])
+    return functools.partial(exec_program, ["/bin/sh", "-c", script])
 
 
 def pid_of(supervisor: Supervisor) -> int:
@@ -74,9 +74,9 @@ def test_a_part_that_dies_again_and_again_ends_everything_with_its_reason(superv
 
 
 def test_a_command_that_fails_shows_why(supervisor):
-    assert supervisor.once("say", shell("echo hello"), {}) == "hello\n"
+    assert supervisor.run_once("say", shell("echo hello"), {}) == "hello\n"
     with pytest.raises(CliError, match="bad schema"):
-        supervisor.once("say", shell("echo bad schema >&2; exit 1"), {})
+        supervisor.run_once("say", shell("echo bad schema >&2; exit 1"), {})
 
 
 def test_ctrl_c_during_a_process_start_stops_immediately(supervisor):
@@ -123,7 +123,7 @@ def test_a_part_that_is_not_needed_yet_starts_when_it_is(supervisor, told, monke
             os.kill(os.getpid(), signal.SIGINT)
         return bool(answer)
 
-    named = [replace(part("exec sleep 60", f"part-{number}"), needed=needed) for number in (2, 3)]
+    named = [replace(part("exec sleep 60", f"part-{number}"), is_needed=needed) for number in (2, 3)]
     supervisor.start(part("exec sleep 60", "part-1"), *named)
     assert [running.part.name for running in supervisor._parts] == ["part-1"]
     supervisor.run()

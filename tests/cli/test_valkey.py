@@ -22,7 +22,7 @@ def running():
     def start(folder) -> str:
         server = valkey.prepare(folder)
         started.append(subprocess.Popen(server.command, stdout=subprocess.DEVNULL))
-        eventually(probe.redis_answers(server.url))
+        eventually(probe.redis_check(server.url))
         return server.url
 
     yield start
@@ -41,12 +41,12 @@ def test_a_socket_in_the_private_folder_is_the_only_way_in(running, tmp_path):
 
 def test_work_waits_if_the_queue_has_some_twice_in_a_row(running, tmp_path):
     url = running(tmp_path)
-    ask = probe.work_waits(url, ["run"])
+    ask = probe.waiting_work_check(url, ["run"])
     assert not ask()
     with redis.Redis.from_url(url) as client:
-        jobs_queue.ring(client, "export", "exp_1")
+        jobs_queue.enqueue(client, "export", "exp_1")
         assert [ask(), ask()] == [False, False], "a runner takes no exports"
-        jobs_queue.ring(client, "run", "run_1")
+        jobs_queue.enqueue(client, "run", "run_1")
         assert [ask(), ask()] == [False, True]
         client.flushall()
     assert not ask()
@@ -96,6 +96,6 @@ def test_a_snapshot_that_cannot_be_read_is_set_aside(running, tmp_path):
     (tmp_path / valkey.SNAPSHOT).write_bytes(b"REDIS0099 torn by a power cut")
     server = valkey.prepare(tmp_path)
     assert subprocess.run(server.command, stdout=subprocess.DEVNULL, timeout=20, check=False).returncode != 0
-    assert valkey.set_aside(tmp_path)
+    assert valkey.move_snapshot_aside(tmp_path)
     running(tmp_path)
-    assert not valkey.set_aside(tmp_path), "it was moved already"
+    assert not valkey.move_snapshot_aside(tmp_path), "it was moved already"

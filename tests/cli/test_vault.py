@@ -11,7 +11,7 @@ from tests.conftest import SECRET_KEY, VAULT_KEY
 from webapp import app_vault
 from webapp.access import actors
 from webapp.cli import vault
-from webapp.cli.datadir import CliError, DataDir, Running
+from webapp.cli.datadir import CliError, DataDir, RunningProcess
 from webapp.connections.models import Secret
 from webapp.connections.services import secrets
 from webapp.extensions import db
@@ -40,20 +40,20 @@ def run(folder):
 @pytest.fixture
 def acme(app, cast):
     with app.app_context():
-        yield actors.system(cast.acme, cast.main, cast.blue)
+        yield actors.system_actor(cast.acme, cast.main, cast.blue)
         db.session.remove()
 
 
 def value(name):
     db.session.expire_all()
-    return secrets.opened(db.session.query(Secret).filter_by(name=name).one())
+    return secrets.decrypt(db.session.query(Secret).filter_by(name=name).one())
 
 
 def test_a_running_process_reads_secrets_of_a_key_made_after_its_start(app, acme, run, folder):
     secrets.put(acme, "old", "before")
     run("rotate")
     assert value("old") == "before"
-    assert len(app_vault.keys_in(folder / "keys.env")) == 2
+    assert len(app_vault.read_key_ring(folder / "keys.env")) == 2
 
 
 def test_no_secret_is_lost_while_keys_are_rotated_under_traffic(app, acme, run, capsys):
@@ -89,20 +89,20 @@ def test_after_removing_older_keys_the_newest_one_decrypts_everything(app, acme,
     secrets.put(acme, "token", "kept")
     run("rotate")
     run("drop-old")
-    (key,) = app_vault.keys_in(folder / "keys.env")
+    (key,) = app_vault.read_key_ring(folder / "keys.env")
     assert key != VAULT_KEY
     assert Vault([key]).open(db.session.query(Secret).filter_by(name="token").one().sealed) == "kept"
     assert "SECRET_KEY=" in (folder / "keys.env").read_text()
 
 
 def test_older_keys_stay_while_the_service_runs(run, settings, monkeypatch):
-    running = Running(url="http://127.0.0.1:8000", redis_url=settings.redis_url, pid=1)
+    running = RunningProcess(url="http://127.0.0.1:8000", redis_url=settings.redis_url, pid=1)
     monkeypatch.setattr(DataDir, "running", lambda _self: running)
     with pytest.raises(CliError, match="Stop Rowsmith first"):
         run("drop-old")
 
 
 def test_two_concurrent_rotations_do_not_lose_a_key(run, folder):
-    with vault._alone(DataDir(folder)), pytest.raises(CliError, match="being changed"):
+    with vault._lock_ring(DataDir(folder)), pytest.raises(CliError, match="being changed"):
         run("rotate")
-    assert app_vault.keys_in(folder / "keys.env") == [VAULT_KEY]
+    assert app_vault.read_key_ring(folder / "keys.env") == [VAULT_KEY]

@@ -19,17 +19,17 @@ from webapp.engine.data import build, vocab_lock, vocabulary
 from webapp.paths import ROOT
 from webapp.row_templates.services import vocabularies
 
-PRESENT = vocab_lock.locked().id
-REAL = vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow"
+PRESENT = vocab_lock.current_entry().id
+REAL = vocab_lock.REPOSITORY_ROOT / "var" / "vocab" / f"{PRESENT}.arrow"
 
 
 @pytest.fixture
 def lock(tmp_path, monkeypatch):
     """Write a lock of this test's own; subprocesses go by the real one."""
     path = tmp_path / "vocab.lock"
-    real = json.loads(vocab_lock.LOCK.read_text("utf-8"))
+    real = json.loads(vocab_lock.LOCK_FILE.read_text("utf-8"))
     del real["earlier"]
-    monkeypatch.setattr(vocab_lock, "LOCK", path)
+    monkeypatch.setattr(vocab_lock, "LOCK_FILE", path)
 
     def write(present: dict, *earlier: dict) -> None:
         result = [{**real, **item} for item in earlier]
@@ -43,7 +43,7 @@ def home(tmp_path, monkeypatch):
     """An empty local folder of this test's own."""
     folder = tmp_path / "vocab"
     folder.mkdir()
-    monkeypatch.setattr(vocabularies, "home", lambda: folder)
+    monkeypatch.setattr(vocabularies, "local_folder", lambda: folder)
     return folder
 
 
@@ -81,13 +81,13 @@ def test_the_list_shows_the_present_vocabulary_its_versions_and_its_location(ser
         *(PRESENT, "present", "pinned", "by", "0", "versions"),
         *("missing:", "./rowsmith", "vocab", "install", PRESENT),
     ]
-    vocabularies.put(REAL, PRESENT)
+    vocabularies.store(REAL, PRESENT)
     command("list")
     assert capsys.readouterr().out.endswith(f"/storage/vocab/{PRESENT}.arrow\n")
 
 
 def test_complete_stored_vocabularies_are_not_built_again(service, home, capsys, monkeypatch):
-    vocabularies.put(REAL, PRESENT)
+    vocabularies.store(REAL, PRESENT)
     monkeypatch.setattr(vocab, "rebuild", pytest.fail)
     assert command("install", PRESENT) == 0
     assert capsys.readouterr().out == f"{PRESENT} is already in the storage.\n"
@@ -96,10 +96,10 @@ def test_complete_stored_vocabularies_are_not_built_again(service, home, capsys,
 def test_a_broken_stored_file_is_replaced(service, home, capsys):
     from webapp import storage
 
-    storage.of(service).put(vocabularies.key_of(PRESENT), [b"broken"])
+    storage.get_storage(service).put(vocabularies.key_of(PRESENT), [b"broken"])
     (home / REAL.name).symlink_to(REAL)
     assert command("install", PRESENT) == 0
-    assert vocabularies.stored() == {PRESENT: REAL.stat().st_size}
+    assert vocabularies.stored_sizes() == {PRESENT: REAL.stat().st_size}
 
 
 def test_an_earlier_one_is_built_with_the_libraries_that_the_lock_names(service, home, lock):
@@ -112,7 +112,7 @@ def test_an_earlier_one_is_built_with_the_libraries_that_the_lock_names(service,
 
     vocab.rebuild(PRESENT, environment)
     assert requests[:2] == ["babel==3.4", "faker==1.2"]
-    assert vocabularies.stored() == {PRESENT: REAL.stat().st_size}
+    assert vocabularies.stored_sizes() == {PRESENT: REAL.stat().st_size}
     assert [path.name for path in home.iterdir()] == [REAL.name]
 
 
@@ -129,7 +129,7 @@ def test_a_failed_build_stores_nothing_and_has_a_reason(service, home, lock, tmp
     broken = program(tmp_path, "echo This build is vocabulary abc >&2; exit 1")
     with pytest.raises(CliError, match="nothing was stored: This build is vocabulary abc"):
         vocab.rebuild("e" * 32, lambda *_: broken)
-    assert vocabularies.stored() == {}
+    assert vocabularies.stored_sizes() == {}
     assert list(home.iterdir()) == []
 
 
@@ -138,7 +138,7 @@ def test_a_build_with_a_different_vocabulary_id_is_rejected(service, home, lock,
     lying = program(tmp_path, f'cp {REAL} "$3/{"e" * 32}.arrow"')
     with pytest.raises(vocab_lock.VocabularyError, match=PRESENT):
         vocab.rebuild("e" * 32, lambda *_: lying)
-    assert vocabularies.stored() == {}
+    assert vocabularies.stored_sizes() == {}
     assert list(home.iterdir()) == []
 
 
@@ -152,7 +152,7 @@ def test_a_vocabulary_that_the_installed_libraries_do_not_produce_is_rejected(
     lock({"id": "e" * 32})
     with pytest.raises(CliError, match=f"asks for {'e' * 32}"):
         command("install", "e" * 32)
-    assert vocabularies.stored() == {}
+    assert vocabularies.stored_sizes() == {}
     assert list(home.iterdir()) == []
 
 
@@ -205,21 +205,21 @@ def test_problems_of_uv_are_explained_for_pip(tmp_path, monkeypatch):
 
 def test_pruning_removes_a_stored_one_that_nothing_pins(service, home, lock, capsys):
     lock({"id": PRESENT})
-    vocabularies.put(REAL, PRESENT)
+    vocabularies.store(REAL, PRESENT)
     command("prune")
     assert capsys.readouterr().out == "Every stored vocabulary is present or pinned: nothing was removed.\n"
     lock({"id": "f" * 32})
     command("prune")
     assert capsys.readouterr().out == f"removed {PRESENT}\n"
-    assert vocabularies.stored() == {}
+    assert vocabularies.stored_sizes() == {}
 
 
 def test_the_lock_names_every_vocabulary_once_with_extractors_as_they_were():
-    named = vocab_lock.history()
+    named = vocab_lock.read_entries()
     assert len({item.id for item in named}) == len(named)
     for item in named:
-        assert item.source == build.source_of(item.extractor)
-        assert set(item.versions) == set(build.extractor(item.extractor).LIBRARIES)
+        assert item.source == build.source_digest(item.extractor)
+        assert set(item.versions) == set(build.load_extractor(item.extractor).LIBRARIES)
 
 
 def test_a_build_in_another_process_with_another_hash_seed_gives_the_locked_id(tmp_path):
@@ -227,5 +227,5 @@ def test_a_build_in_another_process_with_another_hash_seed_gives_the_locked_id(t
     command = [sys.executable, "-m", "webapp.engine.data.build", str(tmp_path)]
     subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True)
     (result,) = tmp_path.iterdir()
-    assert result.name == f"{vocab_lock.locked().id}.arrow"
-    assert vocabulary.load(result).id == vocab_lock.locked().id
+    assert result.name == f"{vocab_lock.current_entry().id}.arrow"
+    assert vocabulary.load(result).id == vocab_lock.current_entry().id

@@ -24,7 +24,7 @@ from tests.cast import Cast, Person
 from tests.served import served
 from webapp import limits
 from webapp.extensions import db, redis_client
-from webapp.work.jobs_queue import waiting
+from webapp.work.jobs_queue import queued_ids
 
 HERE = Path(__file__).parent
 Run = Callable[..., str]
@@ -77,7 +77,7 @@ def worker(app: Flask) -> Iterator[None]:
     def run() -> None:
         with app.app_context():
             while not over.wait(0.02):
-                for push_id in set(waiting(redis_client(), "push")) - done:
+                for push_id in set(queued_ids(redis_client(), "push")) - done:
                     done.add(push_id)
                     job.run(push_id)
                     db.session.remove()

@@ -16,7 +16,7 @@ def said(code: int, state: str, text: str) -> str:
 
 
 class Link:
-    """Replacement for `Db2Link`: records statements, and answers with the first rule whose words are in the
+    """Replacement for `Db2Connection`: records statements, and answers with the first rule whose words are in the
     statement."""
 
     server = ("DB2/LINUXX8664", "11.05.0900")

@@ -23,7 +23,9 @@ class InH2(OracleConnector):
 
     def stages(self) -> Iterator[Stage]:
         with self.open() as session:
-            yield from run_stages((("permission", session.permitted), ("sample", session.sampled)))
+            yield from run_stages(
+                (("permission", session.check_permission), ("sample", session.check_sample))
+            )
 
 
 class OracleKind(SqlKind):

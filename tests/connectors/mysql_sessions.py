@@ -7,7 +7,7 @@ from tests.connectors.one_kind import only
 from tests.connectors.sending import target_of
 from webapp.connectors.mysql import catalog as mysql_catalog
 
-MYSQL = mysql_catalog.server("8.0.12")  # before indexes on expressions, which MariaDB does not have
+MYSQL = mysql_catalog.parse_version("8.0.12")  # before indexes on expressions, which MariaDB does not have
 
 
 kind = only(MysqlKind)

@@ -11,7 +11,7 @@ import pytest
 from tests.connectors.odata_documents import V2
 from tests.fakes.echo_target import EchoTarget
 from webapp.connectors.base import WriteSpec
-from webapp.connectors.http.channel import LOCATION, Rows
+from webapp.connectors.http.channel import LOCATION, RowBatch
 from webapp.connectors.odata.connector import OdataConnector, OdataSettings
 from webapp.net.gate import Gate
 
@@ -52,10 +52,10 @@ def connector(
     return found
 
 
-def rows(values: list[dict], first: int = 1) -> Rows:
+def rows(values: list[dict], first: int = 1) -> RowBatch:
     batch = pa.RecordBatch.from_pylist(values)
     numbers = range(first, first + len(values))
-    return Rows(batch, list(numbers), [f"push-{number}" for number in numbers])
+    return RowBatch(batch, list(numbers), [f"push-{number}" for number in numbers])
 
 
 def writing(made: OdataConnector, names: list[str], entity: str = "OrderSet", **more) -> WriteSpec:
@@ -73,11 +73,11 @@ def push(
 ):
     result = writing(made, ["Customer", "Total"], **more)
     with made.open() as channel:
-        sending = channel.sending(result, hand or SendControl())
+        sending = channel.create_sender(result, hand or SendControl())
         values = [{"Customer": f"C{n}", "Total": n / 4} for n in range(1, count + 1)]
         found = []
-        for start in range(0, count, sending.size):
-            part = values[start : start + sending.size]
+        for start in range(0, count, sending.chunk_rows):
+            part = values[start : start + sending.chunk_rows]
             found += sending.send(rows(part, start + 1), stop_at_failure)
         return found
 
@@ -88,4 +88,4 @@ def states(ended) -> Counter:
 
 def _shown(made: OdataConnector, told: WriteSpec, row: dict) -> str:
     with made.open() as channel:
-        return channel.sending(told, SendControl()).requests(rows([row]))[0]
+        return channel.create_sender(told, SendControl()).requests(rows([row]))[0]

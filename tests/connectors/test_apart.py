@@ -140,16 +140,16 @@ def test_output_of_a_driver_before_its_crash_counts(silent, monkeypatch):
     def killed(asked: bytes, module: str, seconds: float) -> tuple[bytes, bool]:
         return b'{"part":{"name":"resolve","ok":true,"ms":1}}\n{"part":{"na', False
 
-    monkeypatch.setattr(driver_process, "_carried_out", killed)
+    monkeypatch.setattr(driver_process, "_run_child", killed)
     found = driver_process.stages(waiting_on(silent), 3.0)
     assert [(item["name"], item["ok"]) for item in found] == [("resolve", True), ("connect", False)]
     assert found[-1]["code"] == "driver_failed"
 
 
 def test_a_request_that_waits_too_long_for_a_slot_gets_a_retry_after(silent, monkeypatch):
-    monkeypatch.setattr(driver_process, "_turns", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(driver_process, "_slots", threading.BoundedSemaphore(1))
     monkeypatch.setattr(limits, "APART_TURN_SECONDS", 0.05)
-    with driver_process._turns, pytest.raises(ConnectorError) as busy:
+    with driver_process._slots, pytest.raises(ConnectorError) as busy:
         driver_process.metadata(waiting_on(silent), 2.0)
     assert (busy.value.reason, busy.value.transient) == ("busy", True)
 

@@ -122,11 +122,11 @@ def test_another_thread_ends_the_wait_for_the_server(ibm_db, link):
     waiting = threading.Thread(target=wait)
     waiting.start()
     assert ibm_db.waits.wait(10)
-    link.cut()
+    link.abort()
     waiting.join(10)
     assert ended == ["lost"]
     link.close()
-    link.cut()  # harmless
+    link.abort()  # harmless
 
 
 @pytest.mark.parametrize(

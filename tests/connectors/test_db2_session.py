@@ -116,7 +116,7 @@ def test_a_session_waits_for_locks_no_longer_than_the_limit_and_looks_in_its_sch
     link = shop()
     session = session_of(link, schema="it's")
     assert link.told[:2] == ["SET CURRENT LOCK TIMEOUT 15", "SET CURRENT SCHEMA = 'it''s'"]
-    assert (session.title, session.home) == ("Db2 11.05.0900", "SHOP")
+    assert (session.title, session.default_schema) == ("Db2 11.05.0900", "SHOP")
 
 
 def test_keys_are_listed_over_a_connection_with_the_same_settings():
@@ -164,7 +164,7 @@ def test_rows_are_looked_for_and_sampled():
         'SELECT 0 AS n FROM SYSIBM.SYSDUMMY1 WHERE EXISTS (SELECT 1 FROM "SHOP"."T" WHERE "ID" = 1) UNION ALL '
         'SELECT 1 AS n FROM SYSIBM.SYSDUMMY1 WHERE EXISTS (SELECT 1 FROM "SHOP"."T" WHERE "ID" = 2)'
     )
-    session.sampled()
+    session.check_sample()
     assert link.told[-1] == 'SELECT * FROM "SHOP"."T" FETCH FIRST 1 ROWS ONLY'
 
 
@@ -204,13 +204,11 @@ def test_a_chunk_is_settled_by_keys_that_are_read_behind_a_lock():
     target.send(pa.record_batch({"ID": [1, 2, 3]}))
     commit_token = target.commit_token()
     assert commit_token == {"keys": ["ID"], "rows": [["1"], ["2"], ["3"]]}
-    assert session.commit_outcome(target.writing.entity, commit_token) is False
+    assert session.commit_outcome(target.spec.entity, commit_token) is False
     looked = [f'SELECT 1 FROM "SHOP"."T" WHERE "ID" = {item}' for item in (1, 2, 3)]
     assert link.told[-6:] == ["BEGIN", 'LOCK TABLE "SHOP"."T" IN SHARE MODE', *looked, "ROLLBACK"]
-    assert (
-        session_of(shop(('WHERE "ID" =', [(1,)]))).commit_outcome(target.writing.entity, commit_token) is True
-    )
-    assert session.commit_outcome(target.writing.entity, {}) is None
+    assert session_of(shop(('WHERE "ID" =', [(1,)]))).commit_outcome(target.spec.entity, commit_token) is True
+    assert session.commit_outcome(target.spec.entity, {}) is None
 
 
 def test_a_locked_table_leaves_the_commit_in_doubt():

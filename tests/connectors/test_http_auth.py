@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tests.connectors import http_requests
 from tests.connectors.http_requests import AUTH, SECRET, send
 from webapp.connectors.http.authentication import Auth
-from webapp.connectors.redaction import without
+from webapp.connectors.redaction import redact
 
 fresh = http_requests.fresh
 target = http_requests.target
@@ -129,7 +129,7 @@ def test_a_secret_is_cut_in_every_form(secret, before):
         [secret, quote(secret), quote(secret, safe="").lower(), quote_plus(secret), json.dumps(secret),
          json.dumps(secret, ensure_ascii=False)]
     )  # fmt: skip
-    cut = without(f"{text} | {whole}", [secret, ""])
+    cut = redact(f"{text} | {whole}", [secret, ""])
     assert secret not in cut
     assert quote(secret, safe="").lower() not in cut.lower()
     if len(secret) > 8:

@@ -243,7 +243,7 @@ def test_indexes_on_expressions_of_mysql_name_their_columns():
     def ask(query, values):
         return next((rows for name, rows in answers.items() if f"information_schema.{name} " in query), [])
 
-    (entity,) = mysql_catalog.entities(ask, mysql_catalog.server("8.0.36"), "shop")
+    (entity,) = mysql_catalog.entities(ask, mysql_catalog.parse_version("8.0.36"), "shop")
     assert entity.unique_indexes == (UniqueIndex(("name", "kind")),)
 
 

@@ -73,7 +73,7 @@ def test_rows_are_sent_by_known_columns_where_the_metadata_is_closed(target):
     outcome = connector(target, None)
     outcome.cached_metadata = OdataConnector.read_document(V2)
     with outcome.open() as channel:
-        ended = channel.sending(result, SendControl()).send(rows([{"Customer": "1", "Total": "2.5"}]))
+        ended = channel.create_sender(result, SendControl()).send(rows([{"Customer": "1", "Total": "2.5"}]))
     assert states(ended) == {("delivered", ""): 1}
     assert target.effects[0].json == {"Customer": "1", "Total": "2.5"}
 
@@ -119,7 +119,7 @@ def test_a_closed_address_is_not_reached(target):
     outcome.document = V2
     result = writing(outcome, ["Customer"])
     with outcome.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(result, SendControl()).send(rows([{"Customer": "1"}]))
+        channel.create_sender(result, SendControl()).send(rows([{"Customer": "1"}]))
     assert caught.value.code == "target_not_allowed"
     assert target.opened == 0
 
@@ -149,5 +149,5 @@ def test_a_read_only_connection_takes_no_rows(target):
     result = writing(outcome, ["Customer"])
     outcome.read_only = True
     with outcome.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(result, SendControl())
+        channel.create_sender(result, SendControl())
     assert caught.value.code == "read_only_connection"

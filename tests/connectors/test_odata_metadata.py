@@ -323,7 +323,8 @@ def test_no_column_is_mapped_for_nested_rows_unless_requested():
     from webapp.imports.inference import columns
 
     reported = {
-        item.column: item for item in columns.columns(entity(V4, "Orders"), None, vocabulary.default())
+        item.column: item
+        for item in columns.infer_columns(entity(V4, "Orders"), None, vocabulary.open_default())
     }
     assert reported["items"].field is reported["helper"].field is None
     assert reported["home"].field is not None

@@ -61,7 +61,7 @@ def test_a_value_that_does_not_fit_is_not_sent_and_the_others_are(target):
     created = connector(target, csrf="off")
     result = writing(created, ["Customer", "Total"])
     with created.open() as channel:
-        ended = channel.sending(result, SendControl()).send(
+        ended = channel.create_sender(result, SendControl()).send(
             rows([{"Customer": "1", "Total": "1"}, {"Customer": "2", "Total": "x"}])
         )
     assert [(outcome.state, outcome.reason) for outcome in ended] == [
@@ -121,7 +121,7 @@ def test_a_refused_connection_ends_the_push_and_no_row_fails(target):
     result = writing(outcome, ["Customer"])
     target.close()
     with outcome.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(result, SendControl()).send(rows([{"Customer": "1"}]))
+        channel.create_sender(result, SendControl()).send(rows([{"Customer": "1"}]))
     assert caught.value.reason == "refused"
 
 
@@ -149,7 +149,7 @@ def test_cancel_cuts_what_is_under_way(target):
     result = writing(outcome, ["Customer"])
     found = []
     with outcome.open() as channel:
-        sending = channel.sending(result, SendControl())
+        sending = channel.create_sender(result, SendControl())
         thread = threading.Thread(target=lambda: found.extend(sending.send(rows([{"Customer": "1"}]))))
         thread.start()
         assert arrived.wait(10)
@@ -186,8 +186,8 @@ def test_an_update_goes_to_the_row_of_the_key(target, document, entity, method):
         assert text.startswith("MERGE /sap/CustomerSet('A') HTTP/1.1")
         return
     with created.open() as channel:
-        sending = channel.sending(result, SendControl())
-        assert sending.repeatable
+        sending = channel.create_sender(result, SendControl())
+        assert sending.is_idempotent
         target.on("/sap/Orders*", Answer(204), Answer(412))
         ended = sending.send(rows([{key: value, name: "new"}] * 2))
     assert [(outcome.state, outcome.reason) for outcome in ended] == [
@@ -202,7 +202,7 @@ def test_an_update_by_other_columns_than_a_key_is_rejected(target):
     outcome = connector(target)
     result = writing(outcome, ["Customer", "Total"], mode="update", key_columns=("Customer",))
     with outcome.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(result, SendControl())
+        channel.create_sender(result, SendControl())
     assert caught.value.reason == "unsupported"
 
 
@@ -211,7 +211,9 @@ def test_rows_are_deleted_by_key_with_an_etag_where_one_is_wanted(target):
     created = connector(target, csrf="off")
     result = writing(created, ["Number"], key_columns=("Number",))
     with created.open() as channel:
-        ended = channel.sending(result, SendControl()).delete(rows([{"Number": "O'N"}, {"Number": "2"}]))
+        ended = channel.create_sender(result, SendControl()).delete(
+            rows([{"Number": "O'N"}, {"Number": "2"}])
+        )
     assert [(outcome.state, outcome.reason) for outcome in ended] == [
         ("delivered", ""),
         ("failed", "missing_row"),
@@ -224,7 +226,7 @@ def test_a_captured_address_of_another_host_is_not_called(target):
     created = connector(target, csrf="off")
     result = writing(created, [LOCATION], key_columns=(LOCATION,))
     with created.open() as channel:
-        ended = channel.sending(result, SendControl()).delete(
+        ended = channel.create_sender(result, SendControl()).delete(
             rows([{LOCATION: "https://evil.example/x"}, {LOCATION: target.url("/sap/OrderSet('1')")}])
         )
     assert [outcome.state for outcome in ended] == ["failed", "delivered"]

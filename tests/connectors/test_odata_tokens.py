@@ -131,7 +131,7 @@ def test_a_refusal_for_the_token_after_rows_were_taken_is_the_rows_own(target):
     target.on("/sap*", rule)
     result = writing(connector(target), ["Customer"])
     with connector(target).open() as channel:
-        sending = channel.sending(result, SendControl())
+        sending = channel.create_sender(result, SendControl())
         assert states(sending.send(rows([{"Customer": "1"}]))) == {("delivered", ""): 1}
         rule.uses = 0
         (ended,) = sending.send(rows([{"Customer": "2"}]))

@@ -16,7 +16,7 @@ from webapp.connectors.column_values import ConversionError
 from webapp.connectors.odata import channel as odata_responses
 from webapp.connectors.odata import metadata as odata_metadata
 from webapp.connectors.odata import values as odata_values
-from webapp.connectors.odata.values import Shaper, service_of
+from webapp.connectors.odata.values import BodyBuilder, service_of
 from webapp.connectors.schema import Column
 
 ROOT = "https://erp.example.com/shop/"
@@ -27,9 +27,9 @@ SERVICES = {"v2": odata_metadata.read(V2), "v4": odata_metadata.read(V4)}
 SETS = {"v2": "OrderSet", "v4": "Orders"}
 
 
-def shaper(version: str, name: str = "") -> Shaper:
+def shaper(version: str, name: str = "") -> BodyBuilder:
     service = SERVICES[version]
-    return Shaper(service, service.sets[name or SETS[version]], ROOT)
+    return BodyBuilder(service, service.sets[name or SETS[version]], ROOT)
 
 
 def body(version: str, **values):
@@ -178,7 +178,7 @@ def test_a_reference_without_such_columns_is_a_binding():
     service = odata_metadata.read(
         V2.replace(b"<ReferentialConstraint>", b"<X>").replace(b"</ReferentialConstraint>", b"</X>")
     )
-    found = Shaper(service, service.sets["OrderSet"], ROOT).body({"Buyer": "C1"})
+    found = BodyBuilder(service, service.sets["OrderSet"], ROOT).body({"Buyer": "C1"})
     assert found.data == {"Buyer": {"__metadata": {"uri": f"{ROOT}CustomerSet('C1')"}}}
 
 
@@ -198,7 +198,7 @@ def test_columns_are_enough_if_the_metadata_cannot_be_read():
 
     known = next(entity for entity in OdataConnector.read_document(V2).entities if entity.name == "OrderSet")
     service = service_of(known, "v2")
-    found = Shaper(service, service.sets["OrderSet"], ROOT)
+    found = BodyBuilder(service, service.sets["OrderSet"], ROOT)
     text = found.body({"Total": 1, "Placed": MOMENT, "Items": [{"Line": 1}]}).data
     assert text == {"Total": "1", "Placed": "/Date(1767323045678)/", "Items": [{"Line": 1}]}
     assert found.path({"Number": "7"}) == "OrderSet('7')"
@@ -232,7 +232,7 @@ def test_columns_are_enough_if_the_metadata_cannot_be_read():
     ],
 )
 def test_literals_in_urls(version, edm, value, text):
-    assert odata_values.literal(value, edm, version) == text
+    assert odata_values.format_literal(value, edm, version) == text
 
 
 def test_a_key_of_several_parts_names_them_in_their_order():
@@ -281,13 +281,13 @@ def test_a_row_without_its_key_is_not_found():
     ids=["v2", "v4", "xml", "html", "text", "json"],
 )
 def test_errors_are_read_to_one_message(text, code, message, meaning):
-    found = odata_responses.fault(text.encode())
-    assert (found.code, found.message, found.meaning()) == (code, message, meaning)
+    found = odata_responses.parse_service_error(text.encode())
+    assert (found.code, found.message, found.reason()) == (code, message, meaning)
 
 
 def test_a_bomb_in_an_error_is_not_opened():
     bomb = b'<!DOCTYPE a [<!ENTITY b "x">]><error><message>&b;</message></error>'
-    assert not odata_responses.fault(bomb).read
+    assert not odata_responses.parse_service_error(bomb).is_parsed
 
 
 @pytest.mark.parametrize(
@@ -307,28 +307,28 @@ def test_a_bomb_in_an_error_is_not_opened():
     ],
 )
 def test_keys_are_read_from_the_location_of_the_created_object(location, names, found):
-    assert odata_responses.key_of(location, names) == found
+    assert odata_responses.parse_key(location, names) == found
 
 
 @given(st.text(max_size=30).filter(lambda text: text.isprintable()))
 def test_a_key_read_from_an_address_is_the_key_that_was_written(text):
     for version in ("v2", "v4"):
-        result = odata_values.literal(text, "Edm.String", version)
-        assert odata_responses.key_of(f"https://x/s/T({result})", ["k"]) == {"k": text}
+        result = odata_values.format_literal(text, "Edm.String", version)
+        assert odata_responses.parse_key(f"https://x/s/T({result})", ["k"]) == {"k": text}
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9), max_value=10**9))
 def test_a_decimal_arrives_with_all_its_digits(value):
     column = Column("x", "decimal", "Edm.Decimal", precision=13, scale=3)
-    found = odata_values.checked(str(value), column)
-    assert Decimal(odata_values.as_json(found, "Edm.Decimal", "v2")) == value
-    assert Decimal(odata_values.as_json(found, "Edm.Decimal", "v4", strings=True)) == value
+    found = odata_values.to_edm_value(str(value), column)
+    assert Decimal(odata_values.format_json(found, "Edm.Decimal", "v2")) == value
+    assert Decimal(odata_values.format_json(found, "Edm.Decimal", "v4", strings=True)) == value
 
 
 @given(st.datetimes(min_value=EARLY, max_value=LATE))
 def test_a_date_of_v2_is_read_back_as_it_was_written(value):
-    text = odata_values.as_json(value, "Edm.DateTime", "v2")
-    result = odata_responses.values(json.dumps({"d": {"at": text}}).encode(), "v2")
+    text = odata_values.format_json(value, "Edm.DateTime", "v2")
+    result = odata_responses.created_values(json.dumps({"d": {"at": text}}).encode(), "v2")
     assert dt.datetime.fromisoformat(result["at"]) == value.replace(
         microsecond=value.microsecond // 1000 * 1000
     )

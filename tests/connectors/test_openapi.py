@@ -8,7 +8,7 @@ import pytest
 
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.openapi import document as openapi_document
-from webapp.connectors.openapi.connector import OpenapiConnector, request_of
+from webapp.connectors.openapi.connector import OpenapiConnector, request_template_of
 from webapp.connectors.rest.sending import form_data
 
 V3 = """
@@ -189,7 +189,8 @@ paths:
 
 def test_the_request_of_an_operation_has_the_form_of_its_body():
     found = {
-        entity.name: request_of(entity) for entity in OpenapiConnector.read_document(FORMS.encode()).entities
+        entity.name: request_template_of(entity)
+        for entity in OpenapiConnector.read_document(FORMS.encode()).entities
     }
     assert found["POST /charges"].encoding == "brackets"
     assert found["POST /messages/{To}"].encoding == "form"
@@ -205,7 +206,7 @@ def test_form_operations_of_swagger_2_are_read():
     whole = {"swagger": "2.0", "paths": {"/send": {"post": {"parameters": fields}}}}
     (one,) = OpenapiConnector.read_document(json.dumps(whole).encode()).entities
     assert [(column.name, column.nullable) for column in one.fields] == [("text", False)]
-    assert request_of(one).encoding == "form"
+    assert request_template_of(one).encoding == "form"
 
 
 @pytest.mark.parametrize(

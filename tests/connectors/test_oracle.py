@@ -16,7 +16,7 @@ from tests.fakes.certificates import Authority
 from tests.fakes.tns import Tns
 from webapp.connectors.base import ConnectionLost, ConnectorError
 from webapp.connectors.oracle import catalog as oracle_catalog
-from webapp.connectors.oracle.connection import convert_error, failure
+from webapp.connectors.oracle.connection import convert_error, to_row_error
 from webapp.connectors.oracle.connector import OracleConnector
 from webapp.connectors.schema import Column, UniqueIndex
 from webapp.net.gate import Gate
@@ -196,12 +196,14 @@ def test_the_dictionary_becomes_tables():
 
 def test_errors_of_one_row_name_its_column_and_others_end_the_push(monkeypatch):
     table = oracle_catalog.Entity("T", ("T",), (Column("NAME", "text", "VARCHAR2(7 CHAR)"),))
-    found = failure(3, 12899, 'ORA-12899: value too large for column "SHOP"."T"."NAME" (actual: 9)', table)
+    found = to_row_error(
+        3, 12899, 'ORA-12899: value too large for column "SHOP"."T"."NAME" (actual: 9)', table
+    )
     assert (found.index, found.reason, found.native, found.column) == (3, "too_long", "ORA-12899", "NAME")
-    assert failure(0, 20001, "ORA-20001: by a trigger", table).reason == "refused"
+    assert to_row_error(0, 20001, "ORA-20001: by a trigger", table).reason == "refused"
     for number, reason in ((942, "no_table"), (1031, "no_permission"), (1653, "full"), (99999, "failed")):
         with pytest.raises(ConnectorError) as caught:
-            failure(0, number, "x", table)
+            to_row_error(0, number, "x", table)
         assert caught.value.reason == reason
     assert isinstance(convert_error(3113, "end-of-file"), ConnectionLost)
 

@@ -11,7 +11,7 @@ from tests.connectors.kind_mssql import MssqlKind
 from tests.connectors.kinds import Col, Kind, Table
 from tests.jobs.waiting import eventually
 from webapp import limits
-from webapp.connections.services.access import limited
+from webapp.connections.services.access import time_limited
 from webapp.connectors.base import ConnectorError, Session
 from webapp.connectors.reader_process import ReaderProcess
 from webapp.connectors.schema import Column, Entity
@@ -237,16 +237,16 @@ def unserved(kind: str) -> tuple[StatementSession, list[str]]:
         def entities(self, like=""):
             return [Entity("t", ("t",), (Column("id", "integer", "int"),))]
 
-        def another(self):
+        def open_another(self):
             return link
 
-        def begin_reading(self, link):
+        def begin_read_only(self, link):
             pass
 
         def target(self, writing):
             raise AssertionError
 
-        def reading(self, link, text, values, limit):
+        def query_and_roll_back(self, link, text, values, limit):
             return link.query(text)
 
     return Unserved(link, "", "", True), link.sent
@@ -493,7 +493,7 @@ def test_functions_that_take_long_are_ended(kind, victim, monkeypatch, ask):
         else:
             # A killed sleep of MariaDB is no error.
             reader = ReaderProcess(kind.connector(read_only=True))
-            with reader, suppress(ConnectorError), limited(reader, 1.0, 1.0):
+            with reader, suppress(ConnectorError), time_limited(reader, 1.0, 1.0):
                 reader.query(text, {}, 1)
         running = (
             f"SELECT 1 FROM pg_stat_activity WHERE query LIKE '%{text}%' AND state = 'active'"

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tests.fakes.echo_target import MB, Answer, EchoTarget, busy, redirect
 from webapp import limits
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.http.retry import RequestOutcome, Retry, attempt
+from webapp.connectors.http.retry import RequestOutcome, Retry, send_with_retries
 from webapp.net.gate import Gate
 from webapp.net.session import NetError, Reply, Session, exchange, open_session
 
@@ -46,7 +46,7 @@ class Sender:
         return exchange(self.session, request, timeout_seconds=self.policy.timeout_seconds, max_bytes=MB)
 
     def ended(self, send: Callable[[], Reply] | None = None) -> RequestOutcome:
-        return attempt(
+        return send_with_retries(
             send or self.post, self.policy, wait=self.waits.append, raise_if_stopped=self.raise_if_stopped
         )
 
@@ -190,7 +190,7 @@ def test_a_cancel_between_attempts_holds(session, target):
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        attempt(sender.post, Retry(), wait=sender.waits.append, raise_if_stopped=raise_if_stopped)
+        send_with_retries(sender.post, Retry(), wait=sender.waits.append, raise_if_stopped=raise_if_stopped)
     assert len(target.seen) == 2
 
 
@@ -202,7 +202,7 @@ def test_a_cancel_during_a_wait_holds(session, target):
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        attempt(sender.post, Retry(), wait=wait, raise_if_stopped=sender.raise_if_stopped)
+        send_with_retries(sender.post, Retry(), wait=wait, raise_if_stopped=sender.raise_if_stopped)
     assert len(target.seen) == 1
 
 
@@ -211,7 +211,7 @@ def test_disallowed_requests_are_not_sent(session, target):
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        attempt(
+        send_with_retries(
             Sender(session, target.url()).post,
             Retry(),
             wait=lambda _s: None,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.connectors.base import REASONS, ConnectorError, WriteSpec
-from webapp.connectors.column_values import convert_to_column, hexed, of_objects, read
+from webapp.connectors.column_values import convert_to_column, from_objects, from_texts, to_hex
 from webapp.connectors.row_isolation import BatchSizer, RowRejection, isolate_bad_rows
 from webapp.connectors.schema import Column, Entity
 from webapp.connectors.sql import base as sql
@@ -90,12 +90,12 @@ def test_a_table_is_made_of_columns_for_every_dialect():
 
 def test_a_query_has_markers_for_its_places_in_order():
     values = {"a": 1, "b": "x"}
-    assert sql.bound("SELECT {{a}}, '{{b}}', 100 % {{ a }};", values, "%s", doubled="%") == (
+    assert sql.bind_parameters("SELECT {{a}}, '{{b}}', 100 % {{ a }};", values, "%s", doubled_chars="%") == (
         "SELECT %s, %s, 100 %% %s", [1, "x", 1],
     )  # fmt: skip
-    assert sql.bound("{{b|upper}} {{a}}", values, ":{}") == (":1 :2", ["X", 1])
+    assert sql.bind_parameters("{{b|upper}} {{a}}", values, ":{}") == (":1 :2", ["X", 1])
     with pytest.raises(ConnectorError) as caught:
-        sql.bound("{{c}}", values, "?")
+        sql.bind_parameters("{{c}}", values, "?")
     assert "a, b" in caught.value.hint
 
 
@@ -110,7 +110,7 @@ def test_a_query_has_markers_for_its_places_in_order():
     ],
 )  # fmt: skip
 def test_states_are_of_a_row_or_of_the_whole(state, of_row, reason):
-    assert sql.is_of_row(state) is of_row
+    assert sql.is_row_error(state) is of_row
     if of_row:
         assert sql.reason_of(state) == reason
         assert reason in REASONS
@@ -128,15 +128,15 @@ def test_values_are_fitted_to_their_columns():
 @given(st.lists(st.none() | st.binary()))
 def test_bytes_are_written_as_hexadecimal_digits(values):
     array = pa.array([b"before", *values], pa.binary()).slice(1)
-    assert hexed(array).to_pylist() == [value if value is None else value.hex() for value in values]
+    assert to_hex(array).to_pylist() == [value if value is None else value.hex() for value in values]
 
 
 def test_values_that_do_not_match_their_type_are_read_as_text():
-    assert read(["2024-01-31", None], "date").to_pylist() == [dt.date(2024, 1, 31), None]
-    assert read(["infinity", "2024-01-31"], "date").to_pylist() == ["infinity", "2024-01-31"]
-    assert read(["9" * 50], "decimal").to_pylist() == ["9" * 50]
-    assert read(["t", "f", None], "boolean").to_pylist() == [True, False, None]
-    assert of_objects([1, "a", None]).to_pylist() == ["1", "a", None]
+    assert from_texts(["2024-01-31", None], "date").to_pylist() == [dt.date(2024, 1, 31), None]
+    assert from_texts(["infinity", "2024-01-31"], "date").to_pylist() == ["infinity", "2024-01-31"]
+    assert from_texts(["9" * 50], "decimal").to_pylist() == ["9" * 50]
+    assert from_texts(["t", "f", None], "boolean").to_pylist() == [True, False, None]
+    assert from_objects([1, "a", None]).to_pylist() == ["1", "a", None]
 
 
 @given(
@@ -163,15 +163,15 @@ def test_the_sieve_takes_out_exactly_the_bad_rows_and_keeps_the_order(bad, hint,
 def test_pieces_grow_while_rows_go_through_and_shrink_where_they_do_not():
     batch_sizer = BatchSizer(10, 1_000, 50)
     assert batch_sizer.rows == 1_000
-    batch_sizer.stopped(100)
+    batch_sizer.record_stop(100)
     assert batch_sizer.rows == 100  # the square root of 2 * 50 * 100
-    batch_sizer.accepted(100)  # those before the bad row, again
-    batch_sizer.accepted(100)
+    batch_sizer.record_accepted(100)  # those before the bad row, again
+    batch_sizer.record_accepted(100)
     assert batch_sizer.rows == 100
-    batch_sizer.accepted(300)
+    batch_sizer.record_accepted(300)
     assert batch_sizer.rows == 200
     for _ in range(20):
-        batch_sizer.stopped(0)
+        batch_sizer.record_stop(0)
     assert batch_sizer.rows == 10
-    batch_sizer.accepted(100_000)
+    batch_sizer.record_accepted(100_000)
     assert batch_sizer.rows == 1_000

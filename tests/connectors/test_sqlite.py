@@ -167,8 +167,8 @@ def test_only_rows_whose_parents_are_missing_are_rejected_before_the_commit(sess
         "CREATE TABLE t (id INTEGER PRIMARY KEY, p INT REFERENCES t DEFERRABLE INITIALLY DEFERRED)"
     )
     target = target_of(session, "t", ["id", "p"])
-    assert target.check_at_once()
-    assert not target.check_at_once()
+    assert target.check_constraints_immediately()
+    assert not target.check_constraints_immediately()
     # Rows 1 and 2 have no parent. Row 5 exists, because the second row with this key is valid.
     found = target.send(pa.record_batch({"id": [1, 2, 5, 5, 6, 7], "p": [9, 1, 9, None, 5, 7]})).failures
     assert [(error.index, error.reason) for error in found] == [
@@ -189,7 +189,7 @@ def test_a_row_may_refer_to_a_key_that_sqlite_assigns(session):
         "CREATE TABLE t (id INTEGER PRIMARY KEY, p INT REFERENCES t DEFERRABLE INITIALLY DEFERRED)"
     )
     target = target_of(session, "t", ["p"])
-    target.check_at_once()
+    target.check_constraints_immediately()
     found = target.send(pa.record_batch({"p": [2, None, 1, 9]})).failures
     assert [(error.index, error.reason) for error in found] == [(3, "foreign_key")]
     target.commit()

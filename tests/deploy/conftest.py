@@ -20,7 +20,7 @@ import pytest
 from tests.conftest import SECRET_KEY, VAULT_KEY, _database
 from tests.jobs.waiting import eventually
 from tests.s3.conftest import BUCKET, KEYS, Server
-from webapp.extensions import make_redis
+from webapp.extensions import create_redis_client
 from webapp.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "sdk" / "python" / "src"))
@@ -144,7 +144,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> Iterat
     files.start()
     try:
         with _database() as database:
-            redis = make_redis(shared_redis)
+            redis = create_redis_client(shared_redis)
             redis.flushdb()
             redis.close()
             settings = {

@@ -43,7 +43,7 @@ def test_an_old_descriptor_is_rejected_with_a_message_and_not_opened(app, edith,
     with app.app_context():
         found = db.session.get_one(Connection, created.json["id"])
         with pytest.raises(ApiError) as refused:
-            access.connector_of(found)
+            access.create_connector(found)
     assert refused.value.code == "validation_error"
 
 

@@ -93,7 +93,7 @@ def test_release_and_web_of_the_procfile_serve_pages_with_their_browser_code(clo
     if OFFLINE in text:
         pytest.skip(text)
     assert release.returncode == 0, text
-    assert assets.current(clone.folder / "static")
+    assert assets.is_current(clone.folder / "static")
     web = clone.start("web")
     try:
         eventually(lambda: clone.answers() or web.poll() is not None, 120)

@@ -41,7 +41,7 @@ TITLES = {
 
 
 def made(*fields: dict, locale: str | None = None, seed: str = "agree", **overrides) -> BoundPlan:
-    plan = compile_plan(groups.assign(parse(list(fields), locale=locale)), vocabulary.default())
+    plan = compile_plan(groups.assign(parse(list(fields), locale=locale)), vocabulary.open_default())
     return BoundPlan(plan, GenerationContext(seed, NOW), overrides)
 
 

@@ -22,7 +22,7 @@ from webapp.engine import external_values, groups, masking, text
 from webapp.engine.blocks import Block, BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.plan import compile_plan
-from webapp.engine.relations.related_plans import Library, RelatedTemplate
+from webapp.engine.relations.related_plans import RelatedTemplate, TemplateLibrary
 from webapp.engine.source_data import SourceTable
 from webapp.engine.spec import parse
 from webapp.engine.types.base import FieldType
@@ -133,7 +133,7 @@ AROUND: dict[str, tuple[int, list[dict[str, Any]]]] = {
 """Rows and fields of the templates that relations reach."""
 OWN_ROWS = 2**45
 _KEYS = 5_000
-ANSWER = external_values.Answer(
+ANSWER = external_values.ExternalResponse(
     pa.table(
         {
             "name": [f"Customer {number}" for number in range(_KEYS)],
@@ -151,10 +151,12 @@ ANSWER = external_values.Answer(
     "a snapshot",
 )
 """What every question to a database is answered with."""
-FILED = external_values.Answer(
+FILED = external_values.ExternalResponse(
     pa.table({}),
     "a snapshot",
-    taken=external_values.ReadSource(SourceTable(ANSWER.table, "a snapshot"), masking.Keys(0, {}), "a place"),
+    loaded_source=external_values.LoadedSource(
+        SourceTable(ANSWER.table, "a snapshot"), masking.KeyRing(0, {}), "a place"
+    ),
 )
 """What every question for a file is answered with."""
 _PATHS = ("/customers/lost", "/customers/open", "/customers/paid")
@@ -162,7 +164,7 @@ _BODIES = [
     json.dumps({name: table[name][0].as_py() for name in table.column_names}, default=str)
     for table in (ANSWER.table.slice(number) for number in range(len(_PATHS)))
 ]
-CALLED = external_values.Answer(
+CALLED = external_values.ExternalResponse(
     pa.table({"body": _BODIES, "trouble": [""] * len(_PATHS)}),
     "a snapshot",
     pa.array(_PATHS),
@@ -184,16 +186,16 @@ _SETS = [
 ]
 
 
-def _prompted(question: external_values.Question) -> external_values.Answer:
+def _prompted(question: external_values.ExternalQuery) -> external_values.ExternalResponse:
     """What a model answers to each prompt, and to each in the first rows, under the seed of `bound`."""
     choices = question["choices"] or _SAID[question["answer"]]
     result = {"\x1f".join(item): choices[place % len(choices)] for place, item in enumerate(_SETS)}
     keys = sorted(result)
     table = pa.table({"value": [result[key] for key in keys], "trouble": [""] * len(keys)})
-    return external_values.Answer(table, "a snapshot", pa.array(keys), np.arange(len(keys) + 1))
+    return external_values.ExternalResponse(table, "a snapshot", pa.array(keys), np.arange(len(keys) + 1))
 
 
-def answer_to(question: external_values.Question) -> external_values.Answer:
+def answer_to(question: external_values.ExternalQuery) -> external_values.ExternalResponse:
     """What a question to the outside is answered with."""
     if question.kind == "ai":
         return _prompted(question)
@@ -243,19 +245,19 @@ def bound(*fields: dict[str, Any], seed: str = "conformance") -> BoundPlan:
     children = [field for field in fields if (field.get("options") or {}).get("within") == "parent"]
     beside = [other for field in fields for other in BESIDE.get(field["type"], ())] or OWNED[: len(children)]
     parsed = groups.assign(parse([*fields, SOURCE, *MORE, *beside]))
-    plan = compile_plan(parsed, vocabulary.default(), library=library())
-    answers = {request.question.key: answer_to(request.question) for request in plan.external_requests}
-    return BoundPlan(plan.answered(answers), GenerationContext(seed, NOW))
+    plan = compile_plan(parsed, vocabulary.open_default(), library=library())
+    answers = {request.query.key: answer_to(request.query) for request in plan.external_requests}
+    return BoundPlan(plan.with_responses(answers), GenerationContext(seed, NOW))
 
 
 @cache
-def library() -> Library:
+def library() -> TemplateLibrary:
     """The templates that relations reach."""
     known = {
-        name: RelatedTemplate(name, groups.assign(parse(fields, name=name)), rows, vocabulary.default())
+        name: RelatedTemplate(name, groups.assign(parse(fields, name=name)), rows, vocabulary.open_default())
         for name, (rows, fields) in AROUND.items()
     }
-    return Library(known, "own", OWN_ROWS)
+    return TemplateLibrary(known, "own", OWN_ROWS)
 
 
 @cache
@@ -271,12 +273,12 @@ def column(source: BoundPlan, rows: np.ndarray, name: str = "it") -> pa.Array:
 
 def last_row(source: BoundPlan) -> int | None:
     """How many rows the field has values for, where there is an end to them."""
-    return source.plan.layer.columns["it"].type.rows_in(source.states["it"])
+    return source.plan.layer.columns["it"].type.available_rows(source.states["it"])
 
 
 def window(source: BoundPlan, start: int, count: int) -> pa.Array:
     """The visible column of ``count`` rows from ``start`` on, decoded."""
-    return text.decode(source.block(start, count)[0])
+    return text.decode_dictionary(source.block(start, count)[0])
 
 
 def digests() -> dict[str, str]:

@@ -14,7 +14,7 @@ from webapp.engine.blocks import Block, BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
-from webapp.engine.relations.related_plans import Library, RelatedTemplate
+from webapp.engine.relations.related_plans import RelatedTemplate, TemplateLibrary
 from webapp.engine.spec import TemplateSpec, parse
 from webapp.errors import Fault
 
@@ -37,20 +37,20 @@ class World:
         """One template, parsed; every field has an id that follows from the names."""
         return groups.assign(parse(_with_ids(self.fields[name], name), name=name))
 
-    def library(self, own: str) -> Library:
+    def library(self, own: str) -> TemplateLibrary:
         """What the template ``own`` sees of the others."""
-        words = vocabulary.default()
+        words = vocabulary.open_default()
         others = {
             name: RelatedTemplate(name, self.spec(name), self._rows(name), words, name in self.stated)
             for name in self.fields
             if name != own
         }
-        return Library(others, own, self._rows(own), own in self.stated)
+        return TemplateLibrary(others, own, self._rows(own), own in self.stated)
 
     def bound(self, own: str, seed: str = "s", overrides: dict[str, Any] | None = None) -> BoundPlan:
         """One template of them, bound."""
         return BoundPlan(
-            compile_plan(self.spec(own), vocabulary.default(), library=self.library(own)),
+            compile_plan(self.spec(own), vocabulary.open_default(), library=self.library(own)),
             GenerationContext(seed, NOW),
             overrides,
         )
@@ -70,7 +70,7 @@ class World:
 
     def total(self, own: str) -> int:
         """How many rows a template has."""
-        kinds = [group.kind.most_rows() for group in self.bound(own).layer.groups.values()]
+        kinds = [group.kind.max_rows() for group in self.bound(own).layer.groups.values()]
         return next((most for most in kinds if most is not None), self._rows(own))
 
     def at(self, own: str, rows: Iterable[int], **how: Any) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ class World:
 
 def as_rows(source: BoundPlan, columns: list[pa.Array]) -> list[dict[str, Any]]:
     """Columns as rows."""
-    decoded = [text.decode(column) for column in columns]
+    decoded = [text.decode_dictionary(column) for column in columns]
     for column, field in zip(decoded, source.schema, strict=True):
         column.validate(full=True)
         assert column.type == field.type, field.name

@@ -13,7 +13,7 @@ import pytest
 
 from webapp.engine import groups
 from webapp.engine.blocks import Block, BoundPlan, GenerationContext
-from webapp.engine.budget import TooLarge
+from webapp.engine.budget import MemoryBudgetError
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
@@ -23,7 +23,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def bound(fields: list[dict], *, seed: str = "s", overrides: dict | None = None) -> BoundPlan:
-    plan = compile_plan(groups.assign(parse(fields)), vocabulary.default())
+    plan = compile_plan(groups.assign(parse(fields)), vocabulary.open_default())
     return BoundPlan(plan, GenerationContext(seed, NOW), overrides)
 
 
@@ -136,8 +136,8 @@ def test_a_column_that_arrow_cannot_represent_is_an_error_of_its_field(monkeypat
     source = bound(
         [{"name": "a", "type": "row_number"}, {"name": "b", "type": "constant", "options": {"value": "x"}}]
     )
-    monkeypatch.setattr(Block, "_make", more_than_2_gb)
-    with pytest.raises(TooLarge) as caught:
+    monkeypatch.setattr(Block, "_generate_column", more_than_2_gb)
+    with pytest.raises(MemoryBudgetError) as caught:
         source.block(0, 2)
     assert (caught.value.faults[0].path, caught.value.faults[0].code) == ("fields[0]", "row_too_large")
 

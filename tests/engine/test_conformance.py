@@ -22,8 +22,8 @@ from tests.engine.catalogue_cases import bound, cases, column, digests, last_row
 from webapp.engine import text
 from webapp.engine.errors import SpecError
 from webapp.engine.types.base import FieldType
-from webapp.engine.types.registry import REGISTRY, find, plain
-from webapp.engine.types.values import folded
+from webapp.engine.types.registry import REGISTRY, find, normalize_name
+from webapp.engine.types.values import fold_text
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 700
@@ -50,7 +50,7 @@ def test_cells_depend_only_on_their_row(kind: type[FieldType]):
         for start, count in ((0, 3), (1, 1), (250, 10), (ROWS - 1, 1), (100, 599)):
             assert window(source, start, count).equals(whole.slice(start, count)), (case.label, start)
         rows = np.random.default_rng(7).permutation(ROWS)[:333]
-        scattered = text.decode(column(source, rows))
+        scattered = text.decode_dictionary(column(source, rows))
         assert scattered.equals(whole.take(pa.array(rows))), case.label
         assert len(window(source, 0, 0)) == 0, case.label
         start = max(0, min(2**40, (last_row(source) or 2**41) - 50))
@@ -75,7 +75,7 @@ def test_rows_without_values_of_a_type_are_rejected_by_number(kind: type[FieldTy
 def test_a_preview_is_the_head_of_a_long_run(kind: type[FieldType]):
     source = made(kind, "plain")
     stream = list(source.blocks(0, 1000))
-    head = pa.concat_arrays([text.decode(block[0]) for block in stream]).slice(0, 3)
+    head = pa.concat_arrays([text.decode_dictionary(block[0]) for block in stream]).slice(0, 3)
     assert window(source, 0, 3).equals(head)
 
 
@@ -122,8 +122,8 @@ def test_combinations_with_another_field_never_repeat(kind: type[FieldType]):
         except SpecError:
             continue
         count = next((rows for rows in (60, 8, 2) if not source.row_faults(rows)), 0)
-        columns = [text.decode(item).to_pylist() for item in source.block(0, count)[:2]]
-        pairs = {(folded(v) if isinstance(v, str) else repr(v), w) for v, w in zip(*columns, strict=True)}
+        columns = [text.decode_dictionary(item).to_pylist() for item in source.block(0, count)[:2]]
+        pairs = {(fold_text(v) if isinstance(v, str) else repr(v), w) for v, w in zip(*columns, strict=True)}
         assert len(pairs) == count, case.label
 
 
@@ -205,5 +205,5 @@ def test_no_name_means_two_types():
     owners = defaultdict(set)
     for kind in REGISTRY:
         for name in (kind.name, kind.label, *kind.aliases):
-            owners[plain(name)].add(kind.name)
+            owners[normalize_name(name)].add(kind.name)
     assert {name: kinds for name, kinds in owners.items() if len(kinds) > 1} == {}

@@ -119,7 +119,7 @@ def test_a_company_name_and_its_address_keep_their_values_when_others_join():
         with_id(field, n) for n, field in enumerate(of_types("company_name", "company_email", "url"))
     )
     alone = [row["company_name"] for row in rows(made(name), 200)]
-    unnamed = compile_plan(parse([name]), vocabulary.default())
+    unnamed = compile_plan(parse([name]), vocabulary.open_default())
     assert [
         row["company_name"] for row in rows(BoundPlan(unnamed, GenerationContext("agree", NOW)), 200)
     ] == alone
@@ -133,13 +133,13 @@ def test_an_independent_site_is_not_grouped_with_a_company_added_later():
     site, name = with_id(of_types("url")[0], 1), with_id(of_types("company_name")[0], 2)
     assert groups_of(site)["url"] is None
     assert groups_of(site, name)["url"] == "company"
-    settled = groups.assign(parse([site, name]), settled={site["id"]})
+    settled = groups.assign(parse([site, name]), ungrouped_ids={site["id"]})
     assert [field.group for field in settled.fields] == [None, "company"]
 
 
 def test_two_companies_that_name_no_group_are_two():
     plan = compile_plan(
-        parse([*of_types("company_name"), {"name": "b", "type": "company_name"}]), vocabulary.default()
+        parse([*of_types("company_name"), {"name": "b", "type": "company_name"}]), vocabulary.open_default()
     )
     found = rows(BoundPlan(plan, GenerationContext("agree", NOW)), 500)
     assert sum(row["company_name"] == row["b"] for row in found) < 10

@@ -13,14 +13,14 @@ from webapp.engine import digests, leaks
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.external_values import Answer, ReadSource
-from webapp.engine.masking import Keys
+from webapp.engine.external_values import ExternalResponse, LoadedSource
+from webapp.engine.masking import KeyRing
 from webapp.engine.plan import compile_plan
 from webapp.engine.source_data import SourceSpec, SourceTable
 from webapp.engine.spec import parse
 from webapp.errors import ApiError
 
-KEYS = Keys(1, {1: bytes(range(32))})
+KEYS = KeyRing(1, {1: bytes(range(32))})
 SOURCE = SourceSpec(file="people.csv")
 ENV = GenerationContext("s", datetime(2026, 11, 22, tzinfo=UTC))
 
@@ -31,17 +31,17 @@ def bound():
 
     def make(columns: dict[str, list[Any]], fields: list[dict[str, Any]]) -> BoundPlan:
         real = SourceTable(pa.table(columns), "snapshot")
-        plan = compile_plan(parse(fields, source=SOURCE), vocabulary.default())
-        answer = Answer(pa.table({}), "snapshot", taken=ReadSource(real, KEYS, ""))
-        return BoundPlan(plan.answered({SOURCE.question().key: answer}), ENV)
+        plan = compile_plan(parse(fields, source=SOURCE), vocabulary.open_default())
+        answer = ExternalResponse(pa.table({}), "snapshot", loaded_source=LoadedSource(real, KEYS, ""))
+        return BoundPlan(plan.with_responses({SOURCE.external_query().key: answer}), ENV)
 
     return make
 
 
 def sent(bound: BoundPlan, count: int | None = None) -> dict[str, list[Any]]:
-    taken = bound.plan.taken
+    taken = bound.plan.loaded_source
     assert taken is not None
-    columns = bound.block(0, taken.real.rows if count is None else count)
+    columns = bound.block(0, taken.table.row_count if count is None else count)
     return {name: column.to_pylist() for name, column in zip(bound.plan.layer.visible, columns, strict=True)}
 
 
@@ -59,8 +59,8 @@ def instead(monkeypatch, bound: BoundPlan, name: str, made: list[Any]) -> None:
             return pa.array(made, pa.string())
 
     bound.states[name] = Broken(bound.states[name])
-    assert bound.watch is not None
-    bound.watch._maskers = {**bound.watch._maskers, name: bound.states[name]}
+    assert bound.leak_checker is not None
+    bound.leak_checker._maskers = {**bound.leak_checker._maskers, name: bound.states[name]}
 
 
 PHONES = ["+49 170 1234567", "0049-151-7654321", "030 9876543"]
@@ -158,8 +158,8 @@ def test_coincidences_are_counted_next_to_the_number_expected_by_chance(bound):
     fields = [{"name": "pin", "type": "source_column", "masking": {"strategy": "format_preserve"}}]
     generated = bound({"pin": values}, fields)
     assert sorted(sent(generated)["pin"]) == values  # a permutation: each value belongs to another row
-    assert generated.watch is not None
-    [reported] = generated.watch.report()
+    assert generated.leak_checker is not None
+    [reported] = generated.leak_checker.report()
     assert reported["survivors"] == 0
     assert reported["whole_column"]["found"] == 1_000
     assert reported["whole_column"]["expected"] == pytest.approx(1_000)
@@ -191,22 +191,24 @@ def test_digests_of_more_values_than_are_kept_are_thinned_evenly():
         [[f"value {n}" for n in range(at, at + 1_000)] for at in range(0, 20_000, 1_000)]
     )
     real = SourceTable(pa.table({"c": column}), "s")
-    found = digests._of_column(real, "c", digests.folded, 4_000)
-    assert found.bits in (2, 3)
-    assert found.sorted.size <= 8_192
-    assert found.share == 1 / (1 << found.bits)
-    assert found.distinct == pytest.approx(20_000, rel=0.1)
-    hit = found.contains(digests.of(digests.folded(pa.array([f"VALUE {n}" for n in range(20_000)]))))
-    assert hit.sum() == found.sorted.size
-    assert not found.contains(digests.of(pa.array([f"other {n}" for n in range(20_000)]))).any()
+    found = digests._collect_digests(real, "c", digests.normalize_texts, 4_000)
+    assert found.sampling_bits in (2, 3)
+    assert found.sorted_digests.size <= 8_192
+    assert found.sampled_share == 1 / (1 << found.sampling_bits)
+    assert found.distinct_count == pytest.approx(20_000, rel=0.1)
+    hit = found.contains(
+        digests.hash_texts(digests.normalize_texts(pa.array([f"VALUE {n}" for n in range(20_000)])))
+    )
+    assert hit.sum() == found.sorted_digests.size
+    assert not found.contains(digests.hash_texts(pa.array([f"other {n}" for n in range(20_000)]))).any()
 
 
 def test_rows_in_any_order_are_those_of_their_numbers():
     pieces = [[1, 2, 3], [4, 5]]
     real = SourceTable(pa.table({"n": pa.chunked_array(pieces)}), "s")
-    assert real.at("n", np.array([4, 0, 2], np.uint64)).to_pylist() == [5, 1, 3]
-    assert real.at("n", np.array([2, 3], np.uint64)).to_pylist() == [3, 4]
-    assert real.at("n", np.array([], np.uint64)).to_pylist() == []
+    assert real.take("n", np.array([4, 0, 2], np.uint64)).to_pylist() == [5, 1, 3]
+    assert real.take("n", np.array([2, 3], np.uint64)).to_pylist() == [3, 4]
+    assert real.take("n", np.array([], np.uint64)).to_pylist() == []
 
 
 def test_reports_of_parts_are_added_up():

@@ -10,7 +10,7 @@ from tests.engine.types.made import bound, faults, table
 from webapp.engine.data import vocabulary
 from webapp.engine.types.registry import REGISTRY
 
-WORDS = vocabulary.default()
+WORDS = vocabulary.open_default()
 LOCALES = WORDS.locales
 KINDS = [
     kind.name

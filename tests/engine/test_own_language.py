@@ -12,7 +12,7 @@ from bench import truth
 from tests.engine.types.made import bound, table
 from webapp.engine.data import vocabulary
 
-WORDS = vocabulary.default()
+WORDS = vocabulary.open_default()
 ROWS = 200
 PLACES = ("name", "city", "street_address", "address", "district", "country")
 SCRIPTED = [locale for locale in WORDS.locales if WORDS.has_words("street", f"{locale}@own")]
@@ -153,10 +153,10 @@ def test_words_of_lists_are_in_one_script():
     mixed = re.compile(r"\b(?=\w*[A-Za-z])(?=\w*[\u0370-\u04ff])\w+")
     found = {
         (name, locale, word)
-        for name, locales in WORDS.names().items()
+        for name, locales in WORDS.locales_by_name().items()
         for locale in locales
         for word in WORDS.words(name, locale).to_pylist()
         if mixed.search(word)
     }
-    assert len(WORDS.names()) > 10
+    assert len(WORDS.locales_by_name()) > 10
     assert found == set()

@@ -8,7 +8,7 @@ import pytest
 
 from webapp import limits
 from webapp.engine import processor_time
-from webapp.engine.processor_time import Budget, TooSlow
+from webapp.engine.processor_time import CpuBudget, CpuBudgetError
 
 
 class Clock:
@@ -26,24 +26,24 @@ def clock() -> Clock:
 
 
 def test_time_counts_only_inside_the_budget(clock):
-    budget = Budget(30, clock, clock)
+    budget = CpuBudget(30, clock, clock)
     clock.now = 100
     with budget:
         clock.now = 104
-        assert budget.spent == 4
+        assert budget.seconds_used == 4
     clock.now = 200
     with budget:
         clock.now = 203
         assert processor_time.seconds_used() == 7
-    assert budget.spent == 7
+    assert budget.seconds_used == 7
 
 
 def test_few_rows_have_a_third_of_the_time(clock):
-    with Budget(30, clock, clock):
+    with CpuBudget(30, clock, clock):
         clock.now = 10
         processor_time.check()
         clock.now = 10.1
-        with pytest.raises(TooSlow) as caught:
+        with pytest.raises(CpuBudgetError) as caught:
             processor_time.check()
     assert caught.value.faults[0].code == "too_slow"
     assert "more than 10 s" in caught.value.faults[0].message
@@ -51,7 +51,7 @@ def test_few_rows_have_a_third_of_the_time(clock):
 
 def test_time_in_which_the_thread_waits_does_not_count(clock):
     waits = Clock()
-    with Budget(30, clock, waits):
+    with CpuBudget(30, clock, waits):
         clock.now, waits.now = 1, 1_000
         processor_time.check()
 
@@ -63,62 +63,62 @@ def test_pieces_that_are_generated_later_count(clock):
             processor_time.check()
             yield seconds
 
-    with Budget(30, clock, clock) as budget:
+    with CpuBudget(30, clock, clock) as budget:
         later = processor_time.within_budget(pieces())
     clock.now = 100
     assert next(later) == 4
     assert budget.used == 4
     clock.now = 200
-    with pytest.raises(TooSlow):
+    with pytest.raises(CpuBudgetError):
         next(later)
-    assert processor_time.current() is None
+    assert processor_time.current_budget() is None
 
 
 def test_many_rows_have_time_in_proportion_and_few_take_none_away(clock):
-    with Budget(30, clock, clock) as budget:
-        processor_time.allow(2 * limits.MAX_ROWS_PER_GENERATION)
-        processor_time.allow(1)
+    with CpuBudget(30, clock, clock) as budget:
+        processor_time.raise_limit(2 * limits.MAX_ROWS_PER_GENERATION)
+        processor_time.raise_limit(1)
         assert budget.limit == 60
 
 
 def test_background_work_has_no_budget():
-    assert processor_time.current() is None
+    assert processor_time.current_budget() is None
     processor_time.check()
-    processor_time.allow(10)
+    processor_time.raise_limit(10)
     assert processor_time.seconds_used() == 0
 
 
 def test_a_budget_is_of_one_thread(clock):
     seen = []
-    with Budget(1, clock, clock) as budget:
-        thread = threading.Thread(target=lambda: seen.append(processor_time.current()))
+    with CpuBudget(1, clock, clock) as budget:
+        thread = threading.Thread(target=lambda: seen.append(processor_time.current_budget()))
         thread.start()
         thread.join()
-        assert processor_time.current() is budget
+        assert processor_time.current_budget() is budget
     assert seen == [None]
 
 
 def test_each_table_of_a_request_has_a_budget_of_its_own(clock):
-    with Budget(30, clock, clock) as request:
+    with CpuBudget(30, clock, clock) as request:
         clock.now = 9
         for _ in range(3):
-            with processor_time.of_one_table():
+            with processor_time.table_budget():
                 clock.now += 9
                 processor_time.check()
         assert processor_time.seconds_used() == 9
         processor_time.check()
-        with pytest.raises(TooSlow), processor_time.of_one_table():
+        with pytest.raises(CpuBudgetError), processor_time.table_budget():
             clock.now += 11
             processor_time.check()
-        assert request.spent == 9
+        assert request.seconds_used == 9
 
 
 def test_all_tables_together_have_a_limit(clock):
-    with Budget(30, clock, clock):
+    with CpuBudget(30, clock, clock):
         tables = 0
-        with pytest.raises(TooSlow):
+        with pytest.raises(CpuBudgetError):
             while tables < 100:
-                with processor_time.of_one_table():
+                with processor_time.table_budget():
                     clock.now += 9
                     processor_time.check()
                 tables += 1
@@ -126,6 +126,6 @@ def test_all_tables_together_have_a_limit(clock):
 
 
 def test_a_table_of_background_work_has_no_budget():
-    with processor_time.of_one_table():
-        assert processor_time.current() is None
+    with processor_time.table_budget():
+        assert processor_time.current_budget() is None
         processor_time.check()

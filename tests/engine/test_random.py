@@ -100,7 +100,7 @@ def test_a_permutation_sends_a_row_anywhere_as_likely(n):
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=40).filter(any))
 @settings(max_examples=40, deadline=None)
 def test_weights_are_kept(weights):
-    drawn = engine_random.Weighted(weights).draw(engine_random.bits(KEY, ROWS[:20_000])).astype(np.int64)
+    drawn = engine_random.AliasSampler(weights).draw(engine_random.bits(KEY, ROWS[:20_000])).astype(np.int64)
     counts = np.bincount(drawn, minlength=len(weights))
     share = np.array(weights, float) / sum(weights)
     assert not counts[np.array(weights) == 0].any()
@@ -112,10 +112,10 @@ def test_weights_are_kept(weights):
 @given(st.integers(0, 1000), st.integers(0, 2**50), st.integers(0, 2**64 - 1))
 def test_blanks_are_exact_in_every_hundred(tenths, hundred, key):
     rows = np.arange(100, dtype=np.uint64) + np.uint64(100 * hundred)
-    blank = engine_random.blanks(np.uint64(key), rows, tenths, 10)
+    blank = engine_random.blank_mask(np.uint64(key), rows, tenths, 10)
     assert blank.sum() == (hundred + 1) * tenths // 10 - hundred * tenths // 10
     some = rows[::7][::-1]
-    assert np.array_equal(engine_random.blanks(np.uint64(key), some, tenths, 10), blank[::7][::-1])
+    assert np.array_equal(engine_random.blank_mask(np.uint64(key), some, tenths, 10), blank[::7][::-1])
 
 
 def test_chances_are_kept():

@@ -16,7 +16,7 @@ from webapp import limits
 from webapp.engine import random
 from webapp.engine.regex import patterns
 from webapp.engine.regex.parser import Node, parse
-from webapp.engine.types.values import folded
+from webapp.engine.types.values import fold_text
 
 KEY = random.key("seed", "regex")
 ROWS = np.arange(3000, dtype=np.uint64)
@@ -56,9 +56,9 @@ def draw(source: str, rows: np.ndarray = ROWS) -> list[str]:
 
 def unique(source: str, count: int = 3000, start: int = 0) -> list[str]:
     pattern = patterns.compile_pattern(source)
-    assert pattern.refusal() is None
+    assert pattern.not_unique_reason() is None
     rows = np.arange(start, start + count, dtype=np.uint64)
-    generated = pattern.unrank(KEY, rows, random.permutation(KEY, rows, pattern.space))
+    generated = pattern.unrank(KEY, rows, random.permutation(KEY, rows, pattern.distinct_count))
     generated.validate(full=True)
     return generated.to_pylist()
 
@@ -68,7 +68,7 @@ def test_every_text_matches_its_expression(source):
     matches = re.compile(source)
     found = draw(source)
     assert [text for text in found if not matches.fullmatch(text)] == []
-    assert max(map(len, found)) <= patterns.compile_pattern(source).longest
+    assert max(map(len, found)) <= patterns.compile_pattern(source).max_length
 
 
 @each
@@ -83,12 +83,12 @@ def test_a_text_depends_only_on_its_row(source):
 @each
 def test_unique_texts_match_and_never_repeat(source):
     pattern = patterns.compile_pattern(source)
-    if pattern.refusal() is not None:
+    if pattern.not_unique_reason() is not None:
         return
-    count = min(pattern.space, 3000)
+    count = min(pattern.distinct_count, 3000)
     found = unique(source, count)
     assert all(re.fullmatch(source, text) for text in found)
-    assert len({folded(text) for text in found}) == count
+    assert len({fold_text(text) for text in found}) == count
     assert unique(source, 1, count - 1) == found[-1:]
 
 
@@ -107,7 +107,7 @@ def test_all_values_of_a_small_domain_are_generated():
 def test_a_space_beyond_64_bits_still_never_repeats():
     source = r"[a-z]{1,40}[0-9]{3,30}"
     pattern = patterns.compile_pattern(source)
-    assert pattern.space == 2**62
+    assert pattern.distinct_count == 2**62
     found = unique(source) + unique(source, 3000, 2**62 - 3000)
     assert len(set(found)) == 6000
     assert all(re.fullmatch(source, text) for text in found)
@@ -193,7 +193,7 @@ def test_an_expression_that_is_too_long_is_rejected():
     ],
 )
 def test_values_that_may_occur_twice_are_not_unique(source):
-    assert patterns.compile_pattern(source).refusal()
+    assert patterns.compile_pattern(source).not_unique_reason()
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,8 @@ def test_values_that_may_occur_twice_are_not_unique(source):
 )
 def test_the_space_counts_texts_that_differ_in_more_than_case_and_accents(source, space):
     pattern = patterns.compile_pattern(source)
-    assert pattern.refusal() is None
-    assert pattern.space == space
+    assert pattern.not_unique_reason() is None
+    assert pattern.distinct_count == space
 
 
 CHARS = st.sampled_from(["a", "b", "c", "ab", "[ab]", "[a-c]", "\\d", "x", "(?:a|b)", "[B-D]"])
@@ -240,10 +240,10 @@ def test_unambiguous_urls_are_accepted(source):
     pattern = patterns.compile_pattern(source)
     assume(tree.count <= 3000)
     different = set(tree.texts())
-    if pattern.refusal() is None:
-        assert len(different) == tree.count == pattern.space
-        found = unique(source, pattern.space)
-        assert {folded(text) for text in found} == different
+    if pattern.not_unique_reason() is None:
+        assert len(different) == tree.count == pattern.distinct_count
+        found = unique(source, pattern.distinct_count)
+        assert {fold_text(text) for text in found} == different
     if tree.prefix_free():
         ordered = sorted(different)
         assert not any(b.startswith(a) for a, b in pairwise(ordered))

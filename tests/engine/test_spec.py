@@ -13,7 +13,7 @@ from webapp.engine.spec import parse, with_ids
 
 def faults(fields: object) -> dict[str, str]:
     with pytest.raises(SpecError) as caught:
-        compile_plan(parse(fields), vocabulary.default())
+        compile_plan(parse(fields), vocabulary.open_default())
     return {fault.path: fault.code for fault in caught.value.faults}
 
 
@@ -124,7 +124,7 @@ def test_a_circle_of_fields_is_named():
             {"name": n, "type": "derived", "options": {"value": f"{{{{{m}}}}}"}}
             for n, m in ("ab", "bc", "ca")
         ]
-        compile_plan(parse(fields), vocabulary.default())
+        compile_plan(parse(fields), vocabulary.open_default())
     assert [fault.code for fault in caught.value.faults] == ["cycle"]
     assert "a -> b -> c -> a" in caught.value.faults[0].message
 

@@ -198,7 +198,7 @@ def numbers(source: BoundPlan, count: int, start: int = 0) -> np.ndarray:
     """``float64[count]``."""
     parts = []
     for row in range(start, start + count, 8192):
-        column = text.decode(source.block(row, min(8192, start + count - row))[0])
+        column = text.decode_dictionary(source.block(row, min(8192, start + count - row))[0])
         kind = column.type
         if pa.types.is_decimal(kind):
             parts.append(text.decimal_units(column) / 10**kind.scale)
@@ -292,7 +292,7 @@ def test_the_jitter_of_a_time_series_is_even():
 def test_ten_million_rows_reach_as_far_as_the_law_does(kind, options, edge, share):
     source = bound([{"name": "x", "type": kind, "options": options}])
     beyond = sum(
-        int((text.decode(source.block(row, 8192)[0]).to_numpy() > edge).sum())
+        int((text.decode_dictionary(source.block(row, 8192)[0]).to_numpy() > edge).sum())
         for row in range(0, TAIL_ROWS, 8192)
     )
     expected = TAIL_ROWS * share

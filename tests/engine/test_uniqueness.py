@@ -12,7 +12,7 @@ from webapp.engine.blocks import BoundPlan
 from webapp.engine.errors import SpecError
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import BY_NAME, REGISTRY
-from webapp.engine.types.values import folded
+from webapp.engine.types.values import fold_text
 
 PLAIN_ROWS, OTHER_ROWS = 50_000, 20_000
 WHOLE = 200_000
@@ -79,7 +79,7 @@ SPELLINGS = [
 
 def compared(column: pa.Array) -> pa.Array:
     """The values as they are printed, without case, accents and outer blanks."""
-    printed = text.decode(text.to_text(column))
+    printed = text.decode_dictionary(text.to_text(column))
     if pa.types.is_null(printed.type):
         return printed
     bare = pc.utf8_lower(pc.utf8_normalize(pc.replace_substring(pc.utf8_lower(printed), "ß", "ss"), "NFKD"))
@@ -98,7 +98,7 @@ def unique(case: Case, **common) -> BoundPlan | None:
 
 
 def space(source: BoundPlan) -> int:
-    return source.plan.layer.columns["it"].type.space_in(source.states["it"])
+    return source.plan.layer.columns["it"].type.distinct_count_for(source.states["it"])
 
 
 def assert_unique(source: BoundPlan, rows: int, label: str) -> None:
@@ -110,7 +110,7 @@ def assert_unique(source: BoundPlan, rows: int, label: str) -> None:
     columns = [block[0] for block in source.blocks(0, count)]
     generated = pa.chunked_array([compared(column) for column in columns])
     assert generated.null_count == 0, label
-    assert window(source, count - 1, 1).equals(text.decode(columns[-1])[-1:]), label
+    assert window(source, count - 1, 1).equals(text.decode_dictionary(columns[-1])[-1:]), label
     assert pc.count_distinct(generated).as_py() == count, (label, pc.value_counts(generated.combine_chunks()))
     for offset, request in ((0, size + 1), (size, 1), (size - 1, 2)):
         with pytest.raises(SpecError) as error:
@@ -168,7 +168,7 @@ def test_one_fixed_value_in_several_rows_is_not_unique(kind: type[FieldType]):
     source = unique(Case(kind, "plain", REQUIRED.get(kind.name, {})))
     if source is None:
         return
-    value = text.decode(window(source, 0, 1)).to_pylist()[0]
+    value = text.decode_dictionary(window(source, 0, 1)).to_pylist()[0]
     fixed = value if isinstance(value, int | str | float | bool) else str(value)
     again = BoundPlan(source.plan, source.env, {"it": fixed})
     again.check(0, 1)
@@ -181,4 +181,4 @@ def test_one_fixed_value_in_several_rows_is_not_unique(kind: type[FieldType]):
     "value", ["Straße", "STRASSE", " é ", "e\u0301", "Ωmega", "ﬁne", "İ", "plain", "Ñandú", "Ⅷ", "ǅ", "½"]
 )
 def test_the_comparison_here_is_the_one_of_the_engine(value):
-    assert compared(pa.array([value])).to_pylist() == [folded(value)]
+    assert compared(pa.array([value])).to_pylist() == [fold_text(value)]

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def words():
-    return vocabulary.default()
+    return vocabulary.open_default()
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(extract, "WORDS", {"fruit": lambda: {"": ["fig", "plum"], "de_DE": ["Feige"]}})
     monkeypatch.setattr(extract, "TABLES", {"trees": lambda: pa.table({"name": ["oak"], "height": [30]})})
     lock = tmp_path / "vocab.lock"
-    monkeypatch.setattr(vocab_lock, "LOCK", lock)
+    monkeypatch.setattr(vocab_lock, "LOCK_FILE", lock)
     build.build(tmp_path / "first", relock=True)
     return tmp_path / "second"
 
@@ -42,29 +42,29 @@ def folded(word: str) -> str:
 
 
 def test_the_file_holds_what_the_lock_names(words):
-    lock = vocab_lock.locked()
-    contents, metadata = archive.read(vocab_lock.REPOSITORY / "var" / "vocab" / f"{lock.id}.arrow")
+    lock = vocab_lock.current_entry()
+    contents, metadata = archive.read(vocab_lock.REPOSITORY_ROOT / "var" / "vocab" / f"{lock.id}.arrow")
     assert archive.digest(contents) == lock.id == words.id == metadata["id"]
-    assert words.versions == lock.versions == build.versions()
+    assert words.versions == lock.versions == build.installed_versions()
 
 
 def test_a_build_that_differs_from_the_lock_is_rejected_by_name(small, monkeypatch):
-    expected = vocab_lock.locked().id
+    expected = vocab_lock.current_entry().id
     monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
     with pytest.raises(VocabularyError) as error:
         build.build(small)
-    result = archive.digest(build.contents())
+    result = archive.digest(build.extract_columns())
     assert result != expected
     assert result in str(error.value)
     assert expected in str(error.value)
     assert "the extractor has changed" in str(error.value)
     assert not small.exists()
-    assert vocab_lock.locked().id == expected
+    assert vocab_lock.current_entry().id == expected
 
 
 def test_a_refusal_names_the_libraries_that_moved(small, monkeypatch):
-    lock = json.loads(vocab_lock.LOCK.read_text("utf-8"))
-    vocab_lock.LOCK.write_text(
+    lock = json.loads(vocab_lock.LOCK_FILE.read_text("utf-8"))
+    vocab_lock.LOCK_FILE.write_text(
         json.dumps({**lock, "id": "0" * 32, "versions": {**lock["versions"], "faker": "1.0"}}), "utf-8"
     )
     with pytest.raises(VocabularyError, match=r"\(faker 1\.0 -> "):
@@ -74,15 +74,15 @@ def test_a_refusal_names_the_libraries_that_moved(small, monkeypatch):
 def test_relocking_makes_what_is_built_the_locked_one(small, monkeypatch):
     monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
     path = build.build(small, relock=True)
-    assert path.stem == vocab_lock.locked().id
+    assert path.stem == vocab_lock.current_entry().id
     assert vocabulary.open_in(small).words("fruit").to_pylist() == ["fig", "pear"]
 
 
 def test_the_locked_vocabulary_is_built_where_it_is_missing(small):
     opened = vocabulary.open_in(small)
-    assert opened.id == vocab_lock.locked().id
+    assert opened.id == vocab_lock.current_entry().id
     assert opened.table("trees").to_pylist() == [{"name": "oak", "height": 30}]
-    assert opened.names() == {"fruit": ("", "de_DE"), "trees": ()}
+    assert opened.locales_by_name() == {"fruit": ("", "de_DE"), "trees": ()}
 
 
 def test_another_vocabulary_is_never_put_in_the_place_of_a_missing_one(small):
@@ -117,9 +117,9 @@ def test_a_build_that_fails_half_way_leaves_nothing_behind(small, monkeypatch):
 
 
 def test_a_missing_lock_is_named(small):
-    vocab_lock.LOCK.unlink()
+    vocab_lock.LOCK_FILE.unlink()
     with pytest.raises(VocabularyError, match=r"vocab\.lock is missing"):
-        vocab_lock.locked()
+        vocab_lock.current_entry()
 
 
 def test_the_order_in_which_lists_are_declared_changes_no_byte(tmp_path):
@@ -158,7 +158,7 @@ def test_words_with_the_same_text_are_kept_once():
 
 
 def test_no_list_has_two_words_with_the_same_text(words):
-    for name, locales in words.names().items():
+    for name, locales in words.locales_by_name().items():
         for locale in locales:
             listed = [folded(word) for word in words._words[name, locale].to_pylist()]
             assert len(set(listed)) == len(listed), (name, locale)
@@ -251,48 +251,48 @@ def test_a_postal_pattern_is_spelled_out_in_heads_and_tails():
 
 
 def test_relocking_keeps_what_was_present_among_the_earlier_ones(small, monkeypatch):
-    before = vocab_lock.locked()
+    before = vocab_lock.current_entry()
     monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
     build.build(small, relock=True)
     build.build(small, relock=True)  # the same again changes nothing
-    assert vocab_lock.history() == [vocab_lock.locked(), before]
-    assert vocab_lock.lock_of(before.id) == before
+    assert vocab_lock.read_entries() == [vocab_lock.current_entry(), before]
+    assert vocab_lock.find_entry(before.id) == before
 
 
 def test_an_earlier_one_is_built_by_its_id(small, monkeypatch):
-    before, words = vocab_lock.locked(), extract.WORDS
+    before, words = vocab_lock.current_entry(), extract.WORDS
     monkeypatch.setattr(extract, "WORDS", {"fruit": lambda: {"": ["fig", "pear"]}})
     build.build(small, relock=True)
     monkeypatch.setattr(extract, "WORDS", words)
-    assert build.build(small, wanted=before.id).stem == before.id
+    assert build.build(small, vocabulary_id=before.id).stem == before.id
 
 
 def test_an_id_that_the_lock_does_not_name_is_not_built(small):
     with pytest.raises(VocabularyError, match=f"names no vocabulary {'f' * 32}"):
-        build.build(small, wanted="f" * 32)
+        build.build(small, vocabulary_id="f" * 32)
 
 
 def test_an_extractor_that_built_an_earlier_one_may_not_change(small, monkeypatch):
-    before = vocab_lock.LOCK.read_bytes()
+    before = vocab_lock.LOCK_FILE.read_bytes()
     monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
-    monkeypatch.setattr(build, "source_of", lambda _name: "0" * 32)
+    monkeypatch.setattr(build, "source_digest", lambda _name: "0" * 32)
     with pytest.raises(VocabularyError, match="into a copy of that package under another name"):
         build.build(small, relock=True)
-    assert vocab_lock.LOCK.read_bytes() == before
+    assert vocab_lock.LOCK_FILE.read_bytes() == before
     build.build(small, relock=True, unreleased=True)
-    assert len(vocab_lock.history()) == 1
+    assert len(vocab_lock.read_entries()) == 1
 
 
 def test_an_extractor_that_is_not_there_is_named():
     with pytest.raises(VocabularyError, match="The extractor extract_9 cannot be used"):
-        build.contents("extract_9")
+        build.extract_columns("extract_9")
 
 
 def test_the_extractors_of_earlier_vocabularies_are_as_they_were():
-    present, *earlier = vocab_lock.history()
+    present, *earlier = vocab_lock.read_entries()
     assert earlier
     for lock in (present, *earlier):
-        assert build.source_of(lock.extractor) == lock.source
+        assert build.source_digest(lock.extractor) == lock.source
 
 
 def test_values_of_an_earlier_extractor_are_unchanged():

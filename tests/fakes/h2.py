@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.jobs.waiting import eventually
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.oracle.connection import Answer, convert_error
+from webapp.connectors.oracle.connection import ArrayResult, convert_error
 
 JAR = Path(os.environ.get("TEST_H2_JAR", "/usr/share/java/h2.jar"))
 _NUMBERS = {
@@ -87,7 +87,7 @@ def port() -> int:
 
 
 class H2Link:
-    """In the place of `OracleLink`."""
+    """In the place of `OracleConnection`."""
 
     version = "in H2"
 
@@ -132,7 +132,7 @@ class H2Link:
             return 0
         return max(self._execute(text).rowcount, 0)
 
-    def many(self, text: str, rows: Any, types: Any, back: Any) -> Answer:
+    def run_many(self, text: str, rows: Any, types: Any, back: Any) -> ArrayResult:
         refused, counts, returned = [], [], []
         shape = re.fullmatch(r"(INSERT .*) RETURNING (.*) INTO [:\d, ]+", text, re.S)
         for place, row in enumerate(rows):
@@ -148,14 +148,14 @@ class H2Link:
                 refused.append((place, int(number), error.message))
                 counts.append(0)
                 returned += [[None] * len(back)] if shape else []
-        return Answer(refused, counts, returned)
+        return ArrayResult(refused, counts, returned)
 
     def stream(self, text: str) -> Any:
         cursor = self._execute(text)
         while rows := cursor.fetchmany(1_000):
             yield [item.name for item in cursor.description], rows
 
-    def patience(self, seconds: float | None) -> None:
+    def set_timeout(self, seconds: float | None) -> None:
         pass
 
     def commit(self) -> None:
@@ -171,7 +171,7 @@ class H2Link:
             self._connection.execute("ROLLBACK")
             self._connection.close()
 
-    cut = close
+    abort = close
 
 
 def filled(text: str, values: Any) -> str:

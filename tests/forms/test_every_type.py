@@ -11,12 +11,19 @@ from werkzeug.datastructures import MultiDict
 from tests.forms.in_html import controls
 from webapp import ids
 from webapp.builder import forms
-from webapp.builder.forms import COMMON_NAMES, OWN, TABS, places, shown_options
-from webapp.builder.services import Sample
-from webapp.builder.views.draft_page import HINTS, InspectorSelect, OpenDraft, ViewState, icon_of, inspected
+from webapp.builder.forms import COMMON_NAMES, IDENTITY_KEYS, TABS, draft_fields, visible_options
+from webapp.builder.services import DraftSample
+from webapp.builder.views.draft_page import (
+    HINTS,
+    InspectorSelect,
+    OpenDraft,
+    ViewState,
+    icon_of,
+    inspector_form,
+)
 from webapp.engine.spec import CommonKeys
 from webapp.engine.types.registry import REGISTRY
-from webapp.web.forms.from_model import bound, form_class, inline, keys
+from webapp.web.forms.from_model import bind_form, control_names, form_class, inline_control_names
 
 COMMON = {
     "percent_blank": 12.5,
@@ -78,7 +85,10 @@ def _value(schema: dict[str, Any], defs: dict[str, Any]) -> Any:
 
 def filled_options(kind: Any) -> dict[str, Any]:
     schema = kind.Options.model_json_schema(by_alias=True)
-    return {name: _value(schema["properties"][name], schema.get("$defs", {})) for name in keys(kind.Options)}
+    return {
+        name: _value(schema["properties"][name], schema.get("$defs", {}))
+        for name in control_names(kind.Options)
+    }
 
 
 class Nowhere:
@@ -101,11 +111,11 @@ def drawn(drawing, field: dict[str, Any]) -> MultiDict[str, str]:
     """The inputs of the inspector of a field."""
     with drawing.test_request_context():
         at = OpenDraft(None, {"fields": [field]})
-        shown = ViewState(field=places([field])[0].key)
+        shown = ViewState(field=draft_fields([field])[0].key)
         context = {
             "at": at,
             "shown": shown,
-            "open_field": inspected(at, shown, Sample()),
+            "open_field": inspector_form(at, shown, DraftSample()),
             "lines": [],
             "tabs": TABS,
             "can_write": True,
@@ -120,7 +130,7 @@ def drawn(drawing, field: dict[str, Any]) -> MultiDict[str, str]:
 
 def drawn_and_read(drawing, field: dict[str, Any], before: dict[str, Any] | None = None) -> dict[str, Any]:
     """The field that a form reads back, into a draft in which it said something else before."""
-    return forms.read(drawn(drawing, field), {"fields": [before or field]})["fields"][0]
+    return forms.read_form(drawn(drawing, field), {"fields": [before or field]})["fields"][0]
 
 
 def _as_text(value: Any) -> Any:
@@ -137,7 +147,7 @@ def test_the_inspector_gives_back_the_field_it_was_drawn_from(drawing, kind):
     field = {"id": new_id(), "name": "value", "type": kind.name, "options": filled_options(kind), **COMMON}
     if "fields" in kind.Options.model_fields:
         field["options"]["fields"] = []
-    shown = {*shown_options(kind, field["options"]), "fields"}
+    shown = {*visible_options(kind, field["options"]), "fields"}
     field["options"] = {name: value for name, value in field["options"].items() if name in shown}
     empty = {"id": field["id"], "name": "", "type": kind.name, "options": {}}
     empty["options"] = {
@@ -159,11 +169,11 @@ def test_the_inspector_gives_back_the_field_it_was_drawn_from(drawing, kind):
 )
 def test_the_tick_and_the_word_of_uniqueness_are_one_key(drawing, ticked, word, unique):
     field = {"id": new_id(), "name": "value", "type": "number", "options": {}, "unique": "slot"}
-    form, key = drawn(drawing, field), places([field])[0].key
+    form, key = drawn(drawing, field), draft_fields([field])[0].key
     if not ticked:
         form.pop(f"{key}.unique")
     form[f"{key}.unique_together"] = word
-    found = forms.read(form, {"fields": [field]})["fields"][0]
+    found = forms.read_form(form, {"fields": [field]})["fields"][0]
     assert found.get("unique") == unique
     assert "unique_together" not in found
 
@@ -180,14 +190,14 @@ def test_a_field_that_says_nothing_sends_nothing(drawing, kind):
 def test_every_option_has_a_control_or_is_a_list_of_fields(kind):
     schema = kind.Options.model_json_schema(by_alias=True)
     known = {name for name, part in schema.get("properties", {}).items() if part.get("type") != "null"}
-    assert set(keys(kind.Options)) == known - {"fields"}
-    assert set(inline(kind.Options)) <= known
+    assert set(control_names(kind.Options)) == known - {"fields"}
+    assert set(inline_control_names(kind.Options)) <= known
 
 
 def test_every_key_that_all_fields_have_is_on_a_tab():
-    assert set(CommonKeys.model_fields) - OWN == set(COMMON_NAMES)
+    assert set(CommonKeys.model_fields) - IDENTITY_KEYS == set(COMMON_NAMES)
     assert set(form_class(CommonKeys, COMMON_NAMES).names) == set(COMMON_NAMES)
 
 
 def test_a_form_of_no_keys_has_no_controls():
-    assert bound(CommonKeys, names=()).payload() == {}
+    assert bind_form(CommonKeys, names=()).payload() == {}

@@ -6,18 +6,18 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from webapp.builder import forms
-from webapp.builder.forms import FieldForm, places
+from webapp.builder.forms import FieldForm, draft_fields
 
 FIELD = {"id": "fld_01HZZZZZZZZZZZZZZZZZZZZZZZ", "name": "email", "type": "email", "options": {}}
 
 
 def sent(**said: str) -> dict:
     """The field that a browser sends, with these keys of masking filled in."""
-    form = FieldForm(places([FIELD])[0])
+    form = FieldForm(draft_fields([FIELD])[0])
     values = MultiDict([("row", form.mark), (f"{form.key}.name", form.name), (f"{form.key}.type", form.type)])
     for key, value in said.items():
         values.add(f"{form.key}.masking.{key}", value)
-    return forms.read(values, {"fields": [FIELD]})["fields"][0]
+    return forms.read_form(values, {"fields": [FIELD]})["fields"][0]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from webapp.engine import external_values
 from webapp.engine.data import build, vocab_lock, vocabulary
 from webapp.engine.data.vocabulary import Vocabulary
-from webapp.engine.external_values import Answer
+from webapp.engine.external_values import ExternalResponse
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import REGISTRY
 from webapp.generation.services import rows
@@ -170,14 +170,14 @@ def vocabulary_of(engine: int) -> Vocabulary:
     expected = ENGINES[engine]
     if not expected:
         return compilation.vocabulary()
-    folder = vocab_lock.REPOSITORY / "var" / "vocab"
+    folder = vocab_lock.REPOSITORY_ROOT / "var" / "vocab"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{expected}.lock").open("w") as building:
         fcntl.flock(
             building, fcntl.LOCK_EX
         )  # the other processes of the tests wait instead of building it too
         if not (folder / f"{expected}.arrow").exists():
-            build.build(folder, wanted=expected)
+            build.build(folder, vocabulary_id=expected)
     return vocabulary.open_in(folder, expected)
 
 
@@ -203,16 +203,16 @@ def with_ids(fields: list[dict[str, Any]], start: int) -> tuple[list[dict[str, A
     return made, start
 
 
-def template_source(template: dict[str, Any]) -> compiled_plans.Source:
+def template_source(template: dict[str, Any]) -> compiled_plans.CompiledTemplate:
     """A template, compiled."""
     fields, _ = with_ids(template["fields"], 1)
-    return compiled_plans.of_draft(template["name"], fields, 10, NOW, template.get("locale"))
+    return compiled_plans.compile_draft(template["name"], fields, 10, NOW, template.get("locale"))
 
 
-def made(source: compiled_plans.Source, **ask: Any) -> bytes:
+def made(source: compiled_plans.CompiledTemplate, **ask: Any) -> bytes:
     """The bytes of one request."""
     expected = GenerateInput(seed=SEED, now=NOW, **ask)
-    return rows.recipe(source, expected, present=NOW).open().read()
+    return rows.build_recipe(source, expected, current_time=NOW).open().read()
 
 
 def digest(data: bytes, format: str) -> str:
@@ -249,19 +249,18 @@ def template_hashes(name: str) -> Iterator[tuple[str, str]]:
             yield f"{label}: {rows_label}", digest(made(source, **how, **which), how["format"])
 
 
-def type_source(kind: type[FieldType]) -> compiled_plans.Source:
+def type_source(kind: type[FieldType]) -> compiled_plans.CompiledTemplate:
     """A template of one field type, with what it reads beside it, compiled."""
     field = {"name": "value", "type": kind.name, "options": OPTIONS.get(kind.name, {})}
     beside = [BESIDE[kind.name]] if kind.name in BESIDE else []
     fields, _ = with_ids([_OTHER, field, *beside], 1)
     around = _gathered() if kind.name in RELATING else {}
-    source = compiled_plans.of_draft("types", fields, TYPE_ROWS, NOW, None, "tpl_own", around)
+    source = compiled_plans.compile_draft("types", fields, TYPE_ROWS, NOW, None, "tpl_own", around)
     result = {"http": CALLED, "ai": PROMPTED}
     answers = {
-        request.question.key: result.get(request.question.kind, ANSWER)
-        for request in source.plan.external_requests
+        request.query.key: result.get(request.query.kind, ANSWER) for request in source.plan.external_requests
     }
-    return replace(source, plan=source.plan.answered(answers))
+    return replace(source, plan=source.plan.with_responses(answers))
 
 
 def type_hash(kind: type[FieldType]) -> str:
@@ -269,19 +268,19 @@ def type_hash(kind: type[FieldType]) -> str:
     return digest(made(type_source(kind), format="ndjson", count=TYPE_ROWS), "ndjson")
 
 
-ANSWER = Answer(pa.table({"name": ["Ann", "Bob", "Cid"], "id": [7, 11, 13]}), "a snapshot")
+ANSWER = ExternalResponse(pa.table({"name": ["Ann", "Bob", "Cid"], "id": [7, 11, 13]}), "a snapshot")
 """What every question to a database is answered with."""
-CALLED = Answer(
+CALLED = ExternalResponse(
     pa.table({"body": ['{"name": "Ann"}', '{"name": "Bob"}', '{"name": null}'], "trouble": [""] * 3}),
     "a snapshot",
     pa.array(["/customers/a", "/customers/b", "/customers/c"]),
     np.arange(4),
 )
 """What every question to an API is answered with."""
-PROMPTED = Answer(
+PROMPTED = ExternalResponse(
     pa.table({"value": ["It stays.", "It goes.", "It turns blue."], "trouble": [""] * 3}),
     "a snapshot",
-    external_values.keys_of(
+    external_values.value_set_keys(
         [
             pa.array([f"What becomes of {letter}?" for letter in "abc"]),
             pa.array(["golden"] * 3),

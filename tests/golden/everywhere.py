@@ -39,7 +39,7 @@ def kind_hashes(kind: type[FieldType]) -> dict[str, str]:
     return {label: _hash(source, ask) for label, ask in asks.items()}
 
 
-def _hash(source: compiled_plans.Source, ask: dict[str, Any]) -> str:
+def _hash(source: compiled_plans.CompiledTemplate, ask: dict[str, Any]) -> str:
     try:
         data = cases.made(source, **ask)
     except ApiError as error:

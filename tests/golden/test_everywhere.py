@@ -94,14 +94,14 @@ def test_the_switched_off_parts_of_the_processor_are_off():
 
 def test_the_other_pieces_are_other_pieces(monkeypatch):
     source = everywhere.cases.template_source(everywhere.cases.templates()["customers"])
-    bound = everywhere.cases.rows.recipe(
-        source, everywhere.cases.GenerateInput(count=50), present=everywhere.cases.NOW
+    bound = everywhere.cases.rows.build_recipe(
+        source, everywhere.cases.GenerateInput(count=50), current_time=everywhere.cases.NOW
     ).bound
     before = [len(block[0]) for block in bound.blocks(0, 2_000)]
     monkeypatch.setattr(everywhere.limits, "BLOCK_ROWS", 701)
     monkeypatch.setattr(everywhere.limits, "FIRST_BLOCK_ROWS", 23)
-    again = everywhere.cases.rows.recipe(
-        source, everywhere.cases.GenerateInput(count=50), present=everywhere.cases.NOW
+    again = everywhere.cases.rows.build_recipe(
+        source, everywhere.cases.GenerateInput(count=50), current_time=everywhere.cases.NOW
     ).bound
     assert [len(block[0]) for block in again.blocks(0, 2_000)][:2] == [23, 701]
     assert before[:2] != [13, 701]

@@ -220,7 +220,7 @@ def read(kind: str, document: bytes) -> str:
     from webapp.connectors.odata import metadata as odata_metadata
 
     compilation.vocabulary()
-    folder = str(vocabularies.home())
+    folder = str(vocabularies.local_folder())
     try:
         if kind in ("odata", "odata_json"):
             metadata_documents.metadata("odata", document)
@@ -234,7 +234,7 @@ def read(kind: str, document: bytes) -> str:
         else:
             form = {"yaml": "openapi"}.get(kind, kind)
             arguments = {"name": f"x.{kind}", "form": form, "vocabulary_folder": folder, "rows": 10}
-            document_process.run("webapp.imports.services.process:drafted", document, arguments)
+            document_process.run("webapp.imports.services.process:draft_document", document, arguments)
             if kind in ("openapi", "yaml"):
                 metadata_documents.metadata("openapi", document)
             elif kind in ("csv", "json", "ndjson", "xlsx"):

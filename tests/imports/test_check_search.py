@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from webapp.imports.inference import check_search
-from webapp.imports.inference.check_search import Options, constant, letter_cases, true_columns
+from webapp.imports.inference.check_search import ColumnOptions, letter_cases, parse_constant, true_columns
 
 ROWS = [
     {
@@ -28,8 +28,8 @@ def search(checks, rows, options):
     return {name: change for name, change in found.items() if change[0] != "filled"}
 
 
-REFERENCE = Options(nullable=True, fixed=False, values=())
-TEXT = Options(nullable=False, fixed=True, values=())
+REFERENCE = ColumnOptions(can_be_null=True, can_be_fixed=False, values=())
+TEXT = ColumnOptions(can_be_null=False, can_be_fixed=True, values=())
 
 
 @pytest.mark.parametrize(
@@ -87,12 +87,12 @@ def test_columns_that_are_sometimes_null_are_filled_where_that_suffices():
 
 
 def test_defaults_casts_and_bounds_of_several_values_are_evaluated():
-    assert constant("'{}'::text[]", array=True) == []
-    assert constant("'draft'::quote_status") == "draft"
-    assert constant("now()") is None
+    assert parse_constant("'{}'::text[]", array=True) == []
+    assert parse_constant("'draft'::quote_status") == "draft"
+    assert parse_constant("now()") is None
     checks = ["allocated * '-1'::integer >= LEAST(0, qty)", "allocated * '-1'::integer <= GREATEST(qty, 0)"]
     rows = [{"allocated": 5, "qty": 3}, {"allocated": 7, "qty": -2}]
-    options = {"allocated": Options(nullable=False, fixed=True, values=(Decimal(0),))}
+    options = {"allocated": ColumnOptions(can_be_null=False, can_be_fixed=True, values=(Decimal(0),))}
     assert check_search.search(checks, rows, rows, options) == {"allocated": ("value", Decimal(0))}
 
 
@@ -118,7 +118,7 @@ def test_the_columns_that_a_condition_needs_to_be_true():
     ],
 )
 def test_patterns_of_like_are_evaluated(pattern, text, fits):
-    column = {"a": Options(nullable=False, fixed=True, values=())}
+    column = {"a": ColumnOptions(can_be_null=False, can_be_fixed=True, values=())}
     assert (search([f"a LIKE '{pattern}'"], [{"a": text}], column) == {}) is fits
 
 
@@ -131,7 +131,7 @@ def test_patterns_of_like_are_evaluated(pattern, text, fits):
     ],
 )  # fmt: skip
 def test_regular_expressions_are_evaluated(condition, value, fits):
-    column = {"other": Options(nullable=True, fixed=True, values=())}
+    column = {"other": ColumnOptions(can_be_null=True, can_be_fixed=True, values=())}
     found = search([f"{condition} OR other = 'x'"], [{"low": value, "other": "y"}], column)
     assert (found == {}) is fits
 
@@ -139,12 +139,12 @@ def test_regular_expressions_are_evaluated(condition, value, fits):
 def test_a_pattern_that_only_some_rows_need_is_satisfied():
     rows = [{"kind": kind, "url": "http://a"} for kind in ("oidc", "oauth2")]
     checks = ["kind <> 'oidc' OR url IS NULL OR url LIKE 'https://%'", "kind <> 'oidc' OR url IS NOT NULL"]
-    found = search(checks, rows, {"url": Options(nullable=True, fixed=True, values=())})
+    found = search(checks, rows, {"url": ColumnOptions(can_be_null=True, can_be_fixed=True, values=())})
     assert found == {"url": ("value", "https://example")}
 
 
 def test_conditions_with_case_are_evaluated():
-    reference = Options(nullable=True, fixed=False, values=())
+    reference = ColumnOptions(can_be_null=True, can_be_fixed=False, values=())
     check = "CASE WHEN group_ IS NULL THEN host IS NOT NULL ELSE host IS NULL AND service IS NULL END"
     rows = [{"host": at, "service": at, "group_": at} for at in range(3)]
     found = search([check], rows, dict.fromkeys(("host", "service", "group_"), reference))
@@ -164,7 +164,7 @@ def test_conditions_with_case_are_evaluated():
     ],
 )
 def test_conditions_of_mysql_and_sql_server_are_evaluated(check):
-    reference = Options(nullable=True, fixed=False, values=())
+    reference = ColumnOptions(can_be_null=True, can_be_fixed=False, values=())
     rows = [{"host": at, "service": at, "group_": at} for at in range(3)]
     found = search([check], rows, dict.fromkeys(("host", "service", "group_"), reference))
     assert found == {"group_": ("null", None)}
@@ -192,13 +192,13 @@ LISTS = [{"tags": (), "data": {"value": "a"}}]
     ],
 )
 def test_an_array_that_may_not_be_empty_has_an_item(check):
-    options = {"tags": Options(nullable=False, fixed=True, values=((), ("1",)))}
+    options = {"tags": ColumnOptions(can_be_null=False, can_be_fixed=True, values=((), ("1",)))}
     assert search([check], LISTS, options) == {"tags": ("value", ("1",))}
 
 
 @pytest.mark.parametrize("function", ["jsonb_typeof", "json_typeof"])
 def test_the_type_of_json_is_evaluated(function):
-    options = {"data": Options(nullable=False, fixed=True, values=(("example",),))}
+    options = {"data": ColumnOptions(can_be_null=False, can_be_fixed=True, values=(("example",),))}
     assert search([f"{function}(data) = 'object'::text"], LISTS, options) == {}
     found = search([f"{function}(data) = 'array'::text"], LISTS, options)
     assert found == {"data": ("value", ("example",))}

@@ -15,7 +15,7 @@ from webapp import limits
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.imports.readers import formats
-from webapp.imports.readers.base import Source, Unreadable
+from webapp.imports.readers.base import Source, UnreadableFileError
 from webapp.imports.services import drafts
 from webapp.row_templates.services import compilation
 
@@ -93,7 +93,7 @@ def test_names_are_enough_for_a_template():
     "content", [b"", b"   \n \n", b"\xef\xbb\xbf", b"\0\1\2\3" * 50, b"PK\x03\x04 no zip at all"]
 )
 def test_nothing_to_read_is_reported_with_a_message(content):
-    with pytest.raises(Unreadable) as result:
+    with pytest.raises(UnreadableFileError) as result:
         imported(content)
     assert str(result.value).endswith(".")
 
@@ -186,7 +186,7 @@ def test_a_workbook_that_unpacks_to_too_much_is_rejected(monkeypatch):
         book.active.append([place, 1, 2, 3])
     stored = io.BytesIO()
     book.save(stored)
-    with pytest.raises(Unreadable, match="unpacked size exceeds"):
+    with pytest.raises(UnreadableFileError, match="unpacked size exceeds"):
         imported(stored.getvalue(), "bomb.xlsx")
 
 
@@ -201,7 +201,7 @@ def test_a_workbook_with_an_entity_bomb_is_rejected():
     with zipfile.ZipFile(stored) as old, zipfile.ZipFile(bombed, "w") as new:
         for item in old.namelist():
             new.writestr(item, bomb if "worksheets/" in item else old.read(item))
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableFileError):
         imported(bombed.getvalue(), "bomb.xlsx")
 
 
@@ -215,7 +215,7 @@ def tried(text: str, form: str):
     """The drafts of a text; None where it was refused in words."""
     try:
         return imported(text, form=form)[0]
-    except Unreadable:
+    except UnreadableFileError:
         return None
 
 

@@ -273,7 +273,7 @@ def test_too_many_concurrent_documents_get_a_retry_after(edith, monkeypatch):
 
     taken = threading.BoundedSemaphore(1)
     taken.acquire()
-    monkeypatch.setattr(document_process, "_turns", taken)
+    monkeypatch.setattr(document_process, "_slots", taken)
     monkeypatch.setattr(limits, "DOCUMENT_TURN_SECONDS", 0.01)
     answer = edith.post("/import", json={"content": "a\n1\n", "save": False})
     assert answer.status_code == 503
@@ -294,7 +294,7 @@ def test_the_result_of_a_document_is_remembered(monkeypatch):
     run = document_process.run
     monkeypatch.setattr(document_process, "run", lambda *one, **more: calls.append(one) or run(*one, **more))
     for document in (b"first", b"the second", b"first"):
-        assert document_process.run_once("tests.fakes.bad_parsers:size", document) == len(document)
+        assert document_process.run_cached("tests.fakes.bad_parsers:size", document) == len(document)
     assert [document for _, document in calls] == [b"first", b"the second"]
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from webapp.imports.readers.mockaroo_formulas import Untranslatable, translate
+from webapp.imports.readers.mockaroo_formulas import UntranslatableFormulaError, translate
 
 
 def imported(edith, *columns, **more):
@@ -238,6 +238,6 @@ def test_a_ruby_formula_is_translated(ruby, ours):
     ],
 )
 def test_what_has_no_counterpart_is_said(ruby):
-    with pytest.raises(Untranslatable) as caught:
+    with pytest.raises(UntranslatableFormulaError) as caught:
         translate(ruby, NAMES.get)
     assert str(caught.value)

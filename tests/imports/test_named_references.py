@@ -126,8 +126,8 @@ def test_imported_script_links_tables_without_foreign_keys_and_says_so() -> None
         "check",
         "A row of users, based on the column name: there is no foreign key.",
     )
-    assert users.waits == {}
-    assert posts.waits == {"users": True}
+    assert users.dependencies == {}
+    assert posts.dependencies == {"users": True}
 
 
 def test_key_of_a_number_and_a_language_never_repeats() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webapp.imports.readers import sql
-from webapp.imports.readers.base import Source, Unreadable
+from webapp.imports.readers.base import Source, UnreadableFileError
 
 
 def tables(script):
@@ -229,7 +229,7 @@ def test_tables_that_a_block_creates_are_reported(block):
 
 
 def test_a_script_without_any_table_says_why():
-    with pytest.raises(Unreadable, match="created from a query"):
+    with pytest.raises(UnreadableFileError, match="created from a query"):
         sql.read(Source(b"CREATE TABLE b AS SELECT 1 AS x;"))
 
 

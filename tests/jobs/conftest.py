@@ -20,7 +20,7 @@ from webapp import limits
 from webapp.access.models import Project, Team, Workspace
 from webapp.config import Settings
 from webapp.exports.models import Export
-from webapp.extensions import db, redis_client, writing
+from webapp.extensions import db, redis_client, write_session
 
 
 class FakeClock:
@@ -81,7 +81,7 @@ def client(app: Flask) -> redis.Redis:
 def new_export(app: Flask, clock: FakeClock) -> Callable[..., str]:
     """Makes a queued export (or one with the columns given) and returns its id."""
 
-    with writing() as session:
+    with write_session() as session:
         workspace = Workspace(name="Acme")
         session.add(workspace)
         session.flush()
@@ -94,7 +94,7 @@ def new_export(app: Flask, clock: FakeClock) -> Callable[..., str]:
         place = {"workspace_id": workspace.id, "team_id": team.id, "project_id": project.id}
 
     def make(**columns: object) -> str:
-        with writing() as session:
+        with write_session() as session:
             stored = {"quota": {"rows": 10, "second": 0}}
             export = Export(
                 **{"format": "csv", "count": 10, "created_at": clock(), "request": stored, **place, **columns}
@@ -111,7 +111,7 @@ def row(app: Flask) -> Callable[[str], Export]:
     """The row of an export as it is now."""
 
     def read(export_id: str) -> Export:
-        with writing() as session:
+        with write_session() as session:
             return session.get_one(Export, export_id)
 
     return read

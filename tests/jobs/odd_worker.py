@@ -31,8 +31,8 @@ def quick(export_id: str) -> None:
 
 if __name__ == "__main__":
     job = f"tests.jobs.odd_worker.{os.environ['JOB']}"
-    settle = "webapp.exports.services.settle"
-    jobs_queue.KINDS = {"export": jobs_queue.Kind("export", job, settle, "exports", 3)}
+    settle = "webapp.exports.services.return_unused_quota"
+    jobs_queue.KINDS = {"export": jobs_queue.WorkKind("export", job, settle, "exports", 3)}
     from jobs import worker
 
     worker.main()

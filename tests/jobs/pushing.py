@@ -16,13 +16,13 @@ from webapp.connectors.base import Capabilities, Session
 from webapp.connectors.postgresql.connector import PostgresqlConnector
 from webapp.connectors.sqlite.connector import SqliteConnector
 from webapp.engine import ENGINE
-from webapp.extensions import reading, writing
-from webapp.generation.services.row_makers import GivenRows
+from webapp.extensions import read_session, write_session
+from webapp.generation.services.row_makers import SubmittedRows
 from webapp.net.gate import Gate
 from webapp.pushes.models import Push, PushRange, PushRow
 from webapp.pushes.services import planning
 from webapp.pushes.services.ledger import read as ledger_read
-from webapp.pushes.services.planning import KeySpool, Order
+from webapp.pushes.services.planning import KeySpool, PushJob
 from webapp.pushes.services.rows import TableRows
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -55,16 +55,16 @@ def table_spec(name: str, given: pa.Table, **more: Any) -> dict[str, Any]:
     }
 
 
-class Parents(GivenRows):
+class Parents(SubmittedRows):
     """Given rows that refer to rows of another table by their place, as references of templates do."""
 
     def __init__(self, table: pa.Table, parents: Mapping[str, str]) -> None:
         super().__init__(table, "s", NOW)
         self._parents = parents
 
-    def at(self, rows: Any) -> Any:
-        view = super().at(rows)
-        view.parents = lambda field: _parents_of(view.column(self._parents[field]))
+    def batch_at(self, rows: Any) -> Any:
+        view = super().batch_at(rows)
+        view.parent_rows = lambda field: _parents_of(view.column(self._parents[field]))
         return view
 
 
@@ -78,10 +78,10 @@ class Pushing:
 
     def __init__(self, app: Flask, monkeypatch: Any) -> None:
         self.app = app
-        self.makers: dict[str, list[GivenRows]] = {}
+        self.makers: dict[str, list[SubmittedRows]] = {}
         self.connect: Callable[[], Session]
-        monkeypatch.setattr(planning, "order", self.order)
-        with writing() as session:
+        monkeypatch.setattr(planning, "load_push_job", self.order)
+        with write_session() as session:
             workspace = Workspace(name="Acme")
             session.add(workspace)
             session.flush()
@@ -101,7 +101,7 @@ class Pushing:
         parents = columns.pop("parents", {})
         specs = [spec for spec, _ in tables]
         count = sum(value.num_rows for _, value in tables) if total is None else total
-        with writing() as session:
+        with write_session() as session:
             push = Push(
                 target=specs[0]["name"],
                 total=count,
@@ -117,16 +117,20 @@ class Pushing:
         self.makers[push_id] = [Parents(value, parents) for _, value in tables]
         return push_id
 
-    def order(self, push_id: str) -> Order:
+    def order(self, push_id: str) -> PushJob:
         """In place of the templates and connections that these pushes have not."""
-        with reading() as session:
+        with read_session() as session:
             push = session.get_one(Push, push_id)
-            first = ledger_read.first_of(session, push)
+            first = ledger_read.original_push(session, push)
         result = self.makers[push_id]
         tables = [TableRows(place, spec, result[place]) for place, spec in enumerate(push.tables)]
-        folder = planning.folder_of(first.workspace_id, first.id)
-        return Order(
-            push, tables, lambda: self.connect(), Capabilities(), KeySpool(storage.of(self.app), folder)
+        folder = planning.keys_folder(first.workspace_id, first.id)
+        return PushJob(
+            push,
+            tables,
+            lambda: self.connect(),
+            Capabilities(),
+            KeySpool(storage.get_storage(self.app), folder),
         )
 
     def retry(
@@ -138,12 +142,12 @@ class Pushing:
     ) -> str:
         """A queued retry of rows that did not arrive, or (state pending) were never sent; `rows` narrows those."""
         first = self.read(push_id)
-        with writing() as session:
+        with write_session() as session:
             found = session.query(PushRow).where(PushRow.push_id == push_id, PushRow.state.in_(states)).all()
             spans = [self._pending(session, first, place, rows) for place in range(len(first.tables))]
             spans = spans if "pending" in states else [[] for _ in spans]
             tables = [{**table, "pending": stored} for table, stored in zip(first.tables, spans, strict=True)]
-            total = len(found) + sum(map(ledger_read.size, spans))
+            total = len(found) + sum(map(ledger_read.count_in_spans, spans))
             retry = self._of(first, "retry", total, {"tables": tables, **columns})
             session.add(retry)
             session.flush()
@@ -155,12 +159,12 @@ class Pushing:
 
     def _pending(self, session: Any, first: Push, place: int, rows: Sequence[int]) -> list[tuple[int, int]]:
         mine = [(row, row) for row in rows] or [(1, first.tables[place]["count"])]
-        return ledger_read.without(mine, ledger_read.spans_of(session, first.id, place))
+        return ledger_read.subtract_spans(mine, ledger_read.processed_spans(session, first.id, place))
 
     def undo(self, push_id: str, **columns: Any) -> str:
         """A queued undo."""
         first = self.read(push_id)
-        with writing() as session:
+        with write_session() as session:
             undo = self._of(first, "undo", first.delivered, columns)
             session.add(undo)
             session.flush()
@@ -178,11 +182,11 @@ class Pushing:
         return self.read(push_id)
 
     def read(self, push_id: str) -> Push:
-        with reading() as session:
+        with read_session() as session:
             return session.get_one(Push, push_id)
 
     def ranges(self, push_id: str) -> list[tuple[int, int, int]]:
-        with reading() as session:
+        with read_session() as session:
             found = session.query(PushRange).where(PushRange.push_id == push_id).order_by(PushRange.table)
             return [(item.table, item.first, item.last) for item in found]
 

@@ -22,7 +22,7 @@ from tests.cast import Cast
 from tests.fakes import bare_box
 from tests.jobs.waiting import eventually
 from webapp.access import actors
-from webapp.extensions import db, reading
+from webapp.extensions import db, read_session
 from webapp.scenarios.models import Run, Scenario, ScenarioVersion
 from webapp.scenarios.services import run_completion, runs
 
@@ -52,7 +52,7 @@ class Running:
     @property
     def actor(self) -> actors.Actor:
         """Edith, as a program."""
-        acme = actors.system(self.cast.acme, self.cast.main, self.cast.blue)
+        acme = actors.system_actor(self.cast.acme, self.cast.main, self.cast.blue)
         edith = self.cast.edith
         return replace(
             acme, kind="key", user_id=edith.user_id, key_id=edith.key_id, role="editor", plan="enterprise"
@@ -102,13 +102,13 @@ class Running:
 
     def read(self, run_id: str) -> Run:
         """The run as it is now."""
-        with self.app.app_context(), reading() as session:
+        with self.app.app_context(), read_session() as session:
             return session.get_one(Run, run_id)
 
     def log(self, run_id: str) -> str:
         """What its log says now."""
         with self.app.app_context():
-            return "".join(run_completion.text(run_id))
+            return "".join(run_completion.read_log(run_id))
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def beside(running):
         thread = threading.Thread(target=running.do, args=(run_id,))
         thread.start()
         threads.append(thread)
-        eventually(lambda: "here" in running.log(run_id) or running.read(run_id).ended)
+        eventually(lambda: "here" in running.log(run_id) or running.read(run_id).has_ended)
         return thread
 
     yield begin

@@ -19,7 +19,7 @@ import pytest
 
 from jobs.sandbox import mode
 from jobs.scenarios import environments
-from jobs.scenarios.environments import EnvironmentCache, EnvironmentFailed
+from jobs.scenarios.environments import EnvironmentCache, EnvironmentCreationError
 from tests import wheels
 from tests.jobs.sandboxing import Lab, folders
 from tests.jobs.waiting import eventually
@@ -59,10 +59,10 @@ def lock(index, tmp_path):
     folder.mkdir()
     (folder / "requirements.in").write_text("tool<2\ncommon\n")
     (folder / "requirements.lock").write_text(requirements.common_lock())
-    done = requirements.call(
+    done = requirements.run_uv(
         requirements._RESOLVE,
         folder=folder,
-        env=requirements.environment(os.environ, tmp_path / "uv-cache"),
+        env=requirements.uv_environment(os.environ, tmp_path / "uv-cache"),
         seconds=60,
     )
     assert done.ok, done.output
@@ -92,7 +92,7 @@ def left_over(maker):
 
 def test_a_program_finds_its_packages_the_common_ones_and_our_client(maker, lock):
     result = []
-    place = maker.ensure(lock, requirements.digest(lock), result.append)
+    place = maker.ensure(lock, requirements.lock_digest(lock), result.append)
     code = (
         "import tool, beside, common, rowsmith; from importlib import metadata as m; "
         "print(tool.VERSION, beside.VERSION, common.VERSION, m.version('rowsmith'))"
@@ -101,7 +101,7 @@ def test_a_program_finds_its_packages_the_common_ones_and_our_client(maker, lock
     assert result[0] == "Installing 3 packages (once)."
     assert left_over(maker) == []
     again = []
-    assert maker.ensure(lock, requirements.digest(lock), again.append) == place
+    assert maker.ensure(lock, requirements.lock_digest(lock), again.append) == place
     assert again == []
 
 
@@ -138,39 +138,39 @@ def test_python_finds_everything_compiled_since_programs_cannot_write_there(make
 
 
 def test_another_client_or_another_lock_is_another_environment(maker, client, lock):
-    one = maker.place(lock)
-    assert maker.place(lock + "\n") != one
+    one = maker.path_of(lock)
+    assert maker.path_of(lock + "\n") != one
     (client / "__init__.py").write_text("HERE = False\n")
-    assert maker.place(lock) != one
+    assert maker.path_of(lock) != one
 
 
 def test_a_modified_lock_is_rejected(maker, lock):
-    with pytest.raises(EnvironmentFailed, match="could not be created"):
-        maker.ensure(lock + "\nevil==1.0\n", requirements.digest(lock))
+    with pytest.raises(EnvironmentCreationError, match="could not be created"):
+        maker.ensure(lock + "\nevil==1.0\n", requirements.lock_digest(lock))
 
 
 def test_a_package_whose_content_changed_is_not_installed(maker, index, lock):
     index.add("tool", "1.0", text="import os\n")
     shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
-    with pytest.raises(EnvironmentFailed) as caught:
+    with pytest.raises(EnvironmentCreationError) as caught:
         maker.ensure(lock)
     assert "ash" in caught.value.details["reason"]  # "hash", at the beginning or within
     assert str(index.folder) not in caught.value.reason
-    assert not maker.place(lock).exists()
+    assert not maker.path_of(lock).exists()
     assert not [name for name in left_over(maker) if name.startswith(".making")]
 
 
 def test_two_concurrent_requests_create_it_once(maker, lock, monkeypatch):
-    outcome, real = [], EnvironmentCache._filled
+    outcome, real = [], EnvironmentCache._build
 
     def counted(self, *arguments):
         outcome.append(1)
         return real(self, *arguments)
 
-    monkeypatch.setattr(EnvironmentCache, "_filled", counted)
+    monkeypatch.setattr(EnvironmentCache, "_build", counted)
     places, result = [], []
     threads = [
-        threading.Thread(target=lambda: places.append(maker.ensure(lock, tell=result.append)))
+        threading.Thread(target=lambda: places.append(maker.ensure(lock, write_line=result.append)))
         for _ in range(3)
     ]
     for thread in threads:
@@ -189,8 +189,8 @@ def test_stopping_the_run_stops_the_creation(maker, lock):
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        maker.ensure(lock, alive=alive)
-    assert not maker.place(lock).exists()
+        maker.ensure(lock, check_alive=alive)
+    assert not maker.path_of(lock).exists()
     assert not [name for name in left_over(maker) if name.startswith(".making")]
 
 
@@ -199,14 +199,14 @@ import sys
 from pathlib import Path
 from jobs.scenarios.environments import EnvironmentCache
 from webapp.scenarios.services import requirements
-real = requirements.call
+real = requirements.run_uv
 def call(arguments, **how):
     done = real(arguments, **how)
     if arguments[0] == "pip":
         print("now", flush=True)
         sys.stdin.read()
     return done
-requirements.call = call
+requirements.run_uv = call
 EnvironmentCache(Path(sys.argv[1]), Path(sys.argv[2])).ensure(Path(sys.argv[3]).read_text())
 """
 
@@ -224,7 +224,7 @@ def test_a_maker_that_is_killed_leaves_nothing_that_looks_finished(maker, client
     assert process.stdout.readline() == b"now\n"  # all packages are in, and it is not renamed
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert not maker.place(lock).exists()
+    assert not maker.path_of(lock).exists()
     assert [name for name in left_over(maker) if name.startswith(".making")]
     assert python(maker.ensure(lock), "import tool; print(tool.VERSION)") == "1.0"
     assert not [name for name in left_over(maker) if name.startswith(".making")]
@@ -276,7 +276,7 @@ def locked(name, folder):
 @pytest.mark.parametrize("name", ["python", "python3", "python3.11"])
 def test_a_package_with_a_script_named_like_the_interpreter_is_not_installed(maker, index, place, name):
     index.add("hostile", "1.0", files={f"{{stem}}.data/{place}/{name}": "#!/bin/sh\n"})
-    with pytest.raises(EnvironmentFailed) as caught:
+    with pytest.raises(EnvironmentCreationError) as caught:
         maker.ensure(locked("hostile", index.folder))
     assert "reserved name" in caught.value.reason
 
@@ -359,10 +359,10 @@ def test_a_package_that_unpacks_to_more_than_the_space_of_environments_is_stoppe
     monkeypatch.delenv("UV_CACHE_DIR")  # so that the cache is in the data folder
     index.add("hostile", "1.0", files={f"big{number}.bin": "x" * 8 * limits.MB for number in range(4)})
     lock = locked("hostile", index.folder)
-    with pytest.raises(EnvironmentFailed) as caught:
-        EnvironmentCache(maker.folder, maker.source, space=20 * limits.MB).ensure(lock)
+    with pytest.raises(EnvironmentCreationError) as caught:
+        EnvironmentCache(maker.folder, maker.source, max_bytes=20 * limits.MB).ensure(lock)
     assert caught.value.reason == "The packages need more than 20,971,520 bytes."
-    assert not maker.place(lock).exists()
+    assert not maker.path_of(lock).exists()
     assert not [name for name in left_over(maker) if name.startswith(".making")]
     assert requirements.disk_bytes([maker.folder]) < 8 * limits.MB  # nor is it kept in the cache
 
@@ -400,7 +400,7 @@ def test_without_an_index_a_program_runs_only_with_our_client_and_a_warning(make
 def test_with_requirements_a_run_ends_with_the_reason(maker, lock, index):
     shutil.rmtree(index.folder)
     shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
-    with pytest.raises(EnvironmentFailed) as caught:
+    with pytest.raises(EnvironmentCreationError) as caught:
         maker.ensure(lock)
     assert str(caught.value).startswith("The environment of this program could not be created")
     assert set(caught.value.details) == {"reason"}
@@ -419,7 +419,7 @@ def _stub(maker, number, *, age):
 
 
 def test_the_longest_unused_go_first_and_none_that_a_run_may_be_in(tmp_path, client):
-    maker = EnvironmentCache(tmp_path / "environments", client, space=250_000)
+    maker = EnvironmentCache(tmp_path / "environments", client, max_bytes=250_000)
     hour = limits.ENVIRONMENT_KEEP_SECONDS
     oldest, older, old, used = (
         _stub(maker, number, age=age)
@@ -427,7 +427,7 @@ def test_the_longest_unused_go_first_and_none_that_a_run_may_be_in(tmp_path, cli
     )
     assert maker.purge() == [oldest.name, older.name]
     assert (old.exists(), used.exists()) == (True, True)
-    tight = EnvironmentCache(maker.folder, client, space=0)
+    tight = EnvironmentCache(maker.folder, client, max_bytes=0)
     assert tight.purge() == [old.name]
     assert used.exists()
     assert not [path for path in maker.folder.iterdir() if path.name.startswith(".gone")]
@@ -457,7 +457,7 @@ def test_a_runner_creates_the_common_libraries_in_the_background(tmp_path, monke
     assert process.returncode == 1, text
     assert b"could not be created" in text
     assert eventually(lambda: list(Path(data, "environments").glob("*.failed")))
-    (there := EnvironmentCache(data / "environments").place(requirements.common_lock())).mkdir()
+    (there := EnvironmentCache(data / "environments").path_of(requirements.common_lock())).mkdir()
     assert started_for(data, monkeypatch) == [], f"{there} exists"
 
 
@@ -475,7 +475,7 @@ def test_only_one_process_creates_an_environment_at_the_start(tmp_path, client):
     maker = EnvironmentCache(tmp_path / "environments", client)
     assert not maker.is_being_built("")
     maker.folder.mkdir()
-    handle = os.open(maker.place("").with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
+    handle = os.open(maker.path_of("").with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
     assert not maker.is_being_built("")
     fcntl.flock(handle, fcntl.LOCK_EX)
     assert maker.is_being_built("")

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from webapp import limits
-from webapp.pushes.services.planning import KeySpool, folder_of
+from webapp.pushes.services.planning import KeySpool, keys_folder
 from webapp.storage import from_url
 
 
@@ -15,7 +15,7 @@ from webapp.storage import from_url
 def spool(tmp_path):
     """Opens the spool of one push, as each attempt does."""
     store = from_url(f"file://{tmp_path}")
-    return lambda: KeySpool(store, folder_of("ws_A", "psh_A"))
+    return lambda: KeySpool(store, keys_folder("ws_A", "psh_A"))
 
 
 def keys(*values):

@@ -12,14 +12,14 @@ from webapp import limits
 from webapp.access.models import Workspace
 from webapp.errors import ApiError
 from webapp.exports.models import Export
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.work import jobs_queue
 
 
 @pytest.fixture
 def take(clock):
     """Takes a lease without the block around it, as a worker does that is then lost."""
-    return lambda export_id: lease.take("export", export_id, clock)
+    return lambda export_id: lease.acquire("export", export_id, clock)
 
 
 def test_work_is_done_and_ends_completed(new_export, row, clock):
@@ -98,7 +98,7 @@ def test_a_fenced_transaction_does_not_change_other_tables(new_export, take, clo
     take(export_id)
     with pytest.raises(LeaseLost), first.transaction() as session:
         session.add(Workspace(name="written by the dead"))
-    with writing() as session:
+    with write_session() as session:
         assert session.scalars(select(Workspace.name)).all() == ["Acme"]
 
 
@@ -121,7 +121,7 @@ def test_a_frozen_worker_continues_if_no_other_took_its_work(new_export, take, r
 def test_a_cancel_stops_running_work(new_export, row, clock):
     export_id = new_export()
     with leased("export", export_id, clock) as work:
-        with writing() as session:
+        with write_session() as session:
             session.get_one(Export, export_id).cancel_requested_at = clock()
         work.refresh()
         work.check()
@@ -132,7 +132,7 @@ def test_a_cancel_stops_running_work(new_export, row, clock):
 def test_a_cancel_is_noticed_without_asking(new_export, clock):
     export_id = new_export()
     with leased("export", export_id, clock) as work:
-        with writing() as session:
+        with write_session() as session:
             session.get_one(Export, export_id).cancel_requested_at = clock()
         eventually(lambda: work._cancelled, within=limits.CANCEL_POLL_SECONDS * 10)
         with pytest.raises(Cancelled):
@@ -154,7 +154,7 @@ def test_a_stopping_worker_hands_its_work_back_and_rings(new_export, row, client
         work.check()
     freed = row(export_id)
     assert (freed.status, freed.lease_owner, freed.lease_until, freed.attempt) == ("running", None, None, 1)
-    assert jobs_queue.waiting(client, "export") == {export_id}
+    assert jobs_queue.queued_ids(client, "export") == {export_id}
     assert take(export_id).attempt == 1, "a restart is not a loss"
 
 

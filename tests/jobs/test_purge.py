@@ -12,7 +12,7 @@ from webapp import limits, storage
 from webapp.access.models import Project, SignInLink, User
 from webapp.connections.models import Connection, Endpoint, Fetched, Secret
 from webapp.exports.models import Export
-from webapp.extensions import reading, writing
+from webapp.extensions import read_session, write_session
 from webapp.operations.purge import purge
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template, TemplateVersion
@@ -24,7 +24,7 @@ LONG_AGO = timedelta(days=limits.RESTORE_DAYS, seconds=1)
 @pytest.fixture
 def count(app):
     def rows(model) -> int:
-        with reading() as session:
+        with read_session() as session:
             return session.scalar(select(func.count()).select_from(model))
 
     return rows
@@ -38,7 +38,7 @@ def place(new_export, row):
 
 
 def test_a_deletion_is_final_after_thirty_days_and_not_before(place, count, clock):
-    with writing() as session:
+    with write_session() as session:
         for deleted_at in (None, clock() - LONG_AGO + timedelta(seconds=2), clock() - LONG_AGO):
             template = Template(name="t", deleted_at=deleted_at, **place)
             session.add(template)
@@ -50,7 +50,7 @@ def test_a_deletion_is_final_after_thirty_days_and_not_before(place, count, cloc
 
 
 def test_the_file_of_a_removed_export_goes_with_it(app, new_export, count, clock):
-    store = storage.of(app)
+    store = storage.get_storage(app)
     for key, deleted_at in (("exports/kept.csv", None), ("exports/gone.csv", clock() - LONG_AGO)):
         store.put(key, [b"a,b\n"])
         new_export(storage_key=key, deleted_at=deleted_at, status="completed")
@@ -62,36 +62,36 @@ def test_the_file_of_a_removed_export_goes_with_it(app, new_export, count, clock
 
 
 def test_a_removed_project_takes_its_exports_and_their_files_along(app, place, new_export, count, clock):
-    storage.of(app).put("exports/inside.csv", [b"x"])
+    storage.get_storage(app).put("exports/inside.csv", [b"x"])
     new_export(storage_key="exports/inside.csv", status="completed")
-    with writing() as session:
+    with write_session() as session:
         session.get_one(Project, place["project_id"]).deleted_at = clock() - LONG_AGO
     purge(clock())
     assert (count(Project), count(Export)) == (0, 0)
     with pytest.raises(storage.MissingError):
-        storage.of(app).head("exports/inside.csv")
+        storage.get_storage(app).head("exports/inside.csv")
 
 
 def test_the_keys_of_a_removed_push_go_with_it(app, place, count, clock):
     stored = {}
     for push_id, deleted_at in (("psh_KEPT", None), ("psh_GONE", clock() - LONG_AGO)):
         stored[push_id] = f"pushes/{place['workspace_id']}/{push_id}/keys/0/1-9.psh.1.1"
-        storage.of(app).put(stored[push_id], [b"x"])
-        with writing() as session:
+        storage.get_storage(app).put(stored[push_id], [b"x"])
+        with write_session() as session:
             session.add(Push(id=push_id, target="t", total=1, deleted_at=deleted_at, **place))
     purge(clock())
     assert count(Push) == 1
-    assert storage.of(app).head(stored["psh_KEPT"]).size == 1
+    assert storage.get_storage(app).head(stored["psh_KEPT"]).size == 1
     with pytest.raises(storage.MissingError):
-        storage.of(app).head(stored["psh_GONE"])
+        storage.get_storage(app).head(stored["psh_GONE"])
 
 
 def test_deleting_an_endpoint_deletes_its_private_connection(app, place, count, clock):
     for name, of_endpoint, deleted_at in (
         ("SHARED", False, clock() - LONG_AGO), ("OWN", True, clock() - LONG_AGO), ("KEPT", True, None),
     ):  # fmt: skip
-        storage.of(app).put(f"connections/{name}.xml", [b"<x/>"])
-        with writing() as session:
+        storage.get_storage(app).put(f"connections/{name}.xml", [b"<x/>"])
+        with write_session() as session:
             stored = Connection(
                 name=name, type="rest", of_endpoint=of_endpoint, document_key=f"connections/{name}.xml"
             )
@@ -106,8 +106,8 @@ def test_deleting_an_endpoint_deletes_its_private_connection(app, place, count, 
     purge(clock())
     assert (count(Endpoint), count(Connection), count(Secret)) == (1, 2, 2)
     with pytest.raises(storage.MissingError):
-        storage.of(app).head("connections/OWN.xml")
-    assert storage.of(app).head("connections/SHARED.xml").size == 4
+        storage.get_storage(app).head("connections/OWN.xml")
+    assert storage.get_storage(app).head("connections/SHARED.xml").size == 4
 
 
 def test_a_removed_connection_takes_its_secrets_and_its_cache_along(app, place, count, clock):
@@ -116,8 +116,8 @@ def test_a_removed_connection_takes_its_secrets_and_its_cache_along(app, place, 
         ("con_GONE", clock() - LONG_AGO),
         ("con_USED", clock() - LONG_AGO),
     ):
-        storage.of(app).put(f"connections/{name}.json", [b"{}"])
-        with writing() as session:
+        storage.get_storage(app).put(f"connections/{name}.json", [b"{}"])
+        with write_session() as session:
             session.add(
                 Connection(
                     id=name, name=name, type="sqlite", metadata_key=f"connections/{name}.json", deleted_at=deleted_at,
@@ -126,18 +126,18 @@ def test_a_removed_connection_takes_its_secrets_and_its_cache_along(app, place, 
             )  # fmt: skip
             session.flush()
             session.add(Secret(connection_id=name, sealed=b"x", workspace_id=place["workspace_id"]))
-    with writing() as session:
+    with write_session() as session:
         fetched = {"question": "q", "snapshot": "s", "fetched_at": clock(), "expires_at": clock() + LONG_AGO}
         session.add(Fetched(workspace_id=place["workspace_id"], connection_id="con_USED", **fetched))
     assert purge(clock()) == 1
     assert (count(Connection), count(Secret)) == (2, 2)
-    assert storage.of(app).head("connections/con_USED.json").size == 2
+    assert storage.get_storage(app).head("connections/con_USED.json").size == 2
     with pytest.raises(storage.MissingError):
-        storage.of(app).head("connections/con_GONE.json")
+        storage.get_storage(app).head("connections/con_GONE.json")
 
 
 def test_answers_and_tokens_that_have_run_out_are_removed(place, count, clock):
-    with writing() as session:
+    with write_session() as session:
         user = User(email="ada@example.com")
         session.add(user)
         session.flush()
@@ -162,11 +162,11 @@ def test_the_sweeper_purges_now_and_then(app, new_export, count, clock, monkeypa
     )  # a deletion that is cut short is continued at once
     sweeping = sweeper.Sweeper(app, lambda _seconds: True, clock)
     new_export(deleted_at=clock() - LONG_AGO)
-    sweeping.turn()
+    sweeping.run_once()
     assert count(Export) == 0
     new_export(deleted_at=clock() - LONG_AGO)
-    sweeping.turn()
+    sweeping.run_once()
     assert count(Export) == 1, "not at every turn"
     clock.forward(limits.PURGE_SECONDS + 1)
-    sweeping.turn()
+    sweeping.run_once()
     assert count(Export) == 0

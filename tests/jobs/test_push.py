@@ -10,7 +10,7 @@ from tests.jobs.pushing import rows, table_spec
 from webapp import limits
 from webapp.audit.models import AuditEntry
 from webapp.connectors.base import ConnectionLost, ConnectorError
-from webapp.extensions import reading
+from webapp.extensions import read_session
 from webapp.pushes.models import PushRow
 from webapp.pushes.services.ledger import read
 
@@ -34,7 +34,7 @@ def test_a_clean_push_is_one_range_and_no_rows(pushing, ask, small_chunks):
     assert (done.status, counts(done), done.intent) == ("completed", (1_030, 0, 0), None)
     assert pushing.ranges(push_id) == [(0, 1, 1_030)]
     assert ask("SELECT count(*), min(id), max(id) FROM people") == [(1_030, 1, 1_030)]
-    with reading() as session:
+    with read_session() as session:
         assert session.query(PushRow).count() == 0
 
 
@@ -54,7 +54,7 @@ def test_values_of_sensitive_columns_are_in_no_message_and_no_key(pushing, ask, 
     monkeypatch.setattr("webapp.pushes.services.rows.TableRows.sensitive", frozenset({"id", "name"}))
     push_id = pushing.push([(table_spec("people", value), value)])
     pushing.do(push_id)
-    with reading() as session:
+    with read_session() as session:
         reported = [(row.message, row.key) for row in session.query(PushRow)]
     assert len(reported) == 5
     assert "topsecret" not in str(reported)
@@ -66,7 +66,7 @@ def test_every_row_is_tried_although_all_are_rejected(pushing, ask, monkeypatch)
     push_id = pushing.push(people(2_400, age=lambda i: 95, name=lambda i: None if i % 2 else "x"))
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (0, 2_400, 0))
-    with reading() as session:
+    with read_session() as session:
         found = session.query(PushRow.row, PushRow.code, PushRow.column).order_by(PushRow.row).all()
     assert [row for row, _, _ in found] == list(range(1, 2_401))
     odd, even = {row[1] for row in found[::2]}, {row[1] for row in found[1::2]}
@@ -126,7 +126,7 @@ def test_statements_before_and_after_are_carried_out_once(pushing, ask, monkeypa
     push_id = pushing.push(
         people(20), ask={"before_sql": before, "after_sql": ["INSERT INTO marks SELECT count(*) FROM people"]}
     )
-    real = push.Sender
+    real = push.DatabaseSender
     monkeypatch.setattr(wait, "wait", lambda *_: None)
     broken = []
 
@@ -136,7 +136,7 @@ def test_statements_before_and_after_are_carried_out_once(pushing, ask, monkeypa
             raise ConnectionLost("away")
         return real(*arguments, **options)
 
-    monkeypatch.setattr(push, "Sender", once)
+    monkeypatch.setattr(push, "DatabaseSender", once)
     assert pushing.do(push_id).status == "completed"
     assert ask("SELECT n FROM marks ORDER BY n") == [(1,), (20,)]
 
@@ -237,22 +237,22 @@ def test_the_end_is_recorded_once_in_the_log_and_in_the_audit_log(pushing):
     push_id = pushing.push(people(20))
     pushing.do(push_id)
     push.completion.settle(push_id)
-    lines = read.lines(push_id)
+    lines = read.log_lines(push_id)
     assert [line.number for line in lines] == list(range(1, len(lines) + 1))
     assert lines[-1].text == "completed (20 delivered, 0 failed, 0 unknown, 0 pending)"
-    with reading() as session:
+    with read_session() as session:
         entries = session.query(AuditEntry).where(AuditEntry.action == "push.end").all()
         assert [(entry.object_id, entry.details["delivered"]) for entry in entries] == [(push_id, 20)]
-    assert read.lines(push_id, after=lines[-2].number) == lines[-1:]
+    assert read.log_lines(push_id, after=lines[-2].number) == lines[-1:]
 
 
 def test_rows_that_were_never_sent_are_given_back(pushing, monkeypatch):
     value = []
     monkeypatch.setattr(
-        push.completion.quotas, "give_back", lambda stored, count: value.append((stored.rows, count))
+        push.completion.quotas, "return_rows", lambda stored, count: value.append((stored.rows, count))
     )
     push_id = pushing.push(people(500, age=lambda i: 95 if i == 6 else 30), ask={"canary": 10})
-    with reading() as session:
+    with read_session() as session:
         request = {"ask": {"canary": 10}, "quota": {"rows": 500, "second": 1}}
         session.execute(sa.update(push.completion.Push).values(request=request))
         session.commit()
@@ -265,14 +265,14 @@ def test_a_stopping_worker_releases_its_work_with_correct_counts_and_the_next_co
     pushing, ask, small_chunks, monkeypatch
 ):
     push_id = pushing.push(people(500))
-    real = push.Sender._send
+    real = push.DatabaseSender._send
 
     def stopped(sender, part):
         real(sender, part)
         if part.numbers[0] > 150:
             lease.stopping.set()
 
-    monkeypatch.setattr(push.Sender, "_send", stopped)
+    monkeypatch.setattr(push.DatabaseSender, "_send", stopped)
     freed = pushing.do(push_id)
     lease.stopping.clear()
     assert (freed.status, freed.lease_owner) == ("running", None)
@@ -283,13 +283,13 @@ def test_a_stopping_worker_releases_its_work_with_correct_counts_and_the_next_co
 
 def test_a_cancelled_push_stops_with_true_counts(pushing, ask, small_chunks, monkeypatch):
     push_id = pushing.push(people(500))
-    real = push.Sender._send
+    real = push.DatabaseSender._send
 
     def cancelled(sender, part):
         real(sender, part)
         sender.work._cancelled = True
 
-    monkeypatch.setattr(push.Sender, "_send", cancelled)
+    monkeypatch.setattr(push.DatabaseSender, "_send", cancelled)
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("cancelled", (50, 0, 0))
     assert ask("SELECT count(*) FROM people") == [(50,)]
@@ -303,4 +303,4 @@ def test_an_error_contains_the_connectors_message(pushing, monkeypatch):
     done = pushing.do(pushing.push(people(5)))
     assert (done.status, done.error["message"]) == ("failed", "No way in.")
     assert done.error["details"] == {"reason": "auth_failed", "hint": "Check the password."}
-    assert read.lines(done.id)[-1].text.startswith("failed: No way in. Check the password. (0 delivered")
+    assert read.log_lines(done.id)[-1].text.startswith("failed: No way in. Check the password. (0 delivered")

@@ -19,7 +19,7 @@ from webapp import limits
 from webapp.connectors.base import ConnectionLost
 from webapp.connectors.postgresql.session import PostgresqlTarget
 from webapp.connectors.sqlite.session import SqliteTarget
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
 
@@ -69,7 +69,7 @@ def dies(pushing):
 
 
 def lose(push_id: str) -> None:
-    with writing() as session:
+    with write_session() as session:
         past = present.now() - timedelta(seconds=1)
         session.execute(sa.update(Push).where(Push.id == push_id).values(lease_until=past))
 
@@ -87,7 +87,7 @@ def test_row_is_not_sent_twice_after_worker_dies_around_a_commit(pushing, ask, d
     assert (done.status, counts(done), done.attempt) == ("completed", (499, 1, 0), 2)
     assert ask("SELECT count(*), count(DISTINCT id) FROM people") == [(499, 499)]
     verdict = "it was committed" if after else "it was not committed"
-    assert any(verdict in line.text for line in read.lines(push_id))
+    assert any(verdict in line.text for line in read.log_lines(push_id))
 
 
 def test_a_connection_lost_at_a_commit_is_settled_over_a_new_one(pushing, ask, dies, monkeypatch):
@@ -164,7 +164,7 @@ def test_a_push_whose_workers_are_lost_three_times_fails_with_a_line_and_no_row_
     assert sweeper.sweep(client, present.now())["failed"] == 1
     ended = pushing.read(push_id)
     assert (ended.status, ended.error["code"], counts(ended)) == ("failed", "worker_lost", (50, 0, 100))
-    assert "lost 3 times" in read.lines(push_id)[-1].text
+    assert "lost 3 times" in read.log_lines(push_id)[-1].text
     assert ask("SELECT count(*) FROM people") == [(50,)]
 
 
@@ -256,7 +256,7 @@ def postgres_only(target):
 def test_the_ledger_is_the_truth_when_our_own_database_fails_for_a_moment(pushing, ask, monkeypatch):
     monkeypatch.setattr(limits, "PUSH_WAITS", (0.0, 0.0, 0.0))
     push_id = pushing.push(people(500))
-    real, calls = push.Book.intend, []
+    real, calls = push.LedgerWriter.write_intent, []
 
     def failing(book, chunk, failed):
         calls.append(1)
@@ -264,7 +264,7 @@ def test_the_ledger_is_the_truth_when_our_own_database_fails_for_a_moment(pushin
             raise sa.exc.OperationalError("UPDATE", {}, Exception("away"))
         real(book, chunk, failed)
 
-    monkeypatch.setattr(push.Book, "intend", failing)
+    monkeypatch.setattr(push.LedgerWriter, "write_intent", failing)
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (500, 0, 0))
     assert ask("SELECT count(*) FROM people") == [(500,)]
@@ -278,7 +278,7 @@ def test_a_stopped_push_does_not_continue_after_its_worker_died(pushing, ask, mo
         raise Died
 
     with monkeypatch.context() as patched:
-        patched.setattr(push.Sender, "_judge", died)
+        patched.setattr(push.DatabaseSender, "_check_stop_conditions", died)
         with pytest.raises(Died):
             pushing.do(push_id)
     lose(push_id)
@@ -297,7 +297,7 @@ def test_our_own_database_away_for_long_ends_no_push(pushing, ask, monkeypatch):
         raise sa.exc.OperationalError("UPDATE", {}, Exception("away"))
 
     with monkeypatch.context() as patched:
-        patched.setattr(push.Book, "intend", failing)
+        patched.setattr(push.LedgerWriter, "write_intent", failing)
         assert pushing.do(push_id).status == "running", "its lease runs out"
     lose(push_id)
     done = pushing.do(push_id)

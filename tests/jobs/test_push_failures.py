@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from jobs.pushes.failures import bad_rows, hide
+from jobs.pushes.failures import ledger_entries, redact
 from webapp import limits
 from webapp.connectors.base import RowError
 
@@ -26,7 +26,7 @@ from webapp.connectors.base import RowError
     ],
 )
 def test_sensitive_values_are_cut_from_messages_even_where_the_target_shortened_them(text, value, expected):
-    assert hide(text, [value]) == expected
+    assert redact(text, [value]) == expected
 
 
 def test_key_values_are_kept_as_json_and_cut():
@@ -35,7 +35,7 @@ def test_key_values_are_kept_as_json_and_cut():
         names=["id", "name", "n"],
     )
     failures = [RowError(0, "unique", "m" * 5_000, "23505", "id"), RowError(1, "check", "no", "23514")]
-    first, second = bad_rows(
+    first, second = ledger_entries(
         failures, [11, 12], batch, key_columns=("id", "name", "n", "more"), sensitive=frozenset(), ms=5
     )
     assert first.key == {"id": 1, "name": "x" * limits.PUSH_KEY_CHARS, "n": "1.50"}
@@ -45,4 +45,4 @@ def test_key_values_are_kept_as_json_and_cut():
 
 def test_an_empty_batch_of_failures_costs_nothing():
     batch = pa.RecordBatch.from_arrays([pa.array([1])], names=["id"])
-    assert bad_rows([], [1], batch, key_columns=("id",), sensitive=frozenset({"id"}), ms=0) == []
+    assert ledger_entries([], [1], batch, key_columns=("id",), sensitive=frozenset({"id"}), ms=0) == []

@@ -143,12 +143,12 @@ def test_keys_of_parents_that_are_there_go_to_children_that_are_sent_later(pushi
         (table_spec("staff", children, capture=["id"], from_parent=refer), children),
     ]
     push_id = pushing.push(tables, parents={"boss": "boss"})
-    monkeypatch.setattr(push.Sender, "_send", _until(push.Sender._send, table=1, number=51))
+    monkeypatch.setattr(push.DatabaseSender, "_send", _until(push.DatabaseSender._send, table=1, number=51))
     lease.stopping.clear()
     assert pushing.do(push_id).status == "cancelled"
     monkeypatch.undo()
     monkeypatch.setattr("webapp.limits.PUSH_CHUNK_ROWS", 100)
-    monkeypatch.setattr(push.planning, "order", pushing.order)
+    monkeypatch.setattr(push.planning, "load_push_job", pushing.order)
     assert counts(pushing, push_id) == {"total": 460, "delivered": 280, "pending": 180}
     again = pushing.retry(push_id, ["pending"])
     pushing.do(again)
@@ -160,7 +160,7 @@ def _until(real, *, table: int, number: int):
     """Sending, until a row of a table is in hand: there it is cancelled."""
 
     def sending(sender, part):
-        if sender.place == table and part.numbers[0] >= number:
+        if sender.table_index == table and part.numbers[0] >= number:
             raise lease.Cancelled(sender.work.id)
         real(sender, part)
 

@@ -17,12 +17,12 @@ from tests.jobs.test_push_crash import Died, lose
 from webapp import clock as present
 from webapp import limits
 from webapp.connectors.rest.connector import RestConnector
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.net.gate import Gate
 from webapp.pushes.models import Push
 from webapp.pushes.services import planning
 from webapp.pushes.services.ledger import read
-from webapp.pushes.services.ledger.write import Book
+from webapp.pushes.services.ledger.write import LedgerWriter
 
 CHUNK = 48  # rows in hand at most: with 8 threads, whole rounds of at most limits.HTTP_CHUNK_ROWS
 
@@ -44,10 +44,10 @@ def pushing(app, echo, monkeypatch):
         return RestConnector(settings, Gate(["127.0.0.0/8"])).open()
 
     def order(push_id):
-        return replace(result.order(push_id), can=RestConnector.can)
+        return replace(result.order(push_id), capabilities=RestConnector.can)
 
     result.connect = connect
-    monkeypatch.setattr(planning, "order", order)
+    monkeypatch.setattr(planning, "load_push_job", order)
     return result
 
 
@@ -72,7 +72,7 @@ def counts(push) -> tuple[int, int, int, int]:
 
 
 def change(push_id: str, **columns) -> None:
-    with writing() as session:
+    with write_session() as session:
         session.execute(sa.update(Push).where(Push.id == push_id).values(**columns))
 
 
@@ -186,7 +186,7 @@ def test_a_drain_has_its_limit(app, pushing, echo, stopping, monkeypatch):
 
 def dies_before_outcome(monkeypatch, pushing, push_id, chunk: int) -> None:
     """The worker is gone when a chunk has been sent, and before that is written."""
-    real, calls = Book.landed, []
+    real, calls = LedgerWriter.mark_committed, []
 
     def landed(book, *arguments):
         calls.append(1)
@@ -195,7 +195,7 @@ def dies_before_outcome(monkeypatch, pushing, push_id, chunk: int) -> None:
         real(book, *arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Book, "landed", landed)
+        patched.setattr(LedgerWriter, "mark_committed", landed)
         with pytest.raises(Died):
             pushing.do(push_id)
     lose(push_id)
@@ -207,7 +207,7 @@ def test_after_a_crash_the_chunk_in_hand_is_unknown_and_not_sent_again(pushing, 
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (200 - CHUNK, 0, CHUNK, 0))
     assert seen_rows(echo) == dict.fromkeys(range(1, 201), 1)
-    assert any("cannot be determined" in line.text for line in read.lines(push_id))
+    assert any("cannot be determined" in line.text for line in read.log_lines(push_id))
 
 
 def test_a_crash_costs_nothing_where_the_target_honours_the_key(pushing, echo, monkeypatch):
@@ -314,11 +314,11 @@ def fails_at(pushing, number: int, error: Exception, times: int = 1) -> list[int
 
     def opened():
         channel = connect()
-        make = channel.sending
+        make = channel.create_sender
 
         def sending(*arguments):
             created = make(*arguments)
-            real = created._exchanged
+            real = created._send_request
 
             def exchanged(request):
                 if left and request.headers["X-Rowsmith-Row"] == str(left[-1]):
@@ -326,10 +326,10 @@ def fails_at(pushing, number: int, error: Exception, times: int = 1) -> list[int
                     raise error
                 return real(request)
 
-            created._exchanged = exchanged
+            created._send_request = exchanged
             return created
 
-        channel.sending = sending
+        channel.create_sender = sending
         return channel
 
     pushing.connect = opened

@@ -69,7 +69,7 @@ def test_a_cut_answer_delivers_and_says_that_its_keys_are_lost(pushing, echo):
         "The response was truncated. id could not be read.",
         "",
     ]
-    assert any("the response contains no id" in line.text for line in read.lines(push_id))
+    assert any("the response contains no id" in line.text for line in read.log_lines(push_id))
 
 
 def test_children_carry_the_keys_that_their_parents_were_given(pushing, echo):
@@ -103,7 +103,7 @@ def test_children_carry_the_keys_that_their_parents_were_given(pushing, echo):
 
 
 def test_keys_that_fit_no_column_of_numbers_are_kept_as_text():
-    result = http._captured
+    result = http._key_array
     assert result([1, None, 2]).type == pa.int64()
     assert result([1, 2**63]).to_pylist() == ["1", str(2**63)]
     assert result([True, 1]).to_pylist() == ["True", "1"]

@@ -53,12 +53,12 @@ def test_a_push_waits_for_a_target_that_refuses_connections_and_no_row_fails(awa
     push_id = away.push(people(ROWS), ask={"on_error": "continue"})
     push = away.do(push_id)
     assert (push.status, push.lease_owner) == ("running", None)
-    result = read.waiting(push.status, push.retry_at, push.waiting)
+    result = read.waiting_details(push.status, push.retry_at, push.waiting)
     assert result["next_try_at"] == clock.to_text(push.retry_at)
     assert result["message"]
     assert counts(push) == (0, 0, 0, ROWS)
     assert any(
-        "Waiting for the target, next try in" in line.text for line in read.lines(push_id, limit=1_000)
+        "Waiting for the target, next try in" in line.text for line in read.log_lines(push_id, limit=1_000)
     )
 
 
@@ -190,7 +190,7 @@ def test_a_push_waits_for_a_token_endpoint_that_is_away_and_sends_each_row_once(
     push_id = authorized.push(people(ROWS))
     push = authorized.do(push_id)
     assert (push.status, push.lease_owner, counts(push)) == ("running", None, (0, 0, 0, ROWS))
-    assert "The token " in read.waiting(push.status, push.retry_at, push.waiting)["message"]
+    assert "The token " in read.waiting_details(push.status, push.retry_at, push.waiting)["message"]
     assert echo.calls() == []
     authorized.settings["auth"] = before
     oauth.on("/token", oauth.token)
@@ -208,7 +208,7 @@ def test_a_token_endpoint_that_stays_away_ends_the_push_with_rows_that_can_be_re
         "failed", "token_request_failed", "refused",
     )  # fmt: skip
     assert counts(done) == (0, 0, 0, ROWS)
-    assert any("Gave up after waiting" in line.text for line in read.lines(push_id, limit=1_000))
+    assert any("Gave up after waiting" in line.text for line in read.log_lines(push_id, limit=1_000))
     authorized.settings["auth"] = before
     again = authorized.do(authorized.retry(push_id, ["pending"]))
     assert (again.status, again.delivered) == ("completed", ROWS)

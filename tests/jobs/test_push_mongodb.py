@@ -36,7 +36,9 @@ def pushing(app, kind, monkeypatch):
     with result.connect() as session:
         session.create("people", [], ())
     monkeypatch.setattr(
-        planning, "order", lambda push_id: replace(result.order(push_id), can=MongodbConnector.can)
+        planning,
+        "load_push_job",
+        lambda push_id: replace(result.order(push_id), capabilities=MongodbConnector.can),
     )
     return result
 

@@ -23,7 +23,7 @@ from tests.jobs.waiting import eventually
 from webapp import clock, limits
 from webapp.connectors import KINDS
 from webapp.connectors.base import ConnectionLost, Session
-from webapp.extensions import redis_client, writing
+from webapp.extensions import redis_client, write_session
 from webapp.net.gate import Gate
 from webapp.pushes.models import Push, PushRow
 from webapp.pushes.services.ledger import read
@@ -90,9 +90,9 @@ def there(server: DatabaseServer) -> list[int]:
 
 def delivered(push_id: str) -> list[int]:
     """The rows that the ledger says are there."""
-    with writing() as session:
+    with write_session() as session:
         push = session.get_one(Push, push_id)
-        return read.delivered(session, push, 0, 1, push.tables[0]["count"]).tolist()
+        return read.delivered_row_numbers(session, push, 0, 1, push.tables[0]["count"]).tolist()
 
 
 class Outage:
@@ -153,7 +153,7 @@ def until_ended(pushing: Pushing, push_id: str) -> Push:
         if push.status in END_STATES:
             return push
         assert (push.status, push.lease_owner, push.attempt) == ("running", None, 1), "the worker is released"
-        result = read.waiting(push.status, push.retry_at, push.waiting)
+        result = read.waiting_details(push.status, push.retry_at, push.waiting)
         assert result["next_try_at"] == clock.to_text(push.retry_at)
         assert result["message"]
         with pytest.raises(NotAvailable):  # no worker takes it before its time
@@ -169,10 +169,10 @@ def test_ledger_equals_the_table_after_the_server_was_killed_around_a_commit(pus
     assert outage.back.wait(60)
     assert (done.status, done.delivered, done.failed, done.unknown) == ("completed", ROWS, 0, 0)
     assert there(server) == delivered(push_id) == list(range(1, ROWS + 1))
-    text = [line.text for line in read.lines(push_id, limit=1_000)]
+    text = [line.text for line in read.log_lines(push_id, limit=1_000)]
     assert any("Waiting for the target, next try in" in line for line in text)
     assert any("it was committed" in line or "it was not committed" in line for line in text)
-    assert read.waiting(done.status, done.retry_at, done.waiting) is None
+    assert read.waiting_details(done.status, done.retry_at, done.waiting) is None
 
 
 def test_a_push_to_an_unavailable_target_starts_when_it_is_back(pushing, server):
@@ -209,7 +209,7 @@ def test_resuming_a_failed_push_settles_the_chunk_in_doubt_first(pushing, server
 def resumed(pushing: Pushing, push_id: str) -> str:
     """A retry of the rows that were never sent, as `push_again.retry` makes it."""
     retry = pushing.retry(push_id, ["pending"], request={"ask": {"again": {"states": ["pending"]}}})
-    with writing() as session:
+    with write_session() as session:
         push = session.get_one(Push, push_id)
         chunk = push.unsettled
         assert chunk is not None
@@ -247,8 +247,8 @@ def test_a_waiting_push_is_cancelled_by_the_sweeper_and_found_when_it_is_due(pus
             assert sweeper.sweep(client, soon)["rung"] == 0
         eventually(lambda: push.retry_at <= clock.now(), 60)
         assert sweeper.sweep(client, clock.now())["rung"] == 1
-        assert push_id in jobs_queue.waiting(redis_client(), "push")
-        with writing() as session:
+        assert push_id in jobs_queue.queued_ids(redis_client(), "push")
+        with write_session() as session:
             session.get_one(Push, push_id).cancel_requested_at = clock.now() - timedelta(seconds=1)
         assert sweeper.sweep(client, clock.now())["cancelled"] == 1
         assert pushing.read(push_id).status == "cancelled"

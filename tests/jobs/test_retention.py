@@ -14,7 +14,7 @@ from webapp import limits, storage
 from webapp.access.models import Project, Team, Workspace
 from webapp.audit.models import AuditEntry
 from webapp.exports.models import Export, ExportPart
-from webapp.extensions import db, reading, writing
+from webapp.extensions import db, read_session, write_session
 from webapp.files.models import WorkspaceFile
 from webapp.operations import retention
 from webapp.pushes.models import Push, PushLine, PushRange, PushRow
@@ -49,7 +49,7 @@ class Place:
 
     def __init__(self, plan: str, now) -> None:
         self.now = now
-        with writing() as session:
+        with write_session() as session:
             workspace = Workspace(name=plan, plan=plan)
             session.add(workspace)
             session.flush()
@@ -70,7 +70,7 @@ class Place:
         return {"status": "completed", "finished_at": moment, "created_at": moment, **self.at}
 
     def run(self, days: float, lines: int = 9) -> str:
-        with writing() as session:
+        with write_session() as session:
             run = Run(
                 scenario_id=self.scenario,
                 scenario_version=1,
@@ -87,7 +87,7 @@ class Place:
             return run.id
 
     def push(self, days: float, rows: int = 0, lines: int = 5, **columns) -> str:
-        with writing() as session:
+        with write_session() as session:
             push = Push(target="t", total=rows, request={"settled": True}, **self.ended(days), **columns)
             session.add(push)
             session.flush()
@@ -103,8 +103,8 @@ class Place:
 
     def export(self, days: float, app, **columns) -> tuple[str, str]:
         key = f"exports/{self.at['workspace_id']}/{days}-{len(columns)}.csv"
-        storage.of(app).put(key, [b"a\n"])
-        with writing() as session:
+        storage.get_storage(app).put(key, [b"a\n"])
+        with write_session() as session:
             result = {"format": "csv", "count": 1, "storage_key": key, **self.ended(days), **columns}
             export = Export(**result)
             session.add(export)
@@ -113,12 +113,12 @@ class Place:
 
 
 def there(model, **columns) -> int:
-    with reading() as session:
+    with read_session() as session:
         return session.scalar(sa.select(sa.func.count()).select_from(model).filter_by(**columns))
 
 
 def one(model, row_id):
-    with reading() as session:
+    with read_session() as session:
         found = session.get(model, row_id)
         if found is not None:
             session.expunge(found)
@@ -130,9 +130,9 @@ def test_logs_are_deleted_after_the_plans_retention_and_the_run_says_so(any_app,
     old, young = free.run(FREE.log_days + 0.1), free.run(FREE.log_days - 0.1)
     paid, push, dear = pro.run(FREE.log_days + 0.1), free.push(FREE.log_days + 1), pro.push(FREE.log_days + 1)
     assert retention.sweep(clock(), TimeBudget()) == 2
-    assert [piece.lines for piece in run_completion.pieces(old)] == [[run_logs_removed("free")]]
+    assert [piece.lines for piece in run_completion.read_chunks(old)] == [[run_logs_removed("free")]]
     assert one(Run, old).line_count == 1
-    assert [line.text for line in read.lines(push)] == [run_logs_removed("free")]
+    assert [line.text for line in read.log_lines(push)] == [run_logs_removed("free")]
     for stored in (young, paid):
         assert one(Run, stored).line_count == 9
         assert there(RunChunk, run_id=stored) == 3
@@ -151,7 +151,7 @@ def test_the_oldest_run_logs_make_room_for_a_new_one(any_app, clock, monkeypatch
     monkeypatch.setattr(limits, "RUN_LOGS_BYTES", {"free": 2 * size})
     assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 2
     assert [there(RunChunk, run_id=item) for item in (*runs, foreign)] == [1, 1, 3, 3]
-    text = "\n".join(run_completion.pieces(runs[0])[0].lines)
+    text = "\n".join(run_completion.read_chunks(runs[0])[0].lines)
     assert text.startswith("rowsmith: this log was removed: the logs of all runs can take at most")
     assert [one(Run, run).log_removed_at is not None for run in runs] == [True, True, False]
     assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 0
@@ -160,7 +160,7 @@ def test_the_oldest_run_logs_make_room_for_a_new_one(any_app, clock, monkeypatch
 def test_the_log_of_a_running_run_is_not_removed_for_another(any_app, clock, monkeypatch):
     place = Place("free", clock())
     run = place.run(1)
-    with writing() as session:
+    with write_session() as session:
         session.execute(sa.update(Run).where(Run.id == run).values(status="running", closed_at=None))
     monkeypatch.setattr(limits, "RUN_LOGS_BYTES", {"free": 1})
     assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 0
@@ -173,7 +173,7 @@ def run_logs_removed(plan):
 
 
 def test_files_of_exports_go_before_the_exports(any_app, clock):
-    free, store = Place("free", clock()), storage.of(any_app)
+    free, store = Place("free", clock()), storage.get_storage(any_app)
     old, key = free.export(FREE.file_days + 1, any_app)
     young, stored = free.export(FREE.file_days - 1, any_app)
     assert retention.sweep(clock(), TimeBudget()) == 1
@@ -185,11 +185,11 @@ def test_files_of_exports_go_before_the_exports(any_app, clock):
 
 
 def test_a_file_that_a_part_of_another_export_still_needs_stays(any_app, clock):
-    free, store = Place("free", clock()), storage.of(any_app)
+    free, store = Place("free", clock()), storage.get_storage(any_app)
     store.put("exports/shared.csv", [b"x"])
     old, _ = free.export(FREE.file_days + 1, any_app, storage_key=None, part_rows=1)
     again, _ = free.export(1, any_app, storage_key=None, part_rows=1, of_id=old)
-    with writing() as session:
+    with write_session() as session:
         for export_id in (old, again):
             session.add(
                 ExportPart(
@@ -214,7 +214,7 @@ def test_finished_work_is_removed_with_all_its_dependents(any_app, clock):
     free = Place("free", clock())
     days = FREE.work_days + 1
     run, push, (export, _) = free.run(days), free.push(days, rows=20), free.export(days, any_app)
-    with writing() as session:
+    with write_session() as session:
         session.add(
             WorkspaceFile(
                 name=f"outputs/{run}/a.csv",
@@ -226,14 +226,14 @@ def test_finished_work_is_removed_with_all_its_dependents(any_app, clock):
                 workspace_id=free.at["workspace_id"],
             )
         )
-    storage.of(any_app).put(f"pushes/{free.at['workspace_id']}/{push}/keys/1", [b"k"])
+    storage.get_storage(any_app).put(f"pushes/{free.at['workspace_id']}/{push}/keys/1", [b"k"])
     stored = free.run(FREE.work_days - 1)
     retention.sweep(clock(), TimeBudget())
     assert (one(Run, run), one(Push, push), one(Export, export)) == (None, None, None)
     assert one(Run, stored) is not None
     assert (there(PushRow), there(PushRange), there(PushLine), there(RunChunk, run_id=run)) == (0, 0, 0, 0)
-    assert storage.of(any_app).listing("pushes") == []
-    with reading() as session:
+    assert storage.get_storage(any_app).listing("pushes") == []
+    with read_session() as session:
         (output,) = session.scalars(sa.select(WorkspaceFile)).all()
     assert (output.deleted_at, output.run_id) == (clock(), None)  # in the trash
 
@@ -242,13 +242,13 @@ def test_a_file_that_a_run_stored_outside_of_its_outputs_stays(any_app, clock):
     free = Place("free", clock())
     run = free.run(FREE.work_days + 1)
     names = ("inputs/replaced.csv", "outputs/report.csv", "outputs/run_other/a.csv", f"outputs/{run}/a.csv")
-    with writing() as session:
+    with write_session() as session:
         for name in names:
             file = {"size": 1, "content_type": "text/csv", "sha256": "0", "storage_key": f"files/{name}"}
             place = {"workspace_id": free.at["workspace_id"], "run_id": run}
             session.add(WorkspaceFile(name=name, **file, **place))
     retention.sweep(clock(), TimeBudget())
-    with reading() as session:
+    with read_session() as session:
         files = session.scalars(sa.select(WorkspaceFile)).all()
     assert {file.name for file in files if file.deleted_at is None} == set(names[:3])
     assert {file.run_id for file in files} == {None}
@@ -268,10 +268,10 @@ def test_a_push_stays_as_long_as_a_retry_of_it_is_young(any_app, clock):
 def test_running_work_is_never_removed(any_app, clock):
     free = Place("free", clock())
     run = free.run(1_000)
-    with writing() as session:
+    with write_session() as session:
         session.execute(sa.update(Run).values(status="running", finished_at=None))
     push = free.push(1_000, rows=1)
-    with writing() as session:
+    with write_session() as session:
         session.execute(sa.update(Push).values(status="queued", finished_at=None))
     assert retention.sweep(clock(), TimeBudget()) == 0
     assert one(Run, run) is not None
@@ -283,7 +283,7 @@ def test_removed_objects_are_audited_by_workspace(any_app, clock):
     free.run(FREE.log_days + 1)
     free.push(FREE.log_days + 1)
     retention.sweep(clock(), TimeBudget())
-    with reading() as session:
+    with read_session() as session:
         (entry,) = session.scalars(sa.select(AuditEntry).where(AuditEntry.action == "retention.sweep")).all()
     assert (entry.workspace_id, entry.user_id) == (free.at["workspace_id"], None)
     assert {name: entry.details[name] for name in ("run_logs", "push_logs")} == {
@@ -303,7 +303,7 @@ def test_no_transaction_removes_more_than_a_batch(any_app, clock, monkeypatch):
             taken.append(cursor.rowcount)
 
     sa.event.listen(db.engine, "after_cursor_execute", note)
-    assert batch_delete.rows(PushRow, PushRow.push_id == push, TimeBudget(), 100) == 450
+    assert batch_delete.delete_rows(PushRow, PushRow.push_id == push, TimeBudget(), 100) == 450
     assert taken == [100, 100, 100, 100, 50]
 
 
@@ -313,7 +313,7 @@ def test_an_interrupted_cleanup_continues_in_the_next_sweep(any_app, clock):
     ticks = iter([0.0, 0.0, 0.0, 0.0, 99.0, *[99.0] * 100])
     turn = TimeBudget(1.0, lambda: next(ticks))
     retention.sweep(clock(), turn)
-    assert turn.cut
+    assert turn.was_cut_short
     assert one(Push, push) is not None
     retention.sweep(clock(), TimeBudget())
     assert one(Push, push) is None
@@ -324,9 +324,9 @@ def test_the_sweeper_continues_removing_at_its_next_run(any_app, clock, monkeypa
     free = Place("free", clock())
     run = free.run(FREE.log_days + 1)
     sweeper = Sweeper(any_app, lambda _seconds: True, clock)
-    sweeper.turn()
-    assert (sweeper.purged, one(Run, run).line_count) == (None, 9)
+    sweeper.run_once()
+    assert (sweeper.purged_at, one(Run, run).line_count) == (None, 9)
     monkeypatch.setattr(limits, "DRAIN_SECONDS", 60.0)
     clock.forward(10)
-    sweeper.turn()
-    assert (sweeper.purged, one(Run, run).line_count) == (clock(), 1)
+    sweeper.run_once()
+    assert (sweeper.purged_at, one(Run, run).line_count) == (clock(), 1)

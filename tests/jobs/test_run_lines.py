@@ -8,18 +8,18 @@ from urllib.parse import quote
 
 import pytest
 
-from jobs.scenarios.log_reader import Lines
+from jobs.scenarios.log_reader import LineSplitter
 from webapp import limits
 from webapp.connectors.redaction import Redactor
 
 
 def lines_of(data: bytes, *sizes: int, cutter: Redactor | None = None) -> list[str]:
     """The lines of some bytes that come in pieces of these sizes."""
-    lines, found, at = Lines(cutter), [], 0
+    lines, found, at = LineSplitter(cutter), [], 0
     for size in (*sizes, len(data)):
         found += lines.feed(data[at : at + size])
         at += size
-    return found + lines.end()
+    return found + lines.finish()
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_a_long_line_is_split_without_losing_a_character():
 
 
 def test_a_line_without_end_is_not_held_back_for_ever():
-    lines = Lines()
+    lines = LineSplitter()
     found = lines.feed(b"x" * (3 * limits.RUN_LINE_BYTES + 5))
     assert len(found) == 3
-    assert lines.end() == ["xxxxx"]
+    assert lines.finish() == ["xxxxx"]
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1])

@@ -414,8 +414,8 @@ def test_a_missing_program_is_reported(lab):
 
 
 def test_no_program_runs_unprotected_unless_configured(monkeypatch):
-    monkeypatch.setattr(supervisor, "_bubblewraps", list)
-    monkeypatch.setattr(landlock_process, "version", lambda: 0)
+    monkeypatch.setattr(supervisor, "_bubblewrap_paths", list)
+    monkeypatch.setattr(landlock_process, "landlock_version", lambda: 0)
     mode.cache_clear()
     try:
         with pytest.raises(
@@ -429,7 +429,7 @@ def test_no_program_runs_unprotected_unless_configured(monkeypatch):
 
 
 def test_a_bubblewrap_that_does_not_work_is_named_with_its_reason(monkeypatch):
-    monkeypatch.setattr(supervisor, "_bubblewraps", lambda: ["/bin/false"])
+    monkeypatch.setattr(supervisor, "_bubblewrap_paths", lambda: ["/bin/false"])
     mode.cache_clear()
     try:
         with pytest.raises(SandboxUnavailable, match="/bin/false: "):

@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from jobs.sandbox import network_access, outputs, seccomp
-from jobs.sandbox.seccomp import ALLOW, KILL, NOTIFY, Condition, Rule, assemble, fail
+from jobs.sandbox.seccomp import ALLOW, KILL, NOTIFY, Condition, Rule, assemble, errno_action
 
 X86 = 0xC000003E
 
@@ -40,22 +40,22 @@ def verdict(program: bytes, number: int, *arguments: int, architecture: int = X8
 
 def test_first_rule_that_holds_decides():
     program = assemble(
-        X86, 400, [Rule(5, fail(1), (Condition(1, (7, 9)),)), Rule(5, NOTIFY), Rule(6, KILL)], ALLOW
+        X86, 400, [Rule(5, errno_action(1), (Condition(1, (7, 9)),)), Rule(5, NOTIFY), Rule(6, KILL)], ALLOW
     )
-    assert verdict(program, 5, 0, 7) == verdict(program, 5, 0, 9) == fail(1)
+    assert verdict(program, 5, 0, 7) == verdict(program, 5, 0, 9) == errno_action(1)
     assert verdict(program, 5, 7, 8) == NOTIFY
     assert (verdict(program, 6), verdict(program, 7)) == (KILL, ALLOW)
 
 
 def test_conditions_hold_together_and_their_opposite_is_sayable():
-    both = (Condition(0, (1, 2, 3), unless=True), Condition(2, (0x10,), mask=0xF0))
-    program = assemble(X86, 400, [Rule(5, fail(13), both)], ALLOW)
-    assert verdict(program, 5, 4, 0, 0x1F) == fail(13)
+    both = (Condition(0, (1, 2, 3), is_negated=True), Condition(2, (0x10,), mask=0xF0))
+    program = assemble(X86, 400, [Rule(5, errno_action(13), both)], ALLOW)
+    assert verdict(program, 5, 4, 0, 0x1F) == errno_action(13)
     assert verdict(program, 5, 2, 0, 0x1F) == verdict(program, 5, 4, 0, 0x2F) == ALLOW
 
 
 def test_the_upper_half_of_an_argument_is_checked_on_request():
-    program = assemble(X86, 400, [Rule(5, KILL, (Condition(4, (0,), unless=True, upper=True),))], ALLOW)
+    program = assemble(X86, 400, [Rule(5, KILL, (Condition(4, (0,), is_negated=True, upper=True),))], ALLOW)
     assert verdict(program, 5, 0, 0, 0, 0, 1 << 32) == KILL
     assert verdict(program, 5, 0, 0, 0, 0, 0xFFFFFFFF) == ALLOW
 
@@ -64,7 +64,7 @@ def test_foreign_architectures_and_calls_of_x32_end_the_process_and_new_calls_ar
     program = assemble(X86, 400, [], ALLOW)
     assert verdict(program, 1, architecture=0x40000003) == KILL
     assert verdict(program, 0x40000000 | 1) == verdict(program, -1) == KILL
-    assert verdict(program, 401) == fail(errno.ENOSYS)
+    assert verdict(program, 401) == errno_action(errno.ENOSYS)
     assert verdict(program, 400) == ALLOW
 
 
@@ -73,39 +73,39 @@ def test_foreign_architectures_and_calls_of_x32_end_the_process_and_new_calls_ar
 def test_filter_of_a_program_on_each_machine(machine, shared, monkeypatch):
     monkeypatch.setattr(platform, "machine", lambda: machine)
     architecture = seccomp.ARCHITECTURES[machine][0]
-    program = seccomp.program(sockets=(1, 2, 10), ask=("connect",), shared=shared)
+    program = seccomp.build_filter(sockets=(1, 2, 10), notified_calls=("connect",), shared=shared)
     assert len(program) // 8 < 4096  # BPF_MAXINSNS
 
     def says(call: str, *arguments: int) -> int:
-        return verdict(program, seccomp.number(call), *arguments, architecture=architecture)
+        return verdict(program, seccomp.call_number(call), *arguments, architecture=architecture)
 
-    no, absent = fail(errno.EPERM), fail(errno.ENOSYS)
+    no, absent = errno_action(errno.EPERM), errno_action(errno.ENOSYS)
     assert says("connect", 3, 0, 16) == NOTIFY
     assert {says(call) for call in ("ptrace", "mount", "unshare", "setns", "keyctl", "bpf")} == {no}
     assert {says(call) for call in ("io_uring_setup", "clone3", "memfd_create", "shmget")} == {absent}
     assert says("clone", 0x10000000 | 17) == says("clone", 0x40000000 | 17) == no
     assert says("clone", 0x1200011) == ALLOW  # fork of the C library
     assert says("clone", 0x3D0F00) == ALLOW  # a thread of the C library
-    assert says("socket", 17, 3, 0) == fail(errno.EAFNOSUPPORT)  # packets
+    assert says("socket", 17, 3, 0) == errno_action(errno.EAFNOSUPPORT)  # packets
     assert says("socket", 2, 3, 1) == no  # raw
     assert says("socket", 2, 1 | socket.SOCK_CLOEXEC, 6) == ALLOW
-    assert says("socket", 2, 1, 262) == fail(errno.EPROTONOSUPPORT)  # MPTCP
-    assert says("sendto", 3, 1, 1, 0x20000000) == fail(errno.EOPNOTSUPP)
+    assert says("socket", 2, 1, 262) == errno_action(errno.EPROTONOSUPPORT)  # MPTCP
+    assert says("sendto", 3, 1, 1, 0x20000000) == errno_action(errno.EOPNOTSUPP)
     assert says("sendto", 3, 1, 1, 0x4000, 0) == ALLOW
-    assert says("sendto", 3, 1, 1, 0, 0x7FFF00000000) == (fail(errno.EACCES) if shared else ALLOW)
+    assert says("sendto", 3, 1, 1, 0, 0x7FFF00000000) == (errno_action(errno.EACCES) if shared else ALLOW)
     assert says("ioctl", 0, 0x5412) == says("ioctl", 3, 0x8912) == no  # TIOCSTI, SIOCGIFCONF
     assert says("ioctl", 0, 0x541B) == ALLOW  # FIONREAD
     assert says("fchmodat", 0, 0, 0o4755) == no
-    assert says("fchmodat", 0, 0, 0o755) == (fail(0) if shared else ALLOW)
+    assert says("fchmodat", 0, 0, 0o755) == (errno_action(0) if shared else ALLOW)
     assert says("openat", 0, 0, 0x41, 0o2644) == no
     assert says("setsid") == (no if shared else ALLOW)
-    assert {says("setsockopt", 3, 1, option) for option in (7, 8, 32, 33)} == {fail(0)}
+    assert {says("setsockopt", 3, 1, option) for option in (7, 8, 32, 33)} == {errno_action(0)}
     assert says("setsockopt", 3, 1, 9) == says("setsockopt", 3, 6, 7) == ALLOW  # SO_KEEPALIVE; of TCP
     assert says("mmap", 0, 4096, 3, 0x21) == says("mmap", 0, 4096, 3, 0x4021) == no
     assert says("mmap", 0, 4096, 3, 0x22) == says("mmap", 0, 4096, 3, 0x01, 5) == ALLOW
     assert says("fcntl", 3, 1031) == no
     assert says("fcntl", 3, 6) == says("fcntl", 3, 1030) == ALLOW  # F_SETLK, F_DUPFD_CLOEXEC
-    assert says("socket", 1, 2) == says("socketpair", 1, 3) == fail(errno.EPROTONOSUPPORT)
+    assert says("socket", 1, 2) == says("socketpair", 1, 3) == errno_action(errno.EPROTONOSUPPORT)
     assert says("socketpair", 1, 1 | socket.SOCK_CLOEXEC) == ALLOW
     closed = (
         "sendfile splice tee inotify_init1 semget semctl semop msgsnd shmctl landlock_create_ruleset".split()
@@ -125,14 +125,14 @@ CLOSED = """
 
 @pytest.mark.parametrize("written", CLOSED)
 def test_an_address_is_blocked_in_any_notation(written):
-    assert not network_access.is_open(network_access.plain(ipaddress.ip_address(written)), ())
+    assert not network_access.is_allowed(network_access.unmap_ipv4(ipaddress.ip_address(written)), ())
 
 
 @pytest.mark.parametrize(
     "written", ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 )
 def test_public_address_is_open(written):
-    assert network_access.is_open(network_access.plain(ipaddress.ip_address(written)), ())
+    assert network_access.is_allowed(network_access.unmap_ipv4(ipaddress.ip_address(written)), ())
 
 
 def test_operator_opens_a_network_but_not_the_metadata_in_it():
@@ -189,7 +189,7 @@ def test_a_part_elsewhere_is_closed_at_its_own_address_unless_that_is_public(mon
 
 def test_a_port_of_ours_is_closed_at_the_public_address_of_this_machine(monkeypatch):
     monkeypatch.setattr(
-        network_access, "is_of_this_machine", lambda item: str(item) in ("0.0.0.0", "8.8.8.8")
+        network_access, "is_on_this_machine", lambda item: str(item) in ("0.0.0.0", "8.8.8.8")
     )
     assert not reaches("8.8.8.8", (), [("0.0.0.0", 6379)], port=6379)
     assert reaches("8.8.8.8", (), [("0.0.0.0", 6379)], port=443)
@@ -199,22 +199,25 @@ def test_a_port_of_ours_is_closed_at_the_public_address_of_this_machine(monkeypa
 def reaches(written, networks, hidden=(), port=80):
     """Whether a program connects to an address, as the kernel would hand it over."""
     return network_access.AllowedAddresses(networks, hidden).allows(
-        network_access.plain(ipaddress.ip_address(written)), port
+        network_access.unmap_ipv4(ipaddress.ip_address(written)), port
     )
 
 
 def test_kernel_addresses_are_parsed_and_invalid_ones_are_none():
     four = struct.pack("=H", 2) + struct.pack("!H", 80) + bytes([10, 0, 0, 1]) + bytes(8)
-    assert (str(network_access.target(four).address), network_access.target(four).port) == ("10.0.0.1", 80)
+    assert (str(network_access.parse_sockaddr(four).address), network_access.parse_sockaddr(four).port) == (
+        "10.0.0.1",
+        80,
+    )
     six = (
         struct.pack("=H", 10)
         + struct.pack("!HI", 443, 0)
         + ipaddress.IPv6Address("::ffff:10.0.0.1").packed
         + bytes(4)
     )
-    assert str(network_access.target(six).address) == "10.0.0.1"
+    assert str(network_access.parse_sockaddr(six).address) == "10.0.0.1"
     assert [
-        network_access.target(item)
+        network_access.parse_sockaddr(item)
         for item in (b"", b"\2", four[:8], six[:20], struct.pack("=H", 17) + bytes(30))
     ] == [None] * 5
 
@@ -259,17 +262,17 @@ def test_output_that_becomes_something_else_is_not_opened(tmp_path):
 def test_the_size_counts_disk_usage_and_each_file_once(tmp_path):
     (tmp_path / "one").write_bytes(b"x" * 100_000)
     os.link(tmp_path / "one", tmp_path / "two")
-    size, count = outputs.size(tmp_path)
+    size, count = outputs.disk_usage(tmp_path)
     assert 100_000 <= size < 200_000
     assert count == 2
 
 
 def test_unreadable_folders_count_as_too_large(tmp_path):
     deep = tmp_path / "deep"
-    deep.joinpath(*["d"] * outputs.DEPTH).mkdir(parents=True)
-    assert outputs.size(deep)[1] == outputs.DEPTH
-    deep.joinpath(*["d"] * (outputs.DEPTH + 1)).mkdir()
-    assert outputs.size(deep)[1] > outputs.MOST_FILES
+    deep.joinpath(*["d"] * outputs.MAX_DEPTH).mkdir(parents=True)
+    assert outputs.disk_usage(deep)[1] == outputs.MAX_DEPTH
+    deep.joinpath(*["d"] * (outputs.MAX_DEPTH + 1)).mkdir()
+    assert outputs.disk_usage(deep)[1] > outputs.MAX_FILES
     long = tmp_path / "long"
     long.mkdir()
     here = os.getcwd()
@@ -280,7 +283,7 @@ def test_unreadable_folders_count_as_too_large(tmp_path):
             os.chdir("d" * 250)
     finally:
         os.chdir(here)
-    assert outputs.size(long)[1] > outputs.MOST_FILES
+    assert outputs.disk_usage(long)[1] > outputs.MAX_FILES
     outputs.remove(long)
 
 

@@ -128,9 +128,15 @@ except OSError as error:
     print(error)
 """
     )
-    ended = lab.run(source, network="api", api=api.address, env=env(api, canary), api_source=addresses.RUNS)
+    ended = lab.run(
+        source,
+        network="api",
+        api=api.address,
+        env=env(api, canary),
+        api_source=addresses.SCENARIO_RUN_ADDRESS,
+    )
     assert ended.output.startswith("hello\n"), ended.output
-    assert set(api.peers) == {addresses.RUNS}
+    assert set(api.peers) == {addresses.SCENARIO_RUN_ADDRESS}
     assert len(api.peers) >= 2
 
 
@@ -215,7 +221,11 @@ def test_an_erp_in_an_opened_network_answers_and_the_parts_of_the_service_do_not
         "2130706434",
     )
     places = [erp.place, f"{erp.place}/away", *(f"{spelling}:{canary.port}" for spelling in spellings)]
-    value = {"network": "full", "env": {"PLACES": " ".join(places)}, "api_source": addresses.RUNS}
+    value = {
+        "network": "full",
+        "env": {"PLACES": " ".join(places)},
+        "api_source": addresses.SCENARIO_RUN_ADDRESS,
+    }
     hidden = (("localhost", canary.port),)
     for networks in (("127.0.0.0/8",), ("0.0.0.0/0", "::/0")):
         ended = lab.run(FETCHING, networks=networks, hidden=hidden, **value)
@@ -223,7 +233,9 @@ def test_an_erp_in_an_opened_network_answers_and_the_parts_of_the_service_do_not
         assert first == "orders"
         assert len(others) == len(places) - 1
         assert [other for other in others if not other.startswith("closed")] == []
-        assert set(erp.peers) == {addresses.RUNS}, "on loopback, programs have a different source address"
+        assert set(erp.peers) == {addresses.SCENARIO_RUN_ADDRESS}, (
+            "on loopback, programs have a different source address"
+        )
     assert canary.visits == twin.visits == 0
     if lab.way.notify:
         lab.run(FETCHING, networks=("127.0.0.0/8",), **value)
@@ -246,7 +258,7 @@ def test_a_private_address_outside_of_the_opened_networks_is_never_connected_to(
     noted = []
 
     def call(name, one, *arguments):
-        target = network_access.target(arguments[0]) if name == "connect" else None
+        target = network_access.parse_sockaddr(arguments[0]) if name == "connect" else None
         if target is None or target.address.is_loopback:
             return real(name, one, *arguments)
         noted.append(f"{target.address}:{target.port}")
@@ -256,8 +268,8 @@ def test_a_private_address_outside_of_the_opened_networks_is_never_connected_to(
         noted.append("{}:{}".format(*place))
         raise ConnectionRefusedError
 
-    real = seccomp_notify.call
-    monkeypatch.setattr(seccomp_notify, "call", call)
+    real = seccomp_notify.call_libc
+    monkeypatch.setattr(seccomp_notify, "call_libc", call)
     monkeypatch.setattr(network_access.socket, "create_connection", dial)
     places = "10.1.2.3:80 10.1.2.4:81 192.168.0.9:80 [::ffff:10.1.2.3]:82 [::ffff:192.168.0.9]:80 169.254.169.254:80"
     ended = lab.run(
@@ -363,7 +375,7 @@ def test_the_default_networks_of_connections_are_not_opened_to_programs(tmp_path
 def test_parts_of_the_service_are_read_from_the_settings():
     value = {"secret_key": "0123456789abcdefghijklmnopqrstuvwxyz", "vault_keys": (VAULT_KEY,)}
     plain = Settings(**value, redis_url="unix:///run/redis.sock")
-    assert program.service_parts(plain) == [("127.0.0.1", 8000)]
+    assert program.service_addresses(plain) == [("127.0.0.1", 8000)]
     several = Settings(
         **value,
         public_url="https://data.example",
@@ -371,14 +383,14 @@ def test_parts_of_the_service_are_read_from_the_settings():
         redis_url="rediss://cache",
         database_url="postgresql://u:p@/d?host=one:5433&host=two:5434",
     )
-    assert program.service_parts(several) == [
+    assert program.service_addresses(several) == [
         ("127.0.0.1", 8000), ("data.example", 443), ("172.30.7.0/24", 8000), ("one", 5433), ("two", 5434),
         ("cache", 6379),
     ]  # fmt: skip
     by_socket = Settings(
         **value, database_url="postgresql://u@/d?host=/run/postgresql", redis_url="redis://h:1"
     )
-    assert ("127.0.0.1", 5432) in program.service_parts(by_socket)
+    assert ("127.0.0.1", 5432) in program.service_addresses(by_socket)
 
 
 def test_waiting_threads_get_a_connection_with_their_own_options(asking, api, canary):

@@ -19,7 +19,7 @@ from webapp.access import actors
 from webapp.access.models import Membership, User, Workspace
 from webapp.audit.models import AuditEntry
 from webapp.connections.services import secrets
-from webapp.extensions import db, reading, writing
+from webapp.extensions import db, read_session, write_session
 from webapp.scenarios.models import Run
 
 
@@ -32,12 +32,12 @@ def no_stop():
 
 def put_secret(running: Running, name: str, value: str) -> None:
     with running.app.app_context():
-        secrets.put(actors.system(running.cast.acme), name, value)
+        secrets.put(actors.system_actor(running.cast.acme), name, value)
         db.session.remove()
 
 
 def redact(running: Running) -> None:
-    with running.app.app_context(), writing() as session:
+    with running.app.app_context(), write_session() as session:
         session.get_one(Workspace, running.cast.acme).settings = {"redact_run_logs": True}
 
 
@@ -97,7 +97,7 @@ def test_no_secret_is_in_the_error_of_a_run_although_its_log_has_the_output(runn
     assert "tok-123456" in running.log(run.id).splitlines()[0], "as printed"
     assert run.error["message"].endswith("bad ********")
     assert "tok-123456" not in running.log(run.id).splitlines()[1], "the last line is ours"
-    with running.app.app_context(), reading() as session:
+    with running.app.app_context(), read_session() as session:
         entries = session.scalars(
             select(AuditEntry).where(AuditEntry.object_id.in_([run.id, run.scenario_id]))
         )
@@ -141,8 +141,8 @@ def test_a_run_leaves_nothing_on_the_machine(running):
 def test_a_run_only_mentions_its_environment_while_one_is_created(running, monkeypatch):
     result = environments.ensure
 
-    def ensure(lock, name, tell, alive=None):
-        tell("Installing 3 packages (once).")
+    def ensure(lock, name, write_line, check_alive=None):
+        write_line("Installing 3 packages (once).")
         return result()
 
     monkeypatch.setattr(environments, "ensure", ensure)
@@ -162,7 +162,7 @@ def test_a_missing_secret_is_named_and_nothing_is_run(running):
 
 def test_an_environment_that_cannot_be_created_fails_the_run_with_the_reason(running, monkeypatch):
     def ensure(*_, **__):
-        raise environments.EnvironmentFailed("no wheel of nosuch for this Python")
+        raise environments.EnvironmentCreationError("no wheel of nosuch for this Python")
 
     monkeypatch.setattr(environments, "ensure", ensure)
     run = running.run(HELLO)
@@ -182,7 +182,7 @@ def test_no_program_runs_where_nothing_can_keep_it_apart(running, monkeypatch):
 
 def test_a_run_whose_maker_is_gone_is_not_run(running):
     run_id = running.queue(HELLO)
-    with running.app.app_context(), writing() as session:
+    with running.app.app_context(), write_session() as session:
         session.execute(update(Run).where(Run.id == run_id).values(created_by=None))
     assert running.do(run_id).error["code"] == "maker_missing"
 
@@ -192,7 +192,7 @@ def test_a_run_does_not_start_once_the_user_who_started_it_lost_access(running, 
     """Neither the program nor the secrets of its scenario reach a process."""
     put_secret(running, "TOKEN", "the-secret-value")
     run_id = running.queue(HELLO, secrets=["TOKEN"])
-    with running.app.app_context(), writing() as session:
+    with running.app.app_context(), write_session() as session:
         maker = session.get_one(Run, run_id).created_by
         mine = Membership.user_id == maker
         if loss == "removed":

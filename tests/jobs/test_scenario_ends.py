@@ -22,7 +22,7 @@ from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp import limits
 from webapp.access.models import ApiKey, Workspace
-from webapp.extensions import db, reading, redis_client, writing
+from webapp.extensions import db, read_session, redis_client, write_session
 from webapp.scenarios.models import Run
 from webapp.scenarios.services import run_completion
 from webapp.work import jobs_queue
@@ -51,7 +51,7 @@ def test_a_cancel_holds_within_six_seconds_also_where_the_program_will_not_end(r
     beside(run_id)
     began = time.monotonic()
     cancel(running, run_id)
-    eventually(lambda: running.read(run_id).ended, 10)
+    eventually(lambda: running.read(run_id).has_ended, 10)
     assert time.monotonic() - began < within
     run = running.read(run_id)
     assert (run.status, run.exit_code, run.error) == ("cancelled", None, None)
@@ -78,9 +78,9 @@ def test_a_program_that_prints_without_end_is_stopped_and_what_fits_is_kept(runn
 def test_a_stopping_runner_releases_a_run_whose_program_has_not_started(running, monkeypatch):
     result = environments.ensure
 
-    def ensure(*_, alive=None, **__):
+    def ensure(*_, check_alive=None, **__):
         lease.stopping.set()
-        alive()
+        check_alive()
 
     monkeypatch.setattr(environments, "ensure", ensure)
     run = running.run(HELLO)
@@ -113,16 +113,16 @@ def test_a_lost_run_is_not_repeated_its_key_is_revoked_and_its_log_has_the_reaso
     run_id = running.queue(HELLO)
     now = present.now()
     with running.app.app_context():
-        work = lease.take("run", run_id, present.now)
-        with writing() as session:
+        work = lease.acquire("run", run_id, present.now)
+        with write_session() as session:
             from webapp.scenarios.services import run_completion
 
-            run_completion.issue(session, session.get_one(Run, run_id), running.cast.edith.user_id, now)
+            run_completion.issue_key(session, session.get_one(Run, run_id), running.cast.edith.user_id, now)
         done = sweeper.sweep(redis_client(), now + timedelta(seconds=limits.LEASE_SECONDS + 1))
         assert done["failed"] == 1
         with pytest.raises(lease.LeaseLost):
             work.save(exit_code=0)
-        with reading() as session:
+        with read_session() as session:
             assert session.scalar(select(ApiKey.revoked_at).where(ApiKey.run_id == run_id)) is not None
     run = running.read(run_id)
     assert (run.status, run.error["code"], run.attempt) == ("failed", "worker_lost", 1)
@@ -132,11 +132,11 @@ def test_a_lost_run_is_not_repeated_its_key_is_revoked_and_its_log_has_the_reaso
 def test_an_unnotified_end_is_reported_by_the_sweeper(running):
     run_id = running.queue(HELLO)
     with running.app.app_context():
-        with writing() as session:
+        with write_session() as session:
             ended = {
                 "status": "failed",
                 "finished_at": present.now(),
-                "error": run_completion.error("worker_lost"),
+                "error": run_completion.run_error("worker_lost"),
             }
             session.execute(update(Run).where(Run.id == run_id).values(**ended))
         sweeper.sweep(redis_client(), present.now())
@@ -147,7 +147,7 @@ def test_an_unnotified_end_is_reported_by_the_sweeper(running):
 def test_a_run_that_another_runner_took_writes_nothing_more(running, beside):
     run_id = running.queue("import time\nprint('here')\ntime.sleep(1)\nprint('late')\ntime.sleep(30)")
     thread = beside(run_id)
-    with running.app.app_context(), writing() as session:
+    with running.app.app_context(), write_session() as session:
         session.execute(update(Run).where(Run.id == run_id).values(epoch=Run.epoch + 1))
     thread.join(10)
     assert running.log(run_id) == "here\n"
@@ -160,7 +160,7 @@ def test_a_run_that_another_runner_took_writes_nothing_more(running, beside):
 def test_a_workspace_has_as_many_parallel_runs_as_its_plan_allows_and_starts_the_next_at_an_end(
     running, beside
 ):
-    with running.app.app_context(), writing() as session:
+    with running.app.app_context(), write_session() as session:
         session.get_one(Workspace, running.cast.acme).plan = "free"
     scenario_id = running.scenario(
         "import os, time\nprint('here')\nwhile not os.path.exists(os.environ['GO']): time.sleep(0.01)"
@@ -174,20 +174,20 @@ def test_a_workspace_has_as_many_parallel_runs_as_its_plan_allows_and_starts_the
         jobs_queue.queue_of(redis_client(), "run").empty()
         late = present.now() + timedelta(seconds=60)
         sweeper.sweep(redis_client(), present.now() + timedelta(seconds=limits.RING_AGE_SECONDS + 1))
-        assert jobs_queue.waiting(redis_client(), "run") == set(), "no run can start yet"
+        assert jobs_queue.queued_ids(redis_client(), "run") == set(), "no run can start yet"
         go.touch()
         thread.join(10)
-        assert jobs_queue.waiting(redis_client(), "run") == {second}
+        assert jobs_queue.queued_ids(redis_client(), "run") == {second}
         jobs_queue.queue_of(redis_client(), "run").empty()
         sweeper.sweep(redis_client(), late)
-        assert jobs_queue.waiting(redis_client(), "run") == {second}, "one place, one ring"
+        assert jobs_queue.queued_ids(redis_client(), "run") == {second}, "one place, one ring"
     assert running.do(second).status == "completed"
     assert running.do(third).status == "completed"
 
 
 def test_the_limit_holds_with_many_concurrent_runners(running):
     ids = [running.queue(HELLO) for _ in range(30)]
-    with running.app.app_context(), writing() as session:
+    with running.app.app_context(), write_session() as session:
         session.get_one(Workspace, running.cast.acme).plan = "pro"
     taken, barrier = [], threading.Barrier(10)
 
@@ -198,7 +198,7 @@ def test_the_limit_holds_with_many_concurrent_runners(running):
         for run_id in mine:
             with running.app.app_context():
                 try:
-                    lease.take("run", run_id, present.now, run_completion.may_start(run_id))
+                    lease.acquire("run", run_id, present.now, run_completion.may_start_condition(run_id))
                     taken.append(run_id)
                 except lease.NotAvailable:
                     pass
@@ -214,14 +214,14 @@ def test_the_limit_holds_with_many_concurrent_runners(running):
 def test_rows_are_those_the_program_had_made_with_its_key(running):
     run_id = running.queue(HELLO)
     with running.app.app_context():
-        lease.take("run", run_id, present.now)
-        with writing() as session:
+        lease.acquire("run", run_id, present.now)
+        with write_session() as session:
             from webapp.scenarios.services import run_completion
 
-            run_completion.issue(
+            run_completion.issue_key(
                 session, session.get_one(Run, run_id), running.cast.edith.user_id, present.now()
             )
-        with reading() as session:
+        with read_session() as session:
             key_id = session.scalar(select(ApiKey.id).where(ApiKey.run_id == run_id))
         as_run = replace(running.actor, key_id=key_id)
         from webapp.audit.services import audit_log
@@ -234,6 +234,6 @@ def test_rows_are_those_the_program_had_made_with_its_key(running):
         ):
             audit_log.record(who, action, ("template", "tpl_x"), join=True, rows=rows)
         db.session.commit()
-        with reading() as session:
+        with read_session() as session:
             assert run_completion.count_generated_rows(session, session.get_one(Run, run_id)) == 15
         db.session.remove()

@@ -94,16 +94,16 @@ def running(app, cast, monkeypatch):
         pytest.skip(f"nothing on this machine can keep programs apart: {error}")
 
     def offline(*_):
-        raise environments.EnvironmentFailed("tests reach no package index")
+        raise environments.EnvironmentCreationError("tests reach no package index")
 
     monkeypatch.setattr(
-        environments.EnvironmentCache, "_common", offline
+        environments.EnvironmentCache, "_ensure_common", offline
     )  # skips our client, which uv would build
     return Running(app, cast)
 
 
 def test_a_scenario_reads_generates_writes_and_reaches_nothing_else(app, api, cast, served, running):
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     with app.app_context():
         template = templates.create(acme, name="People", fields=[{"name": "id", "type": "row_number"}])["id"]
         db.session.remove()

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from jobs import lease, sweeper
 from webapp import limits
 from webapp.exports.models import Export
-from webapp.extensions import make_redis, reading, redis_client
+from webapp.extensions import create_redis_client, read_session, redis_client
 from webapp.monitoring import health
 from webapp.work import jobs_queue
 
@@ -32,8 +32,8 @@ def rings(client):
     """The rings for exports of this test: a process of an earlier one may still hand back its work."""
 
     def mine() -> set[str]:
-        with reading() as session:
-            return jobs_queue.waiting(client, "export") & set(session.scalars(select(Export.id)))
+        with read_session() as session:
+            return jobs_queue.queued_ids(client, "export") & set(session.scalars(select(Export.id)))
 
     return mine
 
@@ -58,7 +58,7 @@ def test_emptying_redis_loses_no_queued_work(new_export, sweep, rings, client, c
 
 def test_lost_work_is_rung_for_within_45_seconds(new_export, sweep, rings, clock):
     export_id = new_export()
-    lease.take("export", export_id, clock)
+    lease.acquire("export", export_id, clock)
     clock.forward(limits.LEASE_SECONDS - 1)
     assert sweep() == {}
     clock.forward(45 - limits.SWEEP_SECONDS - limits.LEASE_SECONDS + 1)
@@ -67,14 +67,14 @@ def test_lost_work_is_rung_for_within_45_seconds(new_export, sweep, rings, clock
 
 
 def test_released_work_is_enqueued_immediately(new_export, sweep, clock):
-    lease.take("export", new_export(), clock).save(lease_owner=None, lease_until=None)
+    lease.acquire("export", new_export(), clock).save(lease_owner=None, lease_until=None)
     assert sweep() == {"rung": 1}
 
 
 def test_work_lost_three_times_fails_with_a_reason(new_export, sweep, row, settled, clock):
     export_id = new_export()
     for _ in range(limits.MAX_ATTEMPTS):
-        lost = lease.take("export", export_id, clock)
+        lost = lease.acquire("export", export_id, clock)
         clock.forward(limits.LEASE_SECONDS + 1)
     assert sweep() == {"failed": 1}
     ended = row(export_id)
@@ -87,7 +87,7 @@ def test_work_lost_three_times_fails_with_a_reason(new_export, sweep, row, settl
 
 def test_a_cancel_takes_effect_without_a_running_worker(new_export, sweep, row, settled, clock):
     queued = new_export(cancel_requested_at=clock())
-    lease.take("export", running := new_export(), clock)
+    lease.acquire("export", running := new_export(), clock)
     lost = new_export(
         status="running", lease_owner="gone:1", lease_until=clock(), attempt=1, cancel_requested_at=clock()
     )
@@ -113,7 +113,7 @@ def test_redis_down_still_ends_what_is_lost(new_export, row, clock, tmp_path):
     )
     new_export()
     clock.forward(60)
-    nowhere = make_redis(f"unix://{tmp_path}/nothing.sock")
+    nowhere = create_redis_client(f"unix://{tmp_path}/nothing.sock")
     assert sweeper.sweep(nowhere, clock()) == {"rung": 0, "failed": 1, "cancelled": 0}
     assert row(export_id).status == "failed"
 
@@ -133,12 +133,12 @@ def test_a_sweeper_runs_until_it_is_stopped_and_the_next_one_takes_over(app, new
     turns = []
 
     def pause(seconds: float) -> bool:
-        turns.append(health.alive(redis_client(), health.SWEEPER, clock().timestamp()))
+        turns.append(health.count_alive(redis_client(), health.SWEEPER, clock().timestamp()))
         assert seconds == limits.SWEEP_SECONDS
         return len(turns) == 2
 
     sweeper.Sweeper(app, pause, clock).run()
     assert turns == [1, 1]
     assert len(rings()) == 1
-    assert health.alive(redis_client(), health.SWEEPER, 0) == 0
+    assert health.count_alive(redis_client(), health.SWEEPER, 0) == 0
     assert sweeper.is_active(redis_client(), "next:1")

@@ -41,7 +41,7 @@ def start(app, client, environment, tmp_path):
                 stderr=log,
             )
         started.append(process)
-        eventually(lambda: health.alive(client, health.WORKER, since) or process.poll() is not None)
+        eventually(lambda: health.count_alive(client, health.WORKER, since) or process.poll() is not None)
         assert process.poll() is None, (tmp_path / "worker.log").read_text()
         return process
 
@@ -61,14 +61,14 @@ def job_pid(tmp_path):
 def test_a_ring_wakes_a_worker(start, client, new_export, row):
     start("quick")
     export_id = new_export()
-    jobs_queue.ring(client, "export", export_id)
+    jobs_queue.enqueue(client, "export", export_id)
     eventually(lambda: row(export_id).status == "completed")
     eventually(lambda: not client.keys("rq:job:*")), "nothing is left of the ring"
 
 
 def test_killing_only_the_parent_leaves_no_second_sender(start, client, new_export, job_pid):
     worker = start("slow")
-    jobs_queue.ring(client, "export", new_export())
+    jobs_queue.enqueue(client, "export", new_export())
     pid = job_pid()
     worker.kill()
     worker.wait()
@@ -78,14 +78,14 @@ def test_killing_only_the_parent_leaves_no_second_sender(start, client, new_expo
 def test_a_stopping_worker_releases_its_work_and_the_next_continues(start, client, new_export, row, job_pid):
     worker = start("slow")
     export_id = new_export()
-    jobs_queue.ring(client, "export", export_id)
+    jobs_queue.enqueue(client, "export", export_id)
     pid = job_pid()
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(timeout=20) == 0
     assert not alive(pid)
     freed = row(export_id)
     assert (freed.status, freed.lease_owner, freed.attempt) == ("running", None, 1)
-    assert health.alive(client, health.WORKER, 0) == 0, "it said good-bye"
+    assert health.count_alive(client, health.WORKER, 0) == 0, "it said good-bye"
     start("quick")
     eventually(lambda: row(export_id).status == "completed")
     assert row(export_id).attempt == 1
@@ -96,11 +96,11 @@ def test_a_foreign_ring_is_dropped(start, client, new_export, row, tmp_path):
     trace = tmp_path / "trace"
     for function, arguments in (
         ("os.system", [f"touch {trace}"]),
-        (jobs_queue.ANSWER, ["nothing", "exp_A"]),
-        (jobs_queue.ANSWER, [f"touch {trace}"]),
+        (jobs_queue.JOB_FUNCTION, ["nothing", "exp_A"]),
+        (jobs_queue.JOB_FUNCTION, [f"touch {trace}"]),
     ):
         queue.enqueue_call(function, args=arguments)
-    jobs_queue.ring(client, "export", export_id := new_export())
+    jobs_queue.enqueue(client, "export", export_id := new_export())
     start("quick")
     eventually(lambda: row(export_id).status == "completed")
     assert not trace.exists()
@@ -108,8 +108,8 @@ def test_a_foreign_ring_is_dropped(start, client, new_export, row, tmp_path):
 
 
 def test_a_job_for_deleted_work_does_nothing(start, client, new_export, row):
-    jobs_queue.ring(client, "export", "exp_00000000000000000000000000")
-    jobs_queue.ring(client, "export", export_id := new_export())
+    jobs_queue.enqueue(client, "export", "exp_00000000000000000000000000")
+    jobs_queue.enqueue(client, "export", export_id := new_export())
     worker = start("quick")
     eventually(lambda: row(export_id).status == "completed")
     os.kill(worker.pid, signal.SIGTERM)

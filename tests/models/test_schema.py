@@ -18,7 +18,7 @@ from tests.conftest import ON_POSTGRES, settings_for
 from webapp import create_app
 from webapp.access.models import Workspace
 from webapp.backup import database
-from webapp.extensions import db, only_reads, reading, writing
+from webapp.extensions import db, read_session, set_read_only, write_session
 from webapp.model_base import Base
 from webapp.row_templates.models import Template, TemplateVersion
 
@@ -123,7 +123,7 @@ def test_a_row_without_its_parent_cannot_be_stored(any_app):
 @of_sqlite
 def test_sqlite_is_opened_as_we_say(app, hurry):
     sa.event.remove(sa.Engine, "connect", hurry)
-    with app.app_context(), reading() as session:
+    with app.app_context(), read_session() as session:
         requests = {
             name: session.scalar(sa.text(f"PRAGMA {name}"))
             for name in ("journal_mode", "foreign_keys", "synchronous")
@@ -133,12 +133,12 @@ def test_sqlite_is_opened_as_we_say(app, hurry):
 
 
 def test_a_reader_does_not_wait_for_a_writer(app):
-    with app.app_context(), writing() as writer:
+    with app.app_context(), write_session() as writer:
         writer.add(Workspace(name="New"))
         writer.flush()
-        with reading() as session:
+        with read_session() as session:
             assert session.scalar(sa.select(sa.func.count()).select_from(Workspace)) == 2
-        only_reads()
+        set_read_only()
         assert db.session.scalar(sa.select(sa.func.count()).select_from(Workspace)) == 2
         db.session.rollback()
 

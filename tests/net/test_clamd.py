@@ -54,14 +54,14 @@ def scanner(request, tmp_path_factory):
 
 def _listens(where: Scanner) -> bool:
     try:
-        with clamd.begun(where) as scan:
+        with clamd.open_scan(where) as scan:
             return scan.verdict() is None
     except clamd.ScannerError:
         return False
 
 
 def verdict(where: Scanner, *pieces: bytes) -> str | None:
-    with clamd.begun(where) as scan:
+    with clamd.open_scan(where) as scan:
         for piece in pieces:
             scan.feed(piece)
         return scan.verdict()

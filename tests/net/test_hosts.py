@@ -24,8 +24,8 @@ from webapp.net.gate import Gate, GateError
     ],
 )
 def test_entries_are_stored_in_one_form(inputs, stored):
-    assert urls.checked(inputs) == stored
-    assert urls.checked(stored) == stored
+    assert urls.check_host_entry(inputs) == stored
+    assert urls.check_host_entry(stored) == stored
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,10 @@ def test_entries_are_stored_in_one_form(inputs, stored):
 )  # fmt: skip
 def test_entries_that_are_no_hosts_are_rejected(inputs):
     if inputs == "example.com\n":
-        assert urls.checked(inputs) == "example.com"
+        assert urls.check_host_entry(inputs) == "example.com"
         return
     with pytest.raises(ValueError, match=r"host|port|wildcard"):
-        urls.checked(inputs)
+        urls.check_host_entry(inputs)
 
 
 @pytest.mark.parametrize(

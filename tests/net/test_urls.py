@@ -35,7 +35,7 @@ from webapp.net import urls
     ],
 )
 def test_urls_without_a_proper_host_are_rejected(url):
-    assert urls.fault(url)
+    assert urls.url_error(url)
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_urls_without_a_proper_host_are_rejected(url):
     ],
 )
 def test_ordinary_urls_are_accepted(url):
-    assert urls.fault(url) == ""
+    assert urls.url_error(url) == ""

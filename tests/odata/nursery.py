@@ -13,31 +13,31 @@ from flask import current_app  # isort: skip - the nursery sets the limits befor
 
 from tests.jobs.pushing import Parents, rows
 from webapp import storage
-from webapp.connectors.base import Link
+from webapp.connectors.base import OpenConnection
 from webapp.connectors.odata.connector import OdataConnector
-from webapp.extensions import reading
+from webapp.extensions import read_session
 from webapp.net.gate import Gate
 from webapp.pushes.models import Push
 from webapp.pushes.services import planning
 from webapp.pushes.services.ledger import read
-from webapp.pushes.services.planning import Order
+from webapp.pushes.services.planning import PushJob
 from webapp.pushes.services.rows import TableRows
 
 
-def order(push_id: str) -> Order:
+def order(push_id: str) -> PushJob:
     """Rows by their number into the entity set of the push."""
-    with reading() as session:
+    with read_session() as session:
         push = session.get_one(Push, push_id)
-        first = read.first_of(session, push)
+        first = read.original_push(session, push)
     result = [
         TableRows(place, spec, Parents(rows(spec["count"]), {})) for place, spec in enumerate(push.tables)
     ]
     app: Any = current_app._get_current_object()
-    spool = planning.KeySpool(storage.of(app), planning.folder_of(first.workspace_id, first.id))
-    return Order(push, result, opened, OdataConnector.can, spool)
+    spool = planning.KeySpool(storage.get_storage(app), planning.keys_folder(first.workspace_id, first.id))
+    return PushJob(push, result, opened, OdataConnector.can, spool)
 
 
-def opened() -> Link:
+def opened() -> OpenConnection:
     """The service of the environment."""
     value = {"service_url": os.environ["TARGET"], **json.loads(os.environ.get("HTTP", "{}"))}
     return OdataConnector(OdataConnector.Settings.model_validate(value), Gate(["127.0.0.0/8"])).open()

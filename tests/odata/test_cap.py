@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from webapp.connectors.base import ConnectorError, WriteSpec
-from webapp.connectors.http.channel import RowOutcome, Rows
+from webapp.connectors.http.channel import RowBatch, RowOutcome
 from webapp.connectors.odata.connector import OdataConnector
 from webapp.connectors.schema import Relation
 
@@ -40,13 +40,13 @@ def push(
     with made.open() as channel:
         found = channel.entity(entity)
         names = list(dict.fromkeys(name for row in values for name in row))
-        sending = channel.sending(
+        sending = channel.create_sender(
             WriteSpec(found, tuple(found.column(name) for name in names), **more), SendControl()
         )
-        for start in range(0, len(values), sending.size):
-            part = values[start : start + sending.size]
+        for start in range(0, len(values), sending.chunk_rows):
+            part = values[start : start + sending.chunk_rows]
             numbers = range(start + 1, start + 1 + len(part))
-            rows = Rows(pa.RecordBatch.from_pylist(part), list(numbers), [f"key-{n}" for n in numbers])
+            rows = RowBatch(pa.RecordBatch.from_pylist(part), list(numbers), [f"key-{n}" for n in numbers])
             some = sending.delete(rows) if delete else sending.send(rows)
             ended += some
     return ended

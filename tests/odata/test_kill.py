@@ -117,7 +117,7 @@ def test_every_row_is_there_once_or_unknown_after_kills_at_any_moment(
     for _ in range(KILLS):
         pid = result.start(push_id)
         had = pushing.read(push_id).delivered
-        eventually(lambda had=had: (row := pushing.read(push_id)).ended or row.delivered > had)
+        eventually(lambda had=had: (row := pushing.read(push_id)).has_ended or row.delivered > had)
         threading.Event().wait(chance.uniform(0, 0.3))  # the moment of the kill, no waiting for anything
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -139,7 +139,7 @@ def test_a_cancel_takes_effect_and_rows_in_progress_are_reported(keeper, new_pus
     pid = result.start(push_id)
     under_way(pushing, push_id, 50)
     cancel(push_id)
-    eventually(lambda: pushing.read(push_id).ended and not alive(pid), within=10)
+    eventually(lambda: pushing.read(push_id).has_ended and not alive(pid), within=10)
     result.over()
     ended = pushing.read(push_id)
     assert ended.delivered + ended.unknown < COUNT

@@ -17,7 +17,9 @@ ROWS = 1_000
 def pushing(app, monkeypatch):
     result = Pushing(app, monkeypatch)
     monkeypatch.setattr(
-        planning, "order", lambda push_id: replace(result.order(push_id), can=OdataConnector.can)
+        planning,
+        "load_push_job",
+        lambda push_id: replace(result.order(push_id), capabilities=OdataConnector.can),
     )
     return result
 

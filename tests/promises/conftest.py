@@ -56,5 +56,5 @@ def world(
         stored.callback(close_app, app)
         with app.app_context():
             redis_client().flushdb()
-            vocabularies.record_stored(vocab_lock.locked().id)
+            vocabularies.record_stored(vocab_lock.current_entry().id)
         yield World(app, cast)

@@ -24,7 +24,7 @@ import pytest
 import redis
 import requests
 
-from jobs.scenarios.environments import CHILD
+from jobs.scenarios.environments import CHILD_SCRIPT
 from tests.cli.conftest import ROOT, clean_environment, descendants, part_of, processes, rowsmith
 from tests.conftest import _database
 from tests.jobs.waiting import eventually
@@ -43,7 +43,7 @@ PARTS: Final = {
 
 def bound() -> list[str]:
     """Return the prefix of a command whose process must exit when the tests are killed."""
-    return [sys.executable, "-I", str(CHILD), str(os.getpid())]
+    return [sys.executable, "-I", str(CHILD_SCRIPT), str(os.getpid())]
 
 
 class OwnRedis:

@@ -34,13 +34,13 @@ def state(world: World) -> str:
 @pytest.fixture(autouse=True)
 def unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A background thread records the last use of a key at an unpredictable time. Disable it."""
-    monkeypatch.setattr(identity, "_note_use", lambda *_, **__: None)
+    monkeypatch.setattr(identity, "_record_use", lambda *_, **__: None)
 
 
 @pytest.fixture(scope="module")
 def without(world: World) -> dict[str, str]:
     """For each scope a key of the owner's that has all others."""
-    acme = actors.system(world.cast.acme, world.cast.main, world.cast.blue)
+    acme = actors.system_actor(world.cast.acme, world.cast.main, world.cast.blue)
     created = {}
     with world.app.app_context():
         for scope in KEY_SCOPES:

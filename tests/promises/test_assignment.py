@@ -138,7 +138,7 @@ def kept(world: World, connection_id: str) -> Any:
     from webapp.connections.models import Connection
 
     with world.app.app_context():
-        found = access.connector_of(db.session.get_one(Connection, connection_id)).settings.model_dump()
+        found = access.create_connector(db.session.get_one(Connection, connection_id)).settings.model_dump()
         db.session.remove()
         return found
 

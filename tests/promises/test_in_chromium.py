@@ -48,7 +48,7 @@ def context(world: World, origin: str) -> Iterator[BrowserContext]:
     if not (ROOT / "static" / "vendor" / "htmx.min.js").is_file():
         pytest.skip("static/vendor is empty: ./rowsmith test fetches it")
     with world.app.app_context():
-        link = sign_in.make_link(db.session.get_one(User, world.cast.olivia.user_id))
+        link = sign_in.create_link(db.session.get_one(User, world.cast.olivia.user_id))
         db.session.remove()
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)

@@ -43,7 +43,7 @@ class World:
         own = {"plan": "enterprise", "own_limits": {"requests_per_minute": 60_000}}
         with self.app.app_context():
             for workspace in (self.cast.acme, self.cast.mallory_inc):
-                workspaces.change_workspace(actors.system(workspace), own)
+                workspaces.change_workspace(actors.system_actor(workspace), own)
             db.session.remove()
 
     def program(self, **headers: str) -> Program:

@@ -23,7 +23,7 @@ from webapp.storage import MissingError
 
 @pytest.fixture
 def store(app):
-    return storage.of(app)
+    return storage.get_storage(app)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_put_that_breaks_leaves_what_was_there(store):
     with pytest.raises(KeyError, match="the reason"):
         store.put("f", broken())
     assert b"".join(store.get("f")) == b"old"
-    assert store.usable()
+    assert store.is_usable()
 
 
 def test_a_file_is_uploaded_replaced_read_by_range_and_deleted(edith, store):
@@ -94,7 +94,7 @@ def test_a_run_gets_its_files_and_leaves_its_outputs(app, cast, edith, tmp_path)
         (tmp_path / "outputs" / "result").write_bytes(b"z" * (limits.STORAGE_PART_BYTES + 5))
         done = run_completion.store_outputs(run, tmp_path / "outputs")
         db.session.remove()
-    assert (done.refused, [file["size"] for file in done.files]) == ([], [limits.STORAGE_PART_BYTES + 5])
+    assert (done.rejected, [file["size"] for file in done.files]) == ([], [limits.STORAGE_PART_BYTES + 5])
     assert len(edith.get(f"{URL}/{done.files[0]['file_id']}").data) == limits.STORAGE_PART_BYTES + 5
 
 
@@ -130,7 +130,7 @@ def test_a_server_that_is_gone_is_unavailable_and_changes_nothing(app, cast, edi
         assert answer.json["error"]["details"]["reason"] == "storage"
         assert "127.0.0.1" not in answer.text
     with app.app_context():
-        acme = actors.system(cast.acme, cast.main, cast.blue)
+        acme = actors.system_actor(cast.acme, cast.main, cast.blue)
         with pytest.raises(ApiError, match="storage is not responding"):
             files.sync(cast.acme, cast.main, tmp_path / "uploads")
         assert files.find(acme, "a").size == 3

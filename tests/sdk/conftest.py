@@ -89,7 +89,7 @@ def client(origin: str, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> rowsmith
 def demo_shop(app: Flask, cast: Cast) -> Path:
     """The file of the demo's database with its empty tables, where a newcomer's service has it."""
     with app.app_context():
-        here = actors.system(cast.acme, cast.main, cast.blue)
+        here = actors.system_actor(cast.acme, cast.main, cast.blue)
         created = connections.create(here, **demo_workspace.DATABASE, verifies=False).id
         db.session.remove()
     folder = Path(app.config["SETTINGS"].data_dir) / "targets" / cast.acme / created

@@ -172,7 +172,7 @@ def test_rows_are_exported_to_a_database(client, app, cast, monkeypatch):
         job.run(push_id)
         db.session.remove()
 
-    monkeypatch.setattr(exports, "wait", work)
+    monkeypatch.setattr(exports, "wait_until_finished", work)
     rows = [{"id": i, "email": f"{i}@example.org", "first_name": "A", "age": i} for i in range(1, 4)]
     push = client.export_to_database(
         {"connection_id": shop.connection_id, "table": "customers", "rows": rows}
@@ -198,7 +198,7 @@ def test_an_export_that_ends_without_success_raises(client, app, cast, monkeypat
             db.session.commit()
             db.session.remove()
 
-    monkeypatch.setattr(exports, "wait", cancelled)
+    monkeypatch.setattr(exports, "wait_until_finished", cancelled)
     with pytest.raises(error.TargetError, match="It said no") as found:
         client.export_to_database(
             {"connection_id": shop.connection_id, "table": "customers", "rows": [{"id": 1, "email": "a"}]}

@@ -95,7 +95,9 @@ def world(
             job.run(id)
             db.session.remove()
 
-    monkeypatch.setattr(pushes_exports, "wait", lambda push_id: work(push_job, push_id))  # a worker is there
+    monkeypatch.setattr(
+        pushes_exports, "wait_until_finished", lambda push_id: work(push_job, push_id)
+    )  # a worker is there
 
     def pages() -> list[Shown]:
         found = shown(browser(cast.olivia))

@@ -27,7 +27,7 @@ def test_the_examples_run_one_after_the_other(page, client, demo_shop, monkeypat
         job.run(push_id)
         db.session.remove()
 
-    monkeypatch.setattr(exports, "wait", work)  # a worker is there
+    monkeypatch.setattr(exports, "wait_until_finished", work)  # a worker is there
     monkeypatch.chdir(tmp_path)
     found = examples(page)
     assert len(found) >= 4

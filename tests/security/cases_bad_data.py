@@ -24,7 +24,7 @@ FIELDS = [
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     template = templates.create(acme, name="Bad", fields=FIELDS)["id"]
     export = exports.create(acme, template, GenerateInput(count=2)).id
     stored = {"type": "sqlite", "settings": {"file": "bad.db"}, "verifies": False}

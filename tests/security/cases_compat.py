@@ -27,13 +27,13 @@ OBJECTS = {
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     created = scenarios.create(acme, name="Of a client", code="print(1)\n")
     objects = {
         f"compat_{kind}": compat.create(acme, kind, "Of a client", document).id
         for kind, document in OBJECTS.items()
     }
-    compat.put(acme, "of_a_client", "Material", {"a": "b"})
+    compat.put_entries(acme, "of_a_client", "Material", {"a": "b"})
     db.session.remove()
     return {"compat_scenario": created["id"], "blue": cast.blue, **objects}
 

@@ -14,7 +14,7 @@ from webapp.extensions import db
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
 
     def made(name: str) -> str:
         stored = {"type": "sqlite", "settings": {"file": f"{name}.db"}, "verifies": False}

@@ -17,10 +17,12 @@ from webapp.extensions import db
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     invitation, invitation_token = people.invite(acme, "guest@example.org", "viewer")
-    link = sign_in.make_link(db.session.get_one(User, cast.victor.user_id))
-    sign_in.start(db.session.get_one(User, cast.victor.user_id), Visitor("127.0.0.1", "", ""), "test")
+    link = sign_in.create_link(db.session.get_one(User, cast.victor.user_id))
+    sign_in.create_session(
+        db.session.get_one(User, cast.victor.user_id), Visitor("127.0.0.1", "", ""), "test"
+    )
     session_id = db.session.scalar(
         sa.select(BrowserSession.id).where(BrowserSession.user_id == cast.victor.user_id)
     )

@@ -16,7 +16,7 @@ FIELDS = [{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}]
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     template = templates.create(acme, name="In a dataset", fields=FIELDS)["id"]
     tables = [{"template_id": template, "count": 2}]
     created = datasets.create(acme, name="Matrix", templates=tables, seed="s")["id"]

@@ -18,7 +18,7 @@ URL = "http://127.0.0.1:9/rows/{{id}}"
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     stored, trashed = (endpoints.create(acme, {"name": name, "url": URL}).id for name in ("Kept", "Trashed"))
     endpoints.delete(acme, connections.get_endpoint(acme, trashed, "write", lock=True))
     settings = {"service_url": "http://127.0.0.1:9/odata"}

@@ -15,7 +15,7 @@ from webapp.files import services as files
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     for name in ("inputs/matrix-kept.csv", "matrix-trashed.csv"):
         files.upload(acme, name, io.BytesIO(b"a,b\n1,2\n"))
     stored = files.find(acme, "inputs/matrix-kept.csv").id

@@ -10,13 +10,13 @@ from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp import clock
 from webapp.access import actors
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.imports.models import ImportJob
 from webapp.row_templates.services import templates
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     fields = [{"name": "id", "type": "row_number"}]
     return {
         "imported": templates.create(acme, name="Imported", fields=fields)["id"],
@@ -25,7 +25,7 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
 
 
 def _job(cast: Cast) -> str:
-    with writing() as session:
+    with write_session() as session:
         job = ImportJob(
             request={"name": "", "save": True}, document_key="imports/none", created_by=cast.edith.user_id,
             workspace_id=cast.acme, team_id=cast.blue, project_id=cast.main, created_at=clock.now(),

@@ -11,17 +11,17 @@ from tests.security.matrix import Case
 from webapp.access import actors
 from webapp.exports import services as exports
 from webapp.exports.models import Export
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import templates
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     created = templates.create(acme, name="Held", fields=[{"name": "id", "type": "row_number"}])
     stored = exports.create(acme, created["id"], GenerateInput(count=1)).id
     db.session.remove()
-    with writing() as session:
+    with write_session() as session:
         export = session.get_one(Export, stored)
         export.status, export.epoch, export.attempt = "running", 3, 1
     return {"held_export": stored}

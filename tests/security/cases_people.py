@@ -20,7 +20,7 @@ FIELDS = [{"name": "id", "type": "row_number"}]
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     empty = workspaces.create_team(acme, "Empty")
     gone = workspaces.create_team(acme, "Gone")
     workspaces.delete_team(acme, db.session.get_one(Team, gone.id))

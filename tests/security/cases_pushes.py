@@ -21,7 +21,7 @@ FIELDS = [{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}]
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     template = templates.create(acme, name="Pushed", fields=FIELDS)["id"]
     dataset = datasets.create(acme, name="Pushed", templates=[{"template_id": template, "count": 2}])["id"]
     stored = {"type": "sqlite", "settings": {"file": "pushes.db"}, "verifies": False}

@@ -14,12 +14,12 @@ from webapp.scenarios.services import scenarios
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     secrets.put(acme, "MATRIX_TOKEN", "hidden")
     created = scenarios.create(acme, name="Matrix", code="print(1)\n")["id"]
     for code in ("print(2)\n", "print(3)\n"):
         found = scenarios.get(acme, created, "write", lock=True)
-        program = scenarios.prepared(acme, found, {"code": code})
+        program = scenarios.prepare_change(acme, found, {"code": code})
         scenarios.change(acme, scenarios.get(acme, created, "write", lock=True), {"code": code}, program)
     trashed = scenarios.create(acme, name="Trashed", code="print(1)\n")["id"]
     scenarios.delete(acme, scenarios.get(acme, trashed, "write", lock=True))

@@ -18,7 +18,7 @@ from webapp.schedules.models import Schedule
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     fields = [{"name": "id", "type": "row_number"}]
     template = templates.create(acme, name="Repeated", fields=fields)["id"]
     place = {

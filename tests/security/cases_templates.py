@@ -11,7 +11,7 @@ from tests.security.matrix import Case
 from webapp.access import actors
 from webapp.exports import services as exports
 from webapp.exports.models import Export
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import templates
 
@@ -19,7 +19,7 @@ FIELDS = [{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}]
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     created = templates.create(acme, name="Matrix", fields=FIELDS)
     templates.change(acme, templates.get(acme, created["id"], "write", lock=True), {"quantity": 3})
     trashed = templates.create(acme, name="Trashed", fields=FIELDS)
@@ -27,7 +27,7 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     waiting = exports.create(acme, created["id"], GenerateInput(count=2)).id
     ended, parted = (exports.create(acme, created["id"], GenerateInput(count=2)).id for _ in range(2))
     db.session.remove()
-    with writing() as session:
+    with write_session() as session:
         session.get_one(Export, ended).status = "failed"
         in_parts = session.get_one(Export, parted)
         in_parts.status, in_parts.part_rows = "failed", 1

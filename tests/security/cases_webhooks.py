@@ -18,7 +18,7 @@ URL = "http://127.0.0.1:9/hook"
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
-    acme = actors.system(cast.acme, cast.main, cast.blue)
+    acme = actors.system_actor(cast.acme, cast.main, cast.blue)
     stored, trashed = (webhooks.create(acme, URL, ["*"])[0] for _ in range(2))
     whole = webhooks.create(acme, URL, ["*"], scope="workspace")[0]
     webhooks.delete(acme, webhooks.get(acme, trashed.id, lock=True))

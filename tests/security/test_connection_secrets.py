@@ -76,7 +76,9 @@ def test_a_kept_password_stays_where_the_server_is_the_same(edith, unasked, app,
     )
     assert answer.status_code == 200
     with app.app_context():
-        assert access.connector_of(db.session.get_one(Connection, stored["id"])).settings.password == SECRET
+        assert (
+            access.create_connector(db.session.get_one(Connection, stored["id"])).settings.password == SECRET
+        )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_another_connections_secret_is_not_opened_by_its_id(edith, unasked, app)
     mine = made(edith, "mysql", **HERE, options={"secret": secret, "shown": "x"})
     assert mine["settings"]["options"] == {"secret": secret, "shown": "x"}
     with app.app_context():
-        options = access.connector_of(db.session.get_one(Connection, mine["id"])).settings.options
+        options = access.create_connector(db.session.get_one(Connection, mine["id"])).settings.options
         assert options == {"secret": secret, "shown": "x"}
     for value in ({"secret": secret}, {"secret": secret, "shown": "x"}):
         body = {"name": "x", "type": "postgresql", "settings": {**HERE, "password": value}}
@@ -173,7 +175,7 @@ def test_a_verification_of_outdated_settings_is_not_saved(edith, unasked, monkey
 def test_tokens_that_were_fetched_are_cut_from_what_any_target_says(app, cast):
     made = connection(app, cast, "odata", {"service_url": "http://127.0.0.1:9/"})
     with app.app_context():
-        _, redact = access.connector_and_redactor(db.session.get(Connection, made))
+        _, redact = access.create_connector_and_redactor(db.session.get(Connection, made))
         tokens.entry("one").token = "fetched-token-1"
         try:
             assert "fetched-token-1" not in redact("you sent Bearer fetched-token-1")

@@ -42,8 +42,10 @@ def crowd(peopled, tmp_path_factory, shared_redis):
     worlds = {}
     with app.app_context():
         redis_client().flushdb()
-        here = actors.system(cast.acme)
-        rita = accounts_people.create_user(actors.system(), "rita@example.org", name="Rita", password=None)
+        here = actors.system_actor(cast.acme)
+        rita = accounts_people.create_user(
+            actors.system_actor(), "rita@example.org", name="Rita", password=None
+        )
         accounts_people.add_member(here, rita, "editor", team_id=cast.red)
         key, text = api_keys.create(
             here, "Rita's key", api_version=VERSION, project_id=cast.red_project, user_id=rita.id
@@ -87,7 +89,7 @@ def stage(crowd, tmp_path_factory, shared_redis):
 @pytest.fixture(autouse=True)
 def clean(stage, monkeypatch):
     # It is written by a thread of its own, which must not meet the file being put back.
-    monkeypatch.setattr(identity, "_note_use", lambda key_id, address: None)
+    monkeypatch.setattr(identity, "_record_use", lambda key_id, address: None)
     stage.reset()
 
 

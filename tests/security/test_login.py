@@ -84,7 +84,7 @@ def test_same_work_for_unknown_user_and_wrong_password(app, browser, cast, monke
         time_cost=limits.ARGON2_PASSES, memory_cost=limits.ARGON2_MEMORY_KIB, parallelism=limits.ARGON2_LANES
     )
     monkeypatch.setattr(passwords, "_hasher", result)
-    passwords._nobody.cache_clear()
+    passwords._unknown_user_hash.cache_clear()
     people = (
         "edith@example.org",
         "nobody@example.org",
@@ -101,7 +101,7 @@ def test_same_work_for_unknown_user_and_wrong_password(app, browser, cast, monke
 def test_session_id_changes_at_login(app, browser, cast):
     """By password and by link; the one before has ended, so it is of no use to who planted or stole it."""
     with app.app_context():
-        link = "/sign-in/" + sign_in.make_link(db.session.get_one(User, cast.edith.user_id))
+        link = "/sign-in/" + sign_in.create_link(db.session.get_one(User, cast.edith.user_id))
     edith = browser()
     edith.get("/sign-in")
     seen = []

@@ -168,7 +168,7 @@ def prepared(peopled, tmp_path_factory, shared_redis):
         redis_client().flushdb()
         for prepare in prepares():
             world.update(prepare(app, cast))
-        acme = actors.system(cast.acme, cast.main, cast.blue)
+        acme = actors.system_actor(cast.acme, cast.main, cast.blue)
         for scope in KEY_SCOPES:
             others = [other for other in KEY_SCOPES if other != scope]
             for name, scopes in ((f"only {scope}", [scope]), (f"all but {scope}", others)):
@@ -196,7 +196,7 @@ def stage(prepared, tmp_path_factory, shared_redis):
 @pytest.fixture(autouse=True)
 def clean(stage, monkeypatch):
     # A background thread writes it, which must not happen while the file is being restored.
-    monkeypatch.setattr(identity, "_note_use", lambda key_id, address: None)
+    monkeypatch.setattr(identity, "_record_use", lambda key_id, address: None)
     stage.reset()
 
 

@@ -21,10 +21,10 @@ def test_the_newest_key_seals_and_the_older_ones_open():
 
 def test_secrets_encrypted_with_the_newest_key_are_unchanged():
     ring = Vault([NEW, OLD])
-    renewed = ring.renewed(Vault([OLD]).seal("text"))
+    renewed = ring.reencrypt(Vault([OLD]).seal("text"))
     assert renewed is not None
     assert Vault([NEW]).open(renewed) == "text"
-    assert ring.renewed(renewed) is None
+    assert ring.reencrypt(renewed) is None
 
 
 @pytest.mark.parametrize("keys", [[], [OTHER]])
@@ -87,12 +87,12 @@ def test_threads_that_read_a_new_key_concurrently_all_get_it():
 def test_a_thread_that_comes_second_to_the_new_keys_uses_them():
     sealed = Vault([NEW]).seal("text")
     ring = Vault([OLD], lambda: [NEW, OLD])
-    real, seconds = ring.renew, []
+    real, seconds = ring.reload, []
 
     def second():
         seconds.append(real())  # another thread was quicker
         return real()
 
-    ring.renew = second  # type: ignore[method-assign]
+    ring.reload = second  # type: ignore[method-assign]
     assert ring.open(sealed) == "text"
     assert seconds == [True]

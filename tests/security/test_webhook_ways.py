@@ -13,7 +13,7 @@ from tests.fakes.echo_target import EchoTarget, redirect
 from tests.net.ways import CLOSED, HERE, METADATA, Canary
 from webapp import clock
 from webapp.connections.services import access
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.net.gate import Gate
 from webapp.notifications.models import Delivery, Webhook
 from webapp.notifications.services import webhooks
@@ -47,7 +47,7 @@ def test_no_way_to_write_a_closed_address_is_taken_or_sent_to(app, api, cast, ca
         if "\0" in address:
             continue
         with app.app_context():
-            outcome = webhooks.send(address, ["whsec_AAAA"], "dlv_1", "{}", clock.now(), access.gate())
+            outcome = webhooks.send(address, ["whsec_AAAA"], "dlv_1", "{}", clock.now(), access.create_gate())
         assert outcome.verdict in ("failed", "again"), host
         assert outcome.status is None, host
     assert canary.count == 0
@@ -71,7 +71,7 @@ def test_a_name_that_turns_to_the_inside_after_it_was_taken_reaches_nothing(
     sent = edith.post(f"/webhooks/{hook['id']}/test").json
     assert (sent["status"], sent["response_status"]) == ("failed", None)
     assert "connections are not allowed" in sent["reason"]
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.add(Delivery(webhook_id=hook["id"], event="run.failed", body="{}", next_at=clock.now()))
     with app.app_context():
         assert webhooks.deliver(webhooks.claim(clock.now())).verdict == "failed"
@@ -111,7 +111,7 @@ def test_a_secret_of_a_webhook_is_in_no_answer_entry_or_log(app, api, cast, capl
     seen = [adam.get(path).text for path in ("/webhooks", f"/webhooks/{hook['id']}", "/audit?limit=100")]
     seen.append(adam.get(f"/webhooks/{hook['id']}/deliveries").text)
     stored = database_bytes()
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         assert session.get_one(Webhook, hook["id"]).sealed_before is not None
     for secret in secrets:
         for form in (secret, secret.removeprefix("whsec_")):

@@ -45,7 +45,7 @@ def entries(app: Flask, cast: Cast) -> Iterator[tuple[Flask, str]]:
         for turn in range(2):
             for number in range(5):
                 audit_log.record(
-                    actors.system(cast.acme),
+                    actors.system_actor(cast.acme),
                     "test.seal",
                     ("template", "tpl_1"),
                     rows=number,

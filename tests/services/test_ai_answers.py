@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.generation.services import ai_values
-from webapp.generation.services.ai_values import InvalidAnswer, checked, rows_of
+from webapp.generation.services.ai_values import InvalidAnswerError, parse_rows, validate_value
 
 TWO = {1: "a", 2: "b"}
 
@@ -30,25 +30,25 @@ TWO = {1: "a", 2: "b"}
     ],
 )
 def test_rows_are_found_by_their_ids_in_any_surrounding_text(text):
-    assert rows_of(text, 2) == TWO
+    assert parse_rows(text, 2) == TWO
 
 
 @pytest.mark.parametrize(
     "text", ["", "no", "{{{{", '["a"]', '["a", "b", "c"]', '{"id": true, "value": "a"}', "<think>"]
 )
 def test_indistinguishable_documents_are_not_rows(text):
-    assert rows_of(text, 2) == {}
+    assert parse_rows(text, 2) == {}
 
 
 @given(st.text() | st.text('{}[]",:0123456789abc \\'))
 def test_any_text_is_read_without_an_error(text):
-    assert set(rows_of(text, 3)) <= {1, 2, 3}
+    assert set(parse_rows(text, 3)) <= {1, 2, 3}
 
 
 @pytest.mark.parametrize("text", ["[" * 500_000, "[1," * 200_000, '{"a":' * 200_000, '["' * 200_000])
 def test_a_text_that_opens_and_never_closes_is_given_up(text):
     began = time.process_time()
-    assert rows_of(text, 3) == {}
+    assert parse_rows(text, 3) == {}
     assert time.process_time() - began < 5
 
 
@@ -74,7 +74,7 @@ SAID = {"max_length": None, "decimals": 2, "choices": ("Gold", "Tin")}
     ],
 )
 def test_a_value_that_fits_is_taken_as_it_is_kept(answer, value, result):
-    assert checked(value, {**SAID, "answer": answer}) == result
+    assert validate_value(value, {**SAID, "answer": answer}) == result
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_a_value_that_fits_is_taken_as_it_is_kept(answer, value, result):
     ],
 )
 def test_a_value_that_does_not_fit_is_rejected(answer, value):
-    with pytest.raises(InvalidAnswer):
-        checked(value, {**SAID, "answer": answer})
+    with pytest.raises(InvalidAnswerError):
+        validate_value(value, {**SAID, "answer": answer})
 
 
 def test_a_text_is_no_longer_than_the_field_says():
     text = {**SAID, "answer": "text", "max_length": 3}
-    assert checked("abc", text) == "abc"
-    with pytest.raises(InvalidAnswer, match="longer than 3"):
-        checked("abcd", text)
+    assert validate_value("abc", text) == "abc"
+    with pytest.raises(InvalidAnswerError, match="longer than 3"):
+        validate_value("abcd", text)

@@ -14,7 +14,7 @@ from tests.views.targets import connection
 from webapp import limits
 from webapp.connections.models import Fetched
 from webapp.exports import services as exports
-from webapp.extensions import db, reading
+from webapp.extensions import db, read_session
 
 CODE = {"name": "code", "type": "list_sequential", "options": {"values": ["A", "B", "A"]}}
 
@@ -82,7 +82,7 @@ def test_the_same_seed_gives_the_same_texts_without_calling_the_model(edith, ser
     assert generated(edith, path, count=10, offset=5).json == result.json[5:15]
     export = edith.post(f"{path}/exports", json={"count": 30, "seed": "s"}).json
     with app.app_context():
-        assert exports.order(export["id"]).recipe.open().read() == result.data
+        assert exports.load_job(export["id"]).recipe.open().read() == result.data
     assert len(server.asked) == 4
 
 
@@ -342,7 +342,7 @@ def test_the_body_of_a_request_is_consumed_before_the_next_one_is_answered(edith
     seen = []
 
     def looking(chat):
-        with app.app_context(), reading() as session:
+        with app.app_context(), read_session() as session:
             seen.append(len(session.scalars(select(Fetched.id)).all()))
         return chat.good
 

@@ -15,11 +15,11 @@ from webapp.access.models import Team, Workspace
 from webapp.audit.models import AuditEntry
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
-from webapp.extensions import db, reading, redis_client, writing
+from webapp.extensions import db, read_session, redis_client, write_session
 
 
 def entries(action=None):
-    with reading() as session:
+    with read_session() as session:
         statement = sa.select(AuditEntry).order_by(AuditEntry.id)
         return list(
             session.scalars(statement if action is None else statement.where(AuditEntry.action == action))
@@ -40,10 +40,10 @@ def test_an_entry_contains_actor_action_object_and_address(api, app, cast):
 def test_a_joined_entry_is_there_only_if_the_change_is(app, cast):
     with app.app_context():
         before = len(entries())
-        audit_log.record(actors.system(cast.acme), "test.joined", join=True)
+        audit_log.record(actors.system_actor(cast.acme), "test.joined", join=True)
         db.session.rollback()
         assert len(entries()) == before
-        audit_log.record(actors.system(cast.acme), "test.joined", join=True)
+        audit_log.record(actors.system_actor(cast.acme), "test.joined", join=True)
         db.session.commit()
         assert len(entries()) == before + 1
 
@@ -51,7 +51,7 @@ def test_a_joined_entry_is_there_only_if_the_change_is(app, cast):
 def test_a_separate_entry_is_committed_when_record_returns(app, cast):
     with app.app_context():
         result = audit_log.record(
-            actors.system(cast.acme), "test.own", ("template", "tpl_1"), rows=7, seed="s", version=3
+            actors.system_actor(cast.acme), "test.own", ("template", "tpl_1"), rows=7, seed="s", version=3
         )
         (entry,) = entries("test.own")
         assert (entry.id, entry.rows, entry.details) == (result, 7, {"seed": "s", "version": 3})
@@ -64,7 +64,7 @@ def many(app, cast, threads=24, each=5):
         try:
             with app.app_context():
                 for turn in range(each):
-                    audit_log.record(actors.system(cast.acme), "test.many", rows=number, turn=turn)
+                    audit_log.record(actors.system_actor(cast.acme), "test.many", rows=number, turn=turn)
         except Exception as error:  # shown by the caller
             errors.append(error)
 
@@ -99,7 +99,7 @@ def test_entries_of_many_threads_are_all_there_on_postgresql(postgres_url, share
 
 def test_entries_of_waiting_threads_share_one_transaction(app, cast, monkeypatch):
     with app.app_context():
-        writer = audit_log.writer()
+        writer = audit_log.group_writer()
     batches, real = [], writer._insert
     monkeypatch.setattr(writer, "_insert", lambda rows: (batches.append(len(rows)), real(rows)))
     writer._lock.acquire()  # another thread is writing
@@ -117,18 +117,18 @@ def test_entries_of_waiting_threads_share_one_transaction(app, cast, monkeypatch
 
 def _record(app, cast):
     with app.app_context():
-        audit_log.record(actors.system(cast.acme), "test.batch")
+        audit_log.record(actors.system_actor(cast.acme), "test.batch")
 
 
 def test_an_invalid_entry_fails_without_affecting_others(app, cast):
     with app.app_context():
-        writer = audit_log.writer()
+        writer = audit_log.group_writer()
         outcome = {}
 
         def write(name, workspace_id):
             try:
                 with app.app_context():
-                    audit_log.record(actors.system(workspace_id), f"test.{name}")
+                    audit_log.record(actors.system_actor(workspace_id), f"test.{name}")
                     outcome[name] = "written"
             except ApiError as error:
                 outcome[name] = error.code
@@ -152,28 +152,30 @@ def test_an_invalid_entry_fails_without_affecting_others(app, cast):
 
 def test_a_connection_closed_by_the_database_is_opened_again(app, cast):
     with app.app_context():
-        audit_log.record(actors.system(cast.acme), "test.cut")
-        audit_log.writer()._connection.driver_connection.close()
-        audit_log.record(actors.system(cast.acme), "test.cut")
+        audit_log.record(actors.system_actor(cast.acme), "test.cut")
+        audit_log.group_writer()._connection.driver_connection.close()
+        audit_log.record(actors.system_actor(cast.acme), "test.cut")
         assert len(entries("test.cut")) == 2
 
 
 def test_an_entry_that_cannot_be_written_fails_its_request(app, cast, monkeypatch):
     with app.app_context():
         with pytest.raises(ApiError) as caught:
-            audit_log.record(actors.system("ws_there_is_none"), "test.none")
+            audit_log.record(actors.system_actor("ws_there_is_none"), "test.none")
         assert caught.value.code == "unavailable"
 
 
 def test_the_names_of_kinds_are_snake_case():
-    assert audit_log.name_of(Team()) == "team"
-    assert audit_log.name_of(AuditEntry()) == "audit_entry"
+    assert audit_log.object_type(Team()) == "team"
+    assert audit_log.object_type(AuditEntry()) == "audit_entry"
 
 
 def test_admins_read_the_trail_by_page_and_as_lines(app, api, cast):
     with app.app_context():
         for number in range(5):
-            audit_log.record(actors.system(cast.acme), "test.read", ("thing", f"x{number}"), rows=number)
+            audit_log.record(
+                actors.system_actor(cast.acme), "test.read", ("thing", f"x{number}"), rows=number
+            )
     page = api(cast.adam).get("/audit?action=test.read&limit=2").json
     assert page["total"] == 5
     assert [e["rows"] for e in page["items"]] == [4, 3]
@@ -191,7 +193,7 @@ def test_lines_are_read_in_batches_without_gap(app, api, cast, monkeypatch):
     monkeypatch.setattr(search, "_BATCH", 3)
     with app.app_context():
         for number in range(8):
-            audit_log.record(actors.system(cast.acme), "test.lines", rows=number)
+            audit_log.record(actors.system_actor(cast.acme), "test.lines", rows=number)
     lines = api(cast.adam).get("/audit?action=test.lines&format=jsonl").text.splitlines()
     assert [json.loads(line)["rows"] for line in lines] == list(range(8))
 
@@ -216,7 +218,7 @@ def test_a_writer_inside_another_transaction_waits_and_does_not_fail(app, cast):
         _record(app, cast)
         done.set()
 
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.get_one(Workspace, cast.acme).name = "Renamed"
         session.flush()
         thread = threading.Thread(target=other)
@@ -230,8 +232,8 @@ def test_the_writers_connection_is_returned_as_it_was(app, cast):
     if app.config["SQLALCHEMY_DATABASE_URI"].startswith("postgresql"):
         pytest.skip("a setting of SQLite")
     with app.app_context():
-        writer = audit_log.writer()
-        audit_log.record(actors.system(cast.acme), "template.generate")
+        writer = audit_log.group_writer()
+        audit_log.record(actors.system_actor(cast.acme), "template.generate")
         borrowed = writer._connection.dbapi_connection
         assert borrowed.execute("PRAGMA temp_store").fetchone() == (2,), "in memory"
         borrowed.execute("BEGIN IMMEDIATE")

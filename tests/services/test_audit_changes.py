@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webapp import limits
-from webapp.audit.services.audit_log import between
+from webapp.audit.services.audit_log import changes_between
 
 SECRET = "hunter2-canary"
 
@@ -36,11 +36,11 @@ def last(api, cast):
     ],
 )
 def test_only_changes_are_reported(before, after, expected):
-    assert between(before, after) == expected
+    assert changes_between(before, after) == expected
 
 
 def test_long_values_are_cut():
-    result = between({"a": ""}, {"a": "x" * 10_000})
+    result = changes_between({"a": ""}, {"a": "x" * 10_000})
     assert len(result["a"]["to"]) == limits.AUDIT_VALUE_CHARS
 
 
@@ -50,9 +50,9 @@ def test_a_secret_that_was_sent_again_is_recorded_as_changed_and_masked():
         "auth": {"type": "bearer", "token": "********"},
         "url": "db://u:********@h",
     }
-    assert between(shown, shown, {"password": "********", "auth": {"token": "********"}}) == {}
+    assert changes_between(shown, shown, {"password": "********", "auth": {"token": "********"}}) == {}
     sent = {"password": SECRET, "auth": {"type": "bearer", "token": SECRET}, "url": f"db://u:{SECRET}@h"}
-    result = between(shown, shown, sent)
+    result = changes_between(shown, shown, sent)
     assert result == {
         "password": {"from": "********", "to": "********"},
         "auth": {"changed": ["token"]},

@@ -15,7 +15,7 @@ from webapp.access.models import Workspace
 from webapp.audit.models import AuditEntry, AuditHead, AuditPending, AuditSeal
 from webapp.audit.services import audit_log, seals
 from webapp.audit.services.seals import verify
-from webapp.extensions import db, reading, writing
+from webapp.extensions import db, read_session, write_session
 
 # --- What the database itself refuses -----------------------------------------------------------------------
 
@@ -44,16 +44,16 @@ def test_postgresql_does_not_allow_truncating_the_table_either(trail):
 @both
 def test_a_workspace_that_goes_for_good_takes_its_trail_along(trail):
     _, workspace = trail
-    with writing() as session:
+    with write_session() as session:
         session.get_one(Workspace, workspace).deleted_at = clock.now() - timedelta(
             days=limits.RESTORE_DAYS + 1
         )
-    with writing() as session:
+    with write_session() as session:
         seals.allow_deletion(session, workspace, clock.now())
         session.execute(sa.delete(Workspace).where(Workspace.id == workspace))
-    with writing() as session:
-        seals.forget(session)
-    with reading() as session:
+    with write_session() as session:
+        seals.delete_orphans(session)
+    with read_session() as session:
         for model in (AuditEntry, AuditSeal, AuditPending, AuditHead):
             assert not session.scalars(sa.select(model).where(model.workspace_id == workspace)).all()
     assert seals.stored_head(workspace) is None
@@ -66,19 +66,19 @@ def test_a_workspace_that_goes_for_good_takes_its_trail_along(trail):
 def test_retention_removes_whole_seals_from_the_beginning_and_the_chain_still_fits(trail):
     _, workspace = trail
     old, young = sealed_ids(workspace, 1), sealed_ids(workspace, 2)
-    with reading() as session:
+    with read_session() as session:
         days = seals.retention_days(session.get_one(Workspace, workspace))
         border = session.get_one(AuditSeal, (workspace, 1)).last_at
     now = border + timedelta(days=days, microseconds=1)
-    assert seals.remove_old(now) >= 1
+    assert seals.remove_expired(now) >= 1
     own = (AuditEntry.workspace_id == workspace, AuditEntry.action == "audit.remove")
-    with reading() as session:
+    with read_session() as session:
         there = set(session.scalars(sa.select(AuditEntry.id).where(AuditEntry.id.in_(old + young))))
         (result,) = session.scalars(sa.select(AuditEntry).where(*own)).all()
     assert there == set(young)
     assert (result.details["seals"], result.details["entries"]) == ([1, 1], len(old))
     report = verify(workspace)
-    assert (report.misfits, report.removed, report.seals) == ([], len(old), 2)
+    assert (report.mismatches, report.removed, report.seals) == ([], len(old), 2)
 
 
 def test_entries_removed_as_if_by_retention_are_detected(trail):
@@ -105,12 +105,12 @@ def test_the_sweeper_seals_now_and_then(trail):
     app, workspace = trail
     moment = [clock.now()]
     sweeper = Sweeper(app, lambda _seconds: True, lambda: moment[0])
-    audit_log.record(actors.system(workspace), "test.swept")
-    sweeper.turn()
+    audit_log.record(actors.system_actor(workspace), "test.swept")
+    sweeper.run_once()
     assert verify(workspace).unsealed == 0
-    audit_log.record(actors.system(workspace), "test.swept")
-    sweeper.turn()
+    audit_log.record(actors.system_actor(workspace), "test.swept")
+    sweeper.run_once()
     assert verify(workspace).unsealed == 1
     moment[0] += timedelta(seconds=limits.AUDIT_SEAL_SECONDS)
-    sweeper.turn()
+    sweeper.run_once()
     assert verify(workspace).unsealed == 0

@@ -17,16 +17,16 @@ from webapp.audit.models import AuditEntry, AuditPending, AuditSeal
 from webapp.audit.services import audit_log
 from webapp.audit.services import seals as audit_seals
 from webapp.audit.services.seals import verify
-from webapp.extensions import db, reading, writing
+from webapp.extensions import db, read_session, write_session
 
 
 def test_an_unmodified_audit_log_is_verified(trail):
     _, workspace = trail
     report = verify(workspace)
-    assert (report.misfits, report.seals, report.unsealed) == ([], 2, 0)
-    audit_log.record(actors.system(workspace), "test.later")
+    assert (report.mismatches, report.seals, report.unsealed) == ([], 2, 0)
+    audit_log.record(actors.system_actor(workspace), "test.later")
     report = verify(workspace)
-    assert (report.misfits, report.unsealed) == ([], 1)
+    assert (report.mismatches, report.unsealed) == ([], 1)
 
 
 @both
@@ -36,13 +36,13 @@ def test_the_chain_is_what_its_description_says(trail):
 
     _, workspace = trail
     digest = bytes(32)
-    with reading() as session:
+    with read_session() as session:
         seals = session.scalars(
             sa.select(AuditSeal).where(AuditSeal.workspace_id == workspace).order_by(AuditSeal.number)
         ).all()
         for seal in seals:
             assert seal.previous == digest.hex()
-            for name, result in audit_seals.unpacked(seal.links):
+            for name, result in audit_seals.unpack_links(seal.links):
                 row = session.get_one(AuditEntry, name)
                 said = {field: getattr(row, field) for field in audit_seals.FIELDS}
                 said["at"] = row.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -97,7 +97,7 @@ def test_an_entry_put_in_behind_the_triggers_is_named(trail):
 def test_an_entry_added_later_with_an_old_time_is_named(trail):
     _, workspace = trail
     long_ago = clock.now() - timedelta(seconds=limits.AUDIT_LATE_SECONDS + 60)
-    with writing() as session:
+    with write_session() as session:
         entry = AuditEntry(workspace_id=workspace, at=long_ago, action="test.late", details={})
         session.add(entry)
     audit_seals.seal_all(clock.now())
@@ -121,7 +121,7 @@ def test_two_entries_that_changed_places_are_named(trail):
 
 def test_a_seal_whose_links_changed_places_does_not_fit(trail):
     _, workspace = trail
-    with reading() as session:
+    with read_session() as session:
         links = session.get_one(AuditSeal, (workspace, 2)).links
     unguarded(
         "UPDATE audit_seals SET links = :links WHERE workspace_id = :w AND number = 2",
@@ -133,7 +133,7 @@ def test_a_seal_whose_links_changed_places_does_not_fit(trail):
 
 def cut_last_seal(workspace):
     """The last seal and its entries go, and the head in the database is set back."""
-    with reading() as session:
+    with read_session() as session:
         first = session.get_one(AuditSeal, (workspace, 1))
     for name in sealed_ids(workspace):
         unguarded("DELETE FROM audit_entries WHERE id = :id", id=name)
@@ -155,14 +155,14 @@ def test_an_audit_log_cut_off_at_the_end_is_detected_by_an_external_head(trail):
     app, workspace = trail
     number, hash = verify(workspace).head.split(":")
     cut_last_seal(workspace)
-    storage.of(app).delete(audit_seals.anchor_key(workspace))
+    storage.get_storage(app).delete(audit_seals.anchor_key(workspace))
     assert first_misfit(workspace) is None
     assert first_misfit(workspace, {"number": int(number), "hash": hash})[2].endswith("seal 2.")
 
 
 def test_seals_deleted_at_the_end_are_detected_by_the_separate_head(trail):
     app, workspace = trail
-    storage.of(app).delete(audit_seals.anchor_key(workspace))
+    storage.get_storage(app).delete(audit_seals.anchor_key(workspace))
     unguarded("DELETE FROM audit_seals WHERE workspace_id = :w AND number = 2", w=workspace)
     assert first_misfit(workspace)[2] == "The chain ends at seal 1; its head is seal 2."
 
@@ -172,7 +172,7 @@ def test_the_sweeper_does_not_write_over_a_head_that_the_chain_does_not_hold(tra
     before = audit_seals.stored_head(workspace)
     cut_last_seal(workspace)
     unguarded("DELETE FROM audit_pending")
-    audit_log.record(actors.system(workspace), "test.after")
+    audit_log.record(actors.system_actor(workspace), "test.after")
     with db.engine.begin() as connection:
         connection.execute(sa.text("DELETE FROM audit_pending"))
         entry = connection.execute(
@@ -185,13 +185,13 @@ def test_the_sweeper_does_not_write_over_a_head_that_the_chain_does_not_hold(tra
     audit_seals.seal_all(clock.now())
     assert audit_seals.stored_head(workspace) == before
     assert first_misfit(workspace)[2].endswith("seal 2.")
-    audit_seals.re_anchor(workspace, clock.now())
+    audit_seals.accept_chain(workspace, clock.now())
     assert audit_seals.stored_head(workspace)["hash"] != before["hash"]
 
 
 def test_an_unsealed_entry_that_is_deleted_is_named(trail):
     _, workspace = trail
-    name = audit_log.record(actors.system(workspace), "test.gone")
+    name = audit_log.record(actors.system_actor(workspace), "test.gone")
     unguarded("DELETE FROM audit_entries WHERE id = :id", id=name)
     audit_seals.seal_all(clock.now())
     assert first_misfit(workspace)[1:] == (
@@ -204,31 +204,31 @@ def test_an_unsealed_entry_that_is_deleted_is_named(trail):
 def test_an_entry_that_commits_late_is_sealed_and_fits(trail):
     """Its id is older than ids that are sealed already."""
     _, workspace = trail
-    with writing() as session:
+    with write_session() as session:
         old = AuditEntry(workspace_id=workspace, action="test.slow", details={})
         session.add(old)
         session.flush()
         name = old.id
         session.expunge(old)
         session.rollback()
-    audit_log.record(actors.system(workspace), "test.quick")
+    audit_log.record(actors.system_actor(workspace), "test.quick")
     audit_seals.seal_all(clock.now())
-    with writing() as session:
+    with write_session() as session:
         session.add(AuditEntry(id=name, at=old.at, workspace_id=workspace, action="test.slow", details={}))
     assert audit_seals.seal_all(clock.now()) == 1
     assert sealed_ids(workspace, 4) == [name]
-    assert verify(workspace).misfits == []
+    assert verify(workspace).mismatches == []
 
 
 def test_entries_that_are_noted_as_pending_again_are_not_sealed_twice(trail):
     _, workspace = trail
-    with writing() as session:
+    with write_session() as session:
         session.add_all(
             [AuditPending(workspace_id=workspace, entry_id=name) for name in sealed_ids(workspace)]
         )
     assert audit_seals.seal_all(clock.now()) == 0
     report = verify(workspace)
-    assert (report.misfits, report.seals, report.unsealed) == ([], 2, 0)
+    assert (report.mismatches, report.seals, report.unsealed) == ([], 2, 0)
 
 
 @both
@@ -240,7 +240,7 @@ def test_many_writers_and_two_sweepers_make_one_chain(trail):
         try:
             with app.app_context():
                 for _ in range(20):
-                    audit_log.record(actors.system(workspace), "test.many", rows=1)
+                    audit_log.record(actors.system_actor(workspace), "test.many", rows=1)
         except Exception as error:  # shown below
             errors.append(error)
 
@@ -264,8 +264,8 @@ def test_many_writers_and_two_sweepers_make_one_chain(trail):
     assert errors == []
     audit_seals.seal_all(clock.now())
     report = verify(workspace)
-    assert (report.misfits, report.unsealed) == ([], 0)
-    with reading() as session:
+    assert (report.mismatches, report.unsealed) == ([], 0)
+    with read_session() as session:
         own = AuditEntry.workspace_id == workspace
         assert report.entries == session.scalar(sa.select(sa.func.count()).select_from(AuditEntry).where(own))
 
@@ -274,7 +274,7 @@ def test_many_writers_and_two_sweepers_make_one_chain(trail):
 def test_entries_are_read_by_their_ids_in_a_workspace_of_any_size(trail):
     """SQLite would go through all of them, a million for each seal of a thousand."""
     _, workspace = trail
-    expected = sa.select(AuditEntry.id).where(audit_seals.named(workspace, sealed_ids(workspace)))
+    expected = sa.select(AuditEntry.id).where(audit_seals.entries_condition(workspace, sealed_ids(workspace)))
     text = str(expected.compile(db.engine, compile_kwargs={"literal_binds": True}))
     with db.engine.connect() as connection:
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}")]
@@ -297,4 +297,4 @@ def test_more_may_wait_for_a_seal_than_a_statement_has_parameters(trail):
         columns = ["id", "workspace_id", "at", "action"]
         connection.execute(sa.insert(AuditEntry).from_select(columns, entries))
     report = verify(workspace)
-    assert (report.misfits, report.unsealed) == ([], 70_000)
+    assert (report.mismatches, report.unsealed) == ([], 70_000)

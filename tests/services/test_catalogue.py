@@ -73,7 +73,9 @@ def test_short_words_are_not_corrected():
 
 
 def test_the_catalogue_says_what_a_locale_lacks():
-    lacking = {entry["name"]: entry["lacks"] for entry in catalogue.of_locale(catalogue.entries(), "yo-ng")}
+    lacking = {
+        entry["name"]: entry["lacks"] for entry in catalogue.with_missing_values(catalogue.entries(), "yo-ng")
+    }
     assert (
         lacking["product_name"] == "Product Name: no words are available for yo_NG; English words are used."
     )
@@ -87,6 +89,6 @@ def test_the_catalogue_says_what_a_locale_lacks():
 
 def test_an_unknown_locale_of_the_catalogue_is_rejected():
     with pytest.raises(ApiError) as error:
-        catalogue.of_locale([], "de_XX")
+        catalogue.with_missing_values([], "de_XX")
     assert error.value.code == "validation_error"
     assert error.value.details["fields"][0]["code"] == "unknown_locale"

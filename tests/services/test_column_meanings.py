@@ -13,8 +13,8 @@ from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.imports.inference import columns
-from webapp.imports.inference.lexicon import english, locale_of
-from webapp.imports.inference.names import split
+from webapp.imports.inference.lexicon import detect_locale, translate_to_english
+from webapp.imports.inference.names import split_words
 from webapp.row_templates.services import compilation
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ def text(name: str, size: int | None, **more: Any) -> Column:
 
 def table(name: str, *fields: Column, **more: Any) -> dict[str, columns.ColumnResult]:
     entity = Entity(name, (name,), fields, **more)
-    return {column.column: column for column in columns.columns(entity, None, compilation.vocabulary())}
+    return {column.column: column for column in columns.infer_columns(entity, None, compilation.vocabulary())}
 
 
 def rows(found: dict[str, columns.ColumnResult], count: int = 500) -> dict[str, list[Any]]:
@@ -133,14 +133,14 @@ def test_names_of_other_languages_and_abbreviations_are_understood(kind, name, e
     ],
 )  # fmt: skip
 def test_compounds_and_joined_or_shortened_words_are_read(name, meaning):
-    assert "_".join(english(split(name))) == meaning
+    assert "_".join(translate_to_english(split_words(name))) == meaning
 
 
 @pytest.mark.parametrize(
     "name", ["username", "timezone", "first_name", "lastname", "endpoint", "datetime", "student"]
 )
 def test_english_words_are_not_taken_apart(name):
-    assert english(split(name)) == name.split("_")
+    assert translate_to_english(split_words(name)) == name.split("_")
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_texts_that_are_no_words_have_their_usual_spelling(name, size, pattern):
 
 
 def test_english_names_are_unchanged():
-    assert english(["data", "source"]) == ["data", "source"]
-    assert english(split("fecha_de_nacimiento")) == ["birth", "date"]
+    assert translate_to_english(["data", "source"]) == ["data", "source"]
+    assert translate_to_english(split_words("fecha_de_nacimiento")) == ["birth", "date"]
 
 
 def test_values_are_in_the_language_of_the_tables_names():
-    assert locale_of([["kunden"], ["vorname"], ["nachname"]]) == "de_DE"
-    assert locale_of([["users"], ["email"], ["note"]]) is None
+    assert detect_locale([["kunden"], ["vorname"], ["nachname"]]) == "de_DE"
+    assert detect_locale([["users"], ["email"], ["note"]]) is None
     found = table("kunden", text("vorname", 40), text("plz", 5))
     assert {result.field["locale"] for result in found.values()} == {"de_DE"}
     assert all(len(item) == 5 for item in rows(found)["plz"])

@@ -9,7 +9,7 @@ import pytest
 from webapp.connectors.schema import Column, Entity
 from webapp.imports.inference import checks as imports_checks
 from webapp.imports.inference import columns
-from webapp.imports.inference.texts import few_words, rounded, shape_of
+from webapp.imports.inference.texts import common_pattern, few_words, round_bound
 from webapp.row_templates.services import compilation
 
 COLUMNS = ("price", "status", "a", "b", "code", "starts_on", "ends_on", "Mixed Case")
@@ -32,13 +32,13 @@ def read(*checks: str) -> imports_checks.Rules:
     ],
 )
 def test_bounds_are_read_as_servers_write_them(check, low, low_open, high, high_open):
-    rule = read(check).of("price")
-    assert (imports_checks.number(rule.low), rule.low_open) == (low, low_open)
-    assert (imports_checks.number(rule.high), rule.high_open) == (high, high_open)
+    rule = read(check).rule_of("price")
+    assert (imports_checks.finite_number(rule.low), rule.low_open) == (low, low_open)
+    assert (imports_checks.finite_number(rule.high), rule.high_open) == (high, high_open)
 
 
 def test_of_several_bounds_the_tightest_holds():
-    rule = read("price > 0", "price > 10", "price < 100 AND price < 50").of("price")
+    rule = read("price > 0", "price > 10", "price < 100 AND price < 50").rule_of("price")
     assert (rule.low, rule.high) == (10, 50)
 
 
@@ -52,17 +52,17 @@ def test_of_several_bounds_the_tightest_holds():
     ],
 )
 def test_choices_are_read_in_every_writing(check):
-    assert read(check).of("status").choices == ["new", "it's"]
+    assert read(check).rule_of("status").choices == ["new", "it's"]
 
 
 def test_lengths_patterns_and_other_columns():
     unlike = "\"Mixed Case\" <> ''::text"
     found = read("char_length(code) = 3", "code ~ '^[A-Z]+$'::text", "ends_on >= starts_on", unlike)
-    assert (found.of("code").shortest, found.of("code").longest) == (3, 3)
-    assert found.of("code").pattern == "^[A-Z]+$"
-    assert found.later == {"ends_on": "starts_on"}
-    assert found.of("Mixed Case").excluded == [""]
-    assert found.unread == {}
+    assert (found.rule_of("code").min_length, found.rule_of("code").max_length) == (3, 3)
+    assert found.rule_of("code").pattern == "^[A-Z]+$"
+    assert found.earlier_column_by_column == {"ends_on": "starts_on"}
+    assert found.rule_of("Mixed Case").excluded == [""]
+    assert found.unsupported_checks == {}
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ def test_lengths_patterns_and_other_columns():
 def test_only_certain_outcomes_count(check):
     found = read(check)
     assert found.columns == {}
-    assert found.later == {}
-    assert {check for result in found.unread.values() for check in result} == {check}
+    assert found.earlier_column_by_column == {}
+    assert {check for result in found.unsupported_checks.values() for check in result} == {check}
 
 
 def test_shapes_hold_no_letter_or_digit_of_the_values():
     values = [f"AB-{number}x" for number in range(1000, 1020)]
-    assert shape_of(values) == "[A-Z]{2}\\-[0-9]{4}[a-z]"
-    assert shape_of([*values, "other"]) is None
-    assert shape_of([f"Anna{letter}" for letter in "abcdefghijkl"]) is None
+    assert common_pattern(values) == "[A-Z]{2}\\-[0-9]{4}[a-z]"
+    assert common_pattern([*values, "other"]) is None
+    assert common_pattern([f"Anna{letter}" for letter in "abcdefghijkl"]) is None
 
 
 def test_words_are_taken_of_columns_that_sort_rows_into_kinds():
@@ -102,9 +102,9 @@ def test_words_are_taken_of_columns_that_sort_rows_into_kinds():
 
 
 def test_ranges_are_rounded_away_from_the_values():
-    assert rounded(Decimal(41_237), down=True) == 41_000
-    assert rounded(Decimal(41_237), down=False) == 42_000
-    assert rounded(Decimal("-0.0123"), down=True) == Decimal("-0.013")
+    assert round_bound(Decimal(41_237), down=True) == 41_000
+    assert round_bound(Decimal(41_237), down=False) == 42_000
+    assert round_bound(Decimal("-0.0123"), down=True) == Decimal("-0.013")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_ranges_are_rounded_away_from_the_values():
     ],
 )  # fmt: skip
 def test_only_expressions_that_match_in_a_short_time_are_matched(pattern, quick):
-    assert imports_checks.expression(pattern, ignore_case=False, negated=False).is_quick is quick
+    assert imports_checks.translate_expression(pattern, ignore_case=False, negated=False).is_quick is quick
 
 
 @pytest.mark.parametrize(
@@ -128,14 +128,14 @@ def test_only_expressions_that_match_in_a_short_time_are_matched(pattern, quick)
     ],
 )  # fmt: skip
 def test_regular_expressions_are_read_in_every_writing(check, negated):
-    (found,) = read(check).of("code").patterns
+    (found,) = read(check).rule_of("code").patterns
     assert found.negated is negated
 
 
 def test_an_expression_that_usual_texts_match_demands_nothing():
-    assert read("code ~ '[[:alpha:]]'").of("code").patterns == []
-    assert read(r"code ~ '^\w+$'").of("code").pattern == r"^\w+$"
-    forbidden = read(r"code !~ '\s'").of("code")
+    assert read("code ~ '[[:alpha:]]'").rule_of("code").patterns == []
+    assert read(r"code ~ '^\w+$'").rule_of("code").pattern == r"^\w+$"
+    forbidden = read(r"code !~ '\s'").rule_of("code")
     assert (forbidden.pattern, [pattern.negated for pattern in forbidden.patterns]) == (None, [True])
 
 
@@ -146,7 +146,7 @@ def test_values_of_a_column_with_an_expression_are_believable(app):
     )  # fmt: skip
     reported = (r"email ~ '^[^@]+@[^@]+$'", r"name ~ '^\w+$'", r"code ~ '^[A-Z]{3}-\d+$'", r"login !~ '\s'")
     with app.app_context():
-        found = columns.columns(
+        found = columns.infer_columns(
             Entity("t", ("t",), fields, checks=reported), None, compilation.vocabulary(), 10
         )
     kinds = {result.column: result.field["type"] for result in found}

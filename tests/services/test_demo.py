@@ -71,7 +71,7 @@ def test_an_empty_service_gets_a_workspace_a_project_and_its_templates(empty):
 
 def test_its_templates_are_sound_and_make_rows(empty):
     info = demo_workspace.ensure_demo()
-    actor = actors.system(info.workspace_id, info.project_id)
+    actor = actors.system_actor(info.workspace_id, info.project_id)
     for template_id in info.template_ids:
         shown = templates.show(templates.get(actor, template_id))
         assert shown["warnings"] == []
@@ -82,14 +82,14 @@ def test_its_templates_are_sound_and_make_rows(empty):
 
 def test_its_dataset_holds_the_templates_that_are_linked(empty):
     info = demo_workspace.ensure_demo()
-    actor = actors.system(info.workspace_id, info.project_id)
+    actor = actors.system_actor(info.workspace_id, info.project_id)
     (shown,) = datasets.listing(actor).items
     assert (shown["name"], shown["seed"], shown["warnings"]) == ("Shop", "shop", [])
     assert [template["template_id"] for template in shown["templates"]] == list(info.template_ids)[:3]
-    members = datasets_rows.members(
+    members = datasets_rows.read_table_specs(
         shown, {template["template_id"]: template["version"] for template in shown["templates"]}
     )
-    looks = datasets_rows.preview(shown, members, DatasetPreviewInput()).looks
+    looks = datasets_rows.preview(shown, members, DatasetPreviewInput()).tables
     assert [(look.member.name, look.count) for look in looks] == [
         ("Customers", 100),
         ("Orders", 300),
@@ -99,18 +99,18 @@ def test_its_dataset_holds_the_templates_that_are_linked(empty):
 
 def test_its_database_takes_the_whole_dataset_at_the_first_press(empty):
     info = demo_workspace.ensure_demo()
-    actor = actors.system(info.workspace_id, info.project_id)
+    actor = actors.system_actor(info.workspace_id, info.project_id)
     (target,) = connections.listing(actor).items
     assert (target.name, target.verification["status"]) == ("Shop database", "verified")
     names = {entity.name for entity in inspection.metadata(actor, target).entities}
     assert names == {"customers", "orders", "order_lines"}
     (shop,) = datasets.listing(actor).items
     ask = DatasetPushInput(connection_id=target.id)
-    plan = pushes.plan(preparation.of_dataset(actor, shop["id"], ask))
+    plan = pushes.plan(preparation.prepare_dataset(actor, shop["id"], ask))
     assert [table["target"] for table in plan["tables"]] == ["customers", "orders", "order_lines"]
     assert [table["unused"] for table in plan["tables"]] == [[], [], []]
     assert [cell["misfits"] for table in plan["tables"] for cell in table["columns"] if cell["misfits"]] == []
-    push = pushes.queue(actor, preparation.of_dataset(actor, shop["id"], ask), "dataset.push")
+    push = pushes.queue(actor, preparation.prepare_dataset(actor, shop["id"], ask), "dataset.push")
     job.run(push.id)
     push = pushes.get(actor, push.id)
     assert (push.status, push.delivered, push.total) == ("completed", 1300, 1300)
@@ -118,7 +118,7 @@ def test_its_database_takes_the_whole_dataset_at_the_first_press(empty):
 
 def test_a_customer_does_not_contradict_itself(empty):
     info = demo_workspace.ensure_demo()
-    actor = actors.system(info.workspace_id, info.project_id)
+    actor = actors.system_actor(info.workspace_id, info.project_id)
     for row in orjson.loads(generate.preview(actor, info.template_ids[0], PreviewInput(seed="s")).rows):
         assert row["country"] == "United States"
         assert row["phone"].startswith("+1")
@@ -127,7 +127,7 @@ def test_a_customer_does_not_contradict_itself(empty):
 
 def test_seeding_again_does_not_change_what_users_did(empty):
     info = demo_workspace.ensure_demo("pro")
-    actor = actors.system(info.workspace_id, info.project_id)
+    actor = actors.system_actor(info.workspace_id, info.project_id)
     templates.delete(actor, templates.get(actor, info.template_ids[0], "write", lock=True))
     before = counts()
     again = demo_workspace.ensure_demo("free")
@@ -178,6 +178,6 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
 
 
 def test_a_service_that_is_in_use_gets_no_demo(empty):
-    workspaces.create_workspace(actors.system(), "Ours")
+    workspaces.create_workspace(actors.system_actor(), "Ours")
     assert demo_workspace.ensure_demo() is None
     assert db.session.scalar(sa.select(sa.func.count()).select_from(Project)) == 0

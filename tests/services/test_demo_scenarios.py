@@ -35,14 +35,14 @@ def seeded(empty, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("the package index was queried")
 
-    monkeypatch.setattr(requirements, "call", refuse)
+    monkeypatch.setattr(requirements, "run_uv", refuse)
     return demo_workspace.ensure_demo()
 
 
 @pytest.fixture
 def saved(seeded):
     """The demo's scenarios as the API shows them, by name."""
-    actor = actors.system(seeded.workspace_id, seeded.project_id)
+    actor = actors.system_actor(seeded.workspace_id, seeded.project_id)
     return {item["name"]: item for item in scenarios_scenarios.listing(actor).items}
 
 
@@ -59,7 +59,7 @@ def test_the_one_with_retries_is_a_second_version_with_its_package_locked(saved)
     assert (one["version"], one["requirements"]) == (2, ["tenacity"])
     packages = one["lock"]["packages"]
     assert packages["tenacity"]
-    common = requirements.packages(requirements.common_lock())
+    common = requirements.packages_in(requirements.common_lock())
     assert {name: version for name, version in packages.items() if name != "tenacity"} == common
 
 
@@ -86,7 +86,7 @@ class Around:
     def __init__(self, app, info, tmp_path) -> None:
         self.app, self.tmp = app, tmp_path
         owner = people.find_user(info.email)
-        acting = actors.system(info.workspace_id, info.project_id)
+        acting = actors.system_actor(info.workspace_id, info.project_id)
         _, self.key = api_keys.create(
             acting, "run", api_version="2026-11-21", project_id=info.project_id, user_id=owner.id
         )

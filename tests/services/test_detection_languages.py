@@ -38,14 +38,14 @@ def test_names_of_personal_columns_are_known(name, kind):
     ],
 )  # fmt: skip
 def test_national_numbers_are_recognized_by_their_check_digits(values):
-    assert all(map(detection.national_id, values))
+    assert all(map(detection.is_national_id, values))
 
 
 @pytest.mark.parametrize(
     "value", ["24.12.1980", "1237 010181", "12345678901", "ORDER-1234567", "2026-01-01", "0049 30 1234"]
 )
 def test_other_values_are_no_national_numbers(value):
-    assert not detection.national_id(value)
+    assert not detection.is_national_id(value)
 
 
 @pytest.mark.parametrize(

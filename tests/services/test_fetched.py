@@ -17,8 +17,8 @@ from webapp.connectors.base import ConnectorError
 from webapp.errors import ApiError
 from webapp.exports import services as exports
 from webapp.exports.models import Export
-from webapp.extensions import db, writing
-from webapp.operations.purge import pinned
+from webapp.extensions import db, write_session
+from webapp.operations.purge import pinned_files
 from webapp.sources.services import fetched_files, kept_answers
 
 
@@ -107,7 +107,7 @@ def test_keys_of_the_target_come_out_the_same_in_preview_generate_and_export(edi
     assert generated(edith, path).data == result.data
     export = edith.post(f"{path}/exports", json={"count": 50, "seed": "s"}).json
     with app.app_context():
-        assert exports.order(export["id"]).recipe.open().read() == result.data
+        assert exports.load_job(export["id"]).recipe.open().read() == result.data
 
 
 def test_each_key_is_used_once_or_rejected_before_row_1(edith, customers):
@@ -149,8 +149,8 @@ def test_responses_are_requested_again_after_a_refresh_and_an_open_export_keeps_
     assert {row["customer_id"] for row in after.json} <= set(range(30, 41))
     assert after.headers["X-Snapshot"] != before.headers["X-Snapshot"]
     with app.app_context():
-        kept_answers.purge(clock.now() + timedelta(days=1), pinned)
-        assert exports.order(export["id"]).recipe.open().read() == before.data
+        kept_answers.purge(clock.now() + timedelta(days=1), pinned_files)
+        assert exports.load_job(export["id"]).recipe.open().read() == before.data
 
 
 def test_expired_responses_are_requested_again_and_purged_once_nothing_pins_them(edith, customers, app):
@@ -158,14 +158,14 @@ def test_expired_responses_are_requested_again_and_purged_once_nothing_pins_them
     generated(edith, path)
     export = edith.post(f"{path}/exports", json={"count": 5, "seed": "s"}).json
     with app.app_context():
-        with writing() as session:
+        with write_session() as session:
             session.execute(update(Fetched).values(expires_at=clock.now() - timedelta(seconds=1)))
-        kept_answers.purge(clock.now(), pinned)
-        store = storage.of(app)
+        kept_answers.purge(clock.now(), pinned_files)
+        store = storage.get_storage(app)
         assert len(store.listing(fetched_files.FOLDER)) == 1
-        with writing() as session:
+        with write_session() as session:
             session.execute(update(Export).where(Export.id == export["id"]).values(status="completed"))
-        kept_answers.purge(clock.now(), pinned)
+        kept_answers.purge(clock.now(), pinned_files)
         assert store.listing(fetched_files.FOLDER) == []
         assert db.session.scalars(select(Fetched)).all() == []
     customers.does("DELETE FROM customers WHERE id < 30")
@@ -295,7 +295,7 @@ def test_of_many_answers_each_is_kept_once_and_those_that_are_there_stay(app, ca
             "q4": 4,
             **{f"q{n}": n + 100 for n in range(5, 10)},
         }
-        assert kept_answers.stored(cast.acme, target.id, list(result)) == again
+        assert kept_answers.find_stored(cast.acme, target.id, list(result)) == again
         assert len(first) == 5
         assert sorted(item.question for item in target.kept()) == sorted(result)
 

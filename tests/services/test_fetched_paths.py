@@ -243,8 +243,8 @@ def test_an_open_export_keeps_its_responses_after_changes_of_the_target(edith, t
     assert after.data != before.data
     assert after.headers["X-Snapshot"] != before.headers["X-Snapshot"]
     with app.app_context():
-        kept_answers._MEMORY._answers.clear()
-        assert exports.order(export["id"]).recipe.open().read() == before.data
+        kept_answers._CACHE._answers.clear()
+        assert exports.load_job(export["id"]).recipe.open().read() == before.data
 
 
 def test_a_push_sends_and_repeats_what_it_was_made_of(edith, target, rest, app, cast, work):

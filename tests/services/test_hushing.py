@@ -20,9 +20,9 @@ KEY = keys.new_key(lambda n: bytes(range(7, 7 + n)))[0]
 
 @pytest.fixture(autouse=True)
 def forgotten():
-    process_log._known.clear()
+    process_log._known_secrets.clear()
     yield
-    process_log._known.clear()
+    process_log._known_secrets.clear()
 
 
 def ways(secret: str) -> dict[str, str]:
@@ -58,20 +58,24 @@ def line(formatter: logging.Formatter, message: str, *args: object, exc_info: ob
 
 @pytest.mark.parametrize("how", list(ways("x" * 12)))
 @pytest.mark.parametrize(
-    "formatter", [process_log.Json(), process_log.Text(process_log.TEXT)], ids=["json", "text"]
+    "formatter",
+    [process_log.JsonFormatter(), process_log.TextFormatter(process_log.TEXT_FORMAT)],
+    ids=["json", "text"],
 )
 def test_a_secret_that_was_opened_is_cut_in_every_form(formatter, how):
-    process_log.learn(CANARY)
+    process_log.add_secrets(CANARY)
     result = line(formatter, "the server said: %s; and more", ways(CANARY)[how])
     assert not leaks(result, CANARY), result
     assert "and more" in result
 
 
 @pytest.mark.parametrize(
-    "formatter", [process_log.Json(), process_log.Text(process_log.TEXT)], ids=["json", "text"]
+    "formatter",
+    [process_log.JsonFormatter(), process_log.TextFormatter(process_log.TEXT_FORMAT)],
+    ids=["json", "text"],
 )
 def test_a_secret_in_a_traceback_is_cut(formatter):
-    process_log.learn(CANARY)
+    process_log.add_secrets(CANARY)
     try:
         try:
             raise ValueError(f"could not connect with {CANARY}")
@@ -140,7 +144,10 @@ def test_the_credentials_of_the_request_in_hand_are_cut(app):
     with app.test_request_context("/x", headers=headers):
         g.request_id = "req_1"
         result = line(
-            process_log.Json(), "seen %s and %s on dark", base64.b64encode(KEY.encode()).decode(), cookie
+            process_log.JsonFormatter(),
+            "seen %s and %s on dark",
+            base64.b64encode(KEY.encode()).decode(),
+            cookie,
         )
     assert cookie not in result
     assert not leaks(result, secret), result
@@ -150,13 +157,13 @@ def test_the_credentials_of_the_request_in_hand_are_cut(app):
 
 def test_secrets_of_the_settings_are_known_from_the_start(app):
     settings = app.config["SETTINGS"]
-    process_log.learn_settings(settings)
+    process_log.add_settings_secrets(settings)
     assert settings.secret_key not in process_log.redact(f"oops {settings.secret_key}")
     assert settings.vault_keys[0] not in process_log.redact(f"oops {settings.vault_keys[0]}")
 
 
 def test_only_a_limited_number_of_secrets_is_remembered():
     for number in range(limits.HUSHED_KNOWN + 10):
-        process_log.learn(f"secret-{number:06}")
-    assert len(process_log._known) == limits.HUSHED_KNOWN
+        process_log.add_secrets(f"secret-{number:06}")
+    assert len(process_log._known_secrets) == limits.HUSHED_KNOWN
     assert "secret-000509" not in process_log.redact("x secret-000509 y")

@@ -11,7 +11,7 @@ import pytest
 
 from webapp.connectors.schema import Column, Entity
 from webapp.imports.inference import columns
-from webapp.imports.inference.names import singular, split
+from webapp.imports.inference.names import singular, split_words
 from webapp.row_templates.services import compilation
 
 CASES = Path(__file__).with_name("inferred_names.txt")
@@ -36,7 +36,7 @@ def became(
     column = Column(name, "text", "text", max_length=size, unique=unique)
     entity = Entity(table, (table,), (*(Column(item, "text", "text") for item in beside), column))
     sample = pa.RecordBatch.from_pydict({name: pa.array(list(values))}) if values else None
-    return columns.columns(entity, sample, compilation.vocabulary(), rows)[-1]
+    return columns.infer_columns(entity, sample, compilation.vocabulary(), rows)[-1]
 
 
 @pytest.mark.parametrize(("table", "beside", "column", "length", "expected"), cases())
@@ -93,6 +93,11 @@ def test_nouns_are_put_into_the_singular(plural, one):
 
 
 def test_names_are_split_as_people_write_them():
-    assert split("OrderItems") == split("ORDER_ITEMS") == split("order-items") == ["order", "items"]
-    assert split("customerID") == ["customer", "id"]
-    assert split("dept_name") == ["department", "name"]
+    assert (
+        split_words("OrderItems")
+        == split_words("ORDER_ITEMS")
+        == split_words("order-items")
+        == ["order", "items"]
+    )
+    assert split_words("customerID") == ["customer", "id"]
+    assert split_words("dept_name") == ["department", "name"]

@@ -18,7 +18,7 @@ def written():
     """What is logged, as JSON lines."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(process_log.Json())
+    handler.setFormatter(process_log.JsonFormatter())
     root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
@@ -38,7 +38,7 @@ def json_app(database_url, shared_redis, tmp_path):
 def test_a_request_leaves_one_line_with_its_route_and_its_actor(json_app, written, cast):
     headers = {"Authorization": f"Bearer {cast.edith.key}", "X-Request-Id": "mine.1"}
     json_app.test_client().get("/templates/canary", headers=headers)
-    (result,) = [item for item in written() if item["logger"] == process_log.REQUESTS]
+    (result,) = [item for item in written() if item["logger"] == process_log.REQUEST_LOGGER]
     assert result["ms"] >= 0
     assert result["time"].endswith("Z")
     expected = {

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from tests.cast import Program
 from webapp import clock, limits
 from webapp.access.models import Membership, User, Workspace
-from webapp.extensions import db, redis_client, writing
+from webapp.extensions import db, redis_client, write_session
 from webapp.mail.models import Mail, NoticeChoice
 from webapp.metering import limit_warnings
 from webapp.notifications.models import Delivery, LimitWarning
@@ -25,7 +25,7 @@ ID = [{"name": "id", "type": "row_number"}]
 @pytest.fixture
 def small(app, cast):
     """Acme on a plan of 10 requests a minute and 1,000 rows an hour; Edith's program."""
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         workspace = session.get_one(Workspace, cast.acme)
         workspace.plan = "enterprise"
         workspace.own_limits = {"requests_per_minute": 10, "rows_per_hour": 1_000}
@@ -48,8 +48,8 @@ def generate(program, rows):
 def told(app, now=clock.now):
     """What the courier tells of; all warnings so far, as (limit, used, most)."""
     with app.app_context():
-        notifications.send_pending(now)
-        with writing() as session:
+        notifications.send_limit_warnings(now)
+        with write_session() as session:
             found = session.scalars(sa.select(LimitWarning).order_by(LimitWarning.id)).all()
             return [(warning.limit_name, warning.used, warning.most) for warning in found]
 
@@ -93,8 +93,10 @@ def test_it_is_reported_again_after_an_hour_and_not_before(app, small):
 def _acme(app):
     from webapp.access import actors
 
-    with app.app_context(), writing() as session:
-        return actors.system(session.scalars(sa.select(Workspace.id).where(Workspace.name == "Acme")).one())
+    with app.app_context(), write_session() as session:
+        return actors.system_actor(
+            session.scalars(sa.select(Workspace.id).where(Workspace.name == "Acme")).one()
+        )
 
 
 def test_webhooks_that_ask_for_it_hear_of_it(app, api, cast, small):
@@ -111,7 +113,7 @@ def test_webhooks_that_ask_for_it_hear_of_it(app, api, cast, small):
     }
     generate(small, 850)
     told(app)
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         found = {delivery.webhook_id: delivery for delivery in session.scalars(sa.select(Delivery))}
         warning = session.scalars(sa.select(LimitWarning)).one()
         assert set(found) == {created["asked"], created["all"]}
@@ -129,26 +131,26 @@ def test_webhooks_that_ask_for_it_hear_of_it(app, api, cast, small):
 
 
 def test_admins_get_one_mail_a_day_unless_disabled(app, mailing, cast, small):
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.merge(NoticeChoice(user_id=cast.olivia.user_id, mail="never", minutes=0))
     generate(small, 800)
     told(app)
     with app.app_context():
         limit_warnings._record(_acme(app), "rows", 900, 1_000)
     told(app, lambda: clock.now() + timedelta(hours=2))
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         sent = [(mail.recipient, mail.subject) for mail in session.scalars(sa.select(Mail))]
         assert session.scalar(sa.select(sa.func.count()).select_from(LimitWarning)) == 2
     assert sent == [(cast.adam.email, "Acme has used 80 % of its rows for this hour")]
 
 
 def test_users_without_access_get_no_mail(app, mailing, cast, small):
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.get_one(User, cast.olivia.user_id).disabled_at = clock.now()
         session.execute(sa.delete(Membership).where(Membership.user_id == cast.adam.user_id))
     generate(small, 800)
     told(app)
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         assert session.scalars(sa.select(Mail)).all() == []
 
 
@@ -177,7 +179,7 @@ def test_a_redis_that_is_away_costs_the_warning_and_not_the_rows(app, cast, smal
 def test_a_notification_that_fails_does_not_block_others_and_is_retried(app, small, cast, monkeypatch):
     with app.app_context():
         redis_client().hset(limit_warnings.KEY, "ws_gone rows", "8 10 1.0")
-        assert notifications.send_pending() == 0
+        assert notifications.send_limit_warnings() == 0
         assert limit_warnings.pending() == []
         generate(small, 800)
 
@@ -186,8 +188,8 @@ def test_a_notification_that_fails_does_not_block_others_and_is_retried(app, sma
 
         with monkeypatch.context() as patched:
             patched.setattr(notifications, "_warn_webhooks", broken)
-            assert notifications.send_pending() == 0
-        assert notifications.send_pending() == 1
+            assert notifications.send_limit_warnings() == 0
+        assert notifications.send_limit_warnings() == 1
 
 
 def test_warnings_are_kept_as_long_as_deliveries(app, small):

@@ -12,10 +12,10 @@ from tests.fakes.certificates import Authority
 from tests.fakes.mail_server import PASSWORD, USER, MailServer
 from webapp import clock, limits
 from webapp.config import SettingsError
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 from webapp.mail import services as mail
 from webapp.mail.models import Mail
-from webapp.mail.services import Letter
+from webapp.mail.services import MailContent
 
 
 class Outbox:
@@ -33,9 +33,9 @@ class Outbox:
         )
 
     def post(self, to="edith@example.org", **more):
-        result = {"kind": "test", "subject": "A subject", "lines": ["A line."], **more}
-        with self.app.app_context(), writing() as session:
-            return mail.post(session, Letter(to=to, **result)).id
+        result = {"kind": "test", "subject": "A subject", "paragraphs": ["A line."], **more}
+        with self.app.app_context(), write_session() as session:
+            return mail.enqueue(session, MailContent(recipient=to, **result)).id
 
     def send(self, later=0.0):
         self.ahead += timedelta(seconds=later)
@@ -46,7 +46,7 @@ class Outbox:
         return clock.now() + self.ahead
 
     def row(self, mail_id):
-        with self.app.app_context(), writing() as session:
+        with self.app.app_context(), write_session() as session:
             return session.get_one(Mail, mail_id)
 
 
@@ -63,13 +63,13 @@ def outbox(app, tmp_path, server):
 
 def test_a_mail_is_sent_once_and_its_text_is_gone_then(outbox, server):
     mail_id = outbox.post(
-        name="Edith",
-        lines=[
+        recipient_name="Edith",
+        paragraphs=[
             "A line that is long enough to be broken into two lines by whoever writes it for a mail of ours."
         ],
-        facts=[("Workspace", "Acme"), ("Project", "Main")],
+        details=[("Workspace", "Acme"), ("Project", "Main")],
         link=("Accept it", "https://x.example/invitations/abc"),
-        because="You get this because Adam has invited you.",
+        reason="You get this because Adam has invited you.",
     )
     assert outbox.row(mail_id).sealed
     assert b"invitations/abc" not in outbox.row(mail_id).sealed
@@ -171,7 +171,7 @@ def test_a_mail_that_always_fails_is_finally_given_up(app, tmp_path):
 def test_a_sender_that_dies_before_its_note_leaves_the_same_mail_to_the_next_one(outbox, server, monkeypatch):
     mail_id = outbox.post()
     with monkeypatch.context() as patch:
-        patch.setattr(mail, "_note", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
+        patch.setattr(mail, "_update_claimed", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
         with pytest.raises(MemoryError):
             outbox.send()
     assert outbox.send() == 0, "another sender has it in hand"
@@ -183,9 +183,9 @@ def test_a_sender_that_dies_before_its_note_leaves_the_same_mail_to_the_next_one
 def test_a_sender_that_was_thought_dead_notes_nothing(outbox, server):
     mail_id = outbox.post()
     with outbox.app.app_context():
-        slow = mail._claimed(outbox.now())
+        slow = mail._claim_next(outbox.now())
         assert outbox.send(later=limits.MAIL_CLAIM_SECONDS + 1) == 1
-        mail._note(slow, status="failed", reason="late")
+        mail._update_claimed(slow, status="failed", reason="late")
     assert outbox.row(mail_id).status == "sent"
 
 
@@ -205,9 +205,9 @@ def test_a_sender_that_was_thought_dead_notes_nothing(outbox, server):
 def test_no_header_and_no_line_is_slipped_into_a_mail(outbox, server, name):
     outbox.post(
         subject=f"Invitation to {name}",
-        name=name,
-        facts=[("Workspace", name)],
-        lines=[f"{name} invites you."],
+        recipient_name=name,
+        details=[("Workspace", name)],
+        paragraphs=[f"{name} invites you."],
     )
     assert outbox.send() == 1
     (sent,) = server.mails
@@ -236,21 +236,27 @@ def test_no_header_and_no_line_is_slipped_into_a_mail(outbox, server, name):
 def test_ambiguous_addresses_get_no_mail(outbox, server, address):
     mail_id = outbox.post(address)
     assert outbox.send() == 0
-    assert (outbox.row(mail_id).status, outbox.row(mail_id).reason) == ("failed", mail.NO_ADDRESS)
+    assert (outbox.row(mail_id).status, outbox.row(mail_id).reason) == (
+        "failed",
+        mail.INVALID_ADDRESS_MESSAGE,
+    )
     assert server.mails == []
 
 
 def test_a_mail_is_committed_together_with_its_cause_or_not_at_all(outbox):
-    with pytest.raises(RuntimeError), outbox.app.app_context(), writing() as session:
-        mail.post(session, Letter("test", "edith@example.org", "A subject", ["A line."]))
+    with pytest.raises(RuntimeError), outbox.app.app_context(), write_session() as session:
+        mail.enqueue(session, MailContent("test", "edith@example.org", "A subject", ["A line."]))
         raise RuntimeError
     assert outbox.send() == 0
 
 
 def test_without_a_mail_server_nothing_is_written(app):
     with app.app_context():
-        assert not mail.configured()
-        assert mail.post(db.session, Letter("test", "edith@example.org", "A subject", ["A line."])) is None
+        assert not mail.is_configured()
+        assert (
+            mail.enqueue(db.session, MailContent("test", "edith@example.org", "A subject", ["A line."]))
+            is None
+        )
 
 
 FAULTS = [

@@ -9,7 +9,13 @@ import pytest
 
 from webapp.connectors.schema import Column, Entity
 from webapp.generation.services.row_makers import Field
-from webapp.pushes.services.mapping import RequestedMapping, letters_and_digits, map_columns, singular, words
+from webapp.pushes.services.mapping import (
+    RequestedMapping,
+    map_columns,
+    normalized_name,
+    split_words,
+    to_singular,
+)
 
 
 def table(*columns: Column, name: str = "customers", **more) -> Entity:
@@ -29,7 +35,7 @@ def found(given: dict[str, Field], entity: Entity, **asked) -> dict[str, str | N
     """Field by column, of those that get one."""
     result = map_columns(given, entity, RequestedMapping(**{"mapping": {}, "computed": {}, **asked}))
     assert result.faults == []
-    return {cell.column.name: cell.field for cell in result.cells if cell.filled}
+    return {cell.column.name: cell.field for cell in result.column_mappings if cell.is_mapped}
 
 
 def codes(given: dict[str, Field], entity: Entity, **asked) -> list[tuple[str, str]]:
@@ -105,7 +111,7 @@ def test_every_column_without_a_field_has_a_reason():
         text("email"),
     )
     result = map_columns(fields("id", "full", "email"), table(*columns), RequestedMapping({}, {}))
-    assert {cell.column.name: cell.skipped for cell in result.cells} == {
+    assert {cell.column.name: cell.skipped for cell in result.column_mappings} == {
         "id": "identity", "full": "computed", "made": "default", "note": "nullable", "email": "",
     }  # fmt: skip
     assert result.unused == ["id", "full"]
@@ -161,9 +167,9 @@ def test_a_collection_takes_fields_that_no_document_has_yet():
 
 
 def test_words_are_found_in_any_notation():
-    assert words("customerIDNumber2") == ["customer", "id", "number", "2"]
-    assert words("Customer-first_name") == ["customer", "first", "name"]
-    assert [singular(item) for item in ("addresses", "companies", "status", "orders")] == [
+    assert split_words("customerIDNumber2") == ["customer", "id", "number", "2"]
+    assert split_words("Customer-first_name") == ["customer", "first", "name"]
+    assert [to_singular(item) for item in ("addresses", "companies", "status", "orders")] == [
         "address", "company", "statu", "order",
     ]  # fmt: skip
-    assert letters_and_digits("Ünï-Code 9") == "unicode9"
+    assert normalized_name("Ünï-Code 9") == "unicode9"

@@ -19,43 +19,43 @@ from webapp.sources.services import masking_keys
 @pytest.fixture
 def acme(app, cast):
     with app.app_context():
-        yield actors.system(cast.acme, cast.main, cast.blue)
+        yield actors.system_actor(cast.acme, cast.main, cast.blue)
         db.session.remove()
 
 
 def test_the_first_key_is_created_once_and_kept(acme):
-    first = masking_keys.ring(acme.workspace_id)
+    first = masking_keys.load_keys(acme.workspace_id)
     assert first.current == 1
     assert len(first.keys[1]) == 32
-    assert masking_keys.ring(acme.workspace_id).keys == first.keys
+    assert masking_keys.load_keys(acme.workspace_id).keys == first.keys
     assert str(first.keys[1]) not in repr(first)
 
 
 def test_every_workspace_has_its_own_keys(acme, cast):
-    other = masking_keys.ring(cast.mallory_inc).keys
-    assert other[1] != masking_keys.ring(acme.workspace_id).keys[1]
+    other = masking_keys.load_keys(cast.mallory_inc).keys
+    assert other[1] != masking_keys.load_keys(acme.workspace_id).keys[1]
 
 
 def test_a_rotation_makes_a_new_version_and_keeps_the_old_ones(acme):
-    before = masking_keys.ring(acme.workspace_id)
+    before = masking_keys.load_keys(acme.workspace_id)
     assert masking_keys.rotate(acme).version == 2
-    after = masking_keys.ring(acme.workspace_id)
+    after = masking_keys.load_keys(acme.workspace_id)
     assert after.current == 2
     assert after.keys[1] == before.keys[1] != after.keys[2]
     assert [key.version for key in masking_keys.listing(acme)] == [2, 1]
 
 
 def test_the_key_is_stored_encrypted_and_a_rotation_encrypts_it_again(acme, monkeypatch):
-    ring = masking_keys.ring(acme.workspace_id)
+    ring = masking_keys.load_keys(acme.workspace_id)
     (stored,) = db.session.query(MaskingKey)
     assert ring.keys[1] not in stored.sealed
     newer = Vault([Fernet.generate_key().decode(), *app_vault.vault()._keys])
     monkeypatch.setattr(app_vault, "vault", lambda: newer)
-    assert masking_keys.reseal() == (1, 1)
-    assert masking_keys.reseal() == (0, 1)
-    assert masking_keys.ring(acme.workspace_id).keys == ring.keys
+    assert masking_keys.reencrypt_all() == (1, 1)
+    assert masking_keys.reencrypt_all() == (0, 1)
+    assert masking_keys.load_keys(acme.workspace_id).keys == ring.keys
     monkeypatch.setattr(app_vault, "vault", lambda: Vault([Fernet.generate_key().decode()]))
-    for ask in (lambda: masking_keys.ring(acme.workspace_id), masking_keys.reseal):
+    for ask in (lambda: masking_keys.load_keys(acme.workspace_id), masking_keys.reencrypt_all):
         with pytest.raises(ApiError) as result:
             ask()
         assert result.value.code == "unavailable"
@@ -67,7 +67,7 @@ def test_concurrent_users_of_a_first_key_get_the_same(app, cast):
     def ask():
         with app.app_context():
             both.wait()
-            got.append(masking_keys.ring(cast.acme).keys)
+            got.append(masking_keys.load_keys(cast.acme).keys)
             db.session.remove()
 
     threads = [threading.Thread(target=ask) for _ in range(3)]

@@ -12,11 +12,11 @@ from webapp import limits
 from webapp.connectors.postgresql import connector
 from webapp.connectors.schema import Column, Entity, Relation
 from webapp.engine.blocks import BoundPlan, GenerationContext
-from webapp.generation.services.row_makers import GivenRows, TemplateRows, table_of_rows
+from webapp.generation.services.row_makers import SubmittedRows, TemplateRows, table_of_rows
 from webapp.pushes.services import planning, value_checks
 from webapp.pushes.services.mapping import RequestedMapping
 from webapp.pushes.services.planning import RequestedTable
-from webapp.pushes.services.value_checks import bad_values
+from webapp.pushes.services.value_checks import column_mismatches
 from webapp.row_templates.services import compiled_plans
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -40,7 +40,7 @@ class Known:
 
 def planned(maker, *columns: Column, count: int, **more):
     entity = Entity("t", ("t",), columns, **more)
-    result = planning.table(
+    result = planning.plan_table(
         RequestedTable("T", "t", maker, count, RequestedMapping({}, {}), entity), CAN, "psh", 0
     )
     assert result.faults == []
@@ -49,14 +49,14 @@ def planned(maker, *columns: Column, count: int, **more):
 
 def checked(rows: list[dict], *columns: Column, session=None, **more):
     """Column, row and reason of every misfit of given rows."""
-    result = planned(GivenRows(table_of_rows(rows), "s", NOW), *columns, count=len(rows), **more)
+    result = planned(SubmittedRows(table_of_rows(rows), "s", NOW), *columns, count=len(rows), **more)
     found, count = value_checks.check(result, result.rows(0), session or Known(), [], "postgresql")
     assert count == len(rows)
     return [(mismatch.column, mismatch.row, mismatch.reason) for mismatch in found]
 
 
 def bound(fields: list[dict]) -> TemplateRows:
-    source = compiled_plans.of_draft("t", fields, 10, None, None)
+    source = compiled_plans.compile_draft("t", fields, 10, None, None)
     return TemplateRows(BoundPlan(source.plan, GenerationContext("s", NOW)))
 
 
@@ -111,7 +111,7 @@ def test_digits_that_would_be_rounded_away_are_reported():
     column = Column("a", "decimal", "numeric(10,2)", precision=10, scale=2)
     values = pa.array([1, 2], pa.decimal128(10, 4))
     values = pa.array([value.as_py() / 8 for value in values], pa.decimal128(10, 4))
-    assert [value[0] for value in bad_values(column, values, "postgresql") if value[1].true_count] == [
+    assert [value[0] for value in column_mismatches(column, values, "postgresql") if value[1].true_count] == [
         "precision"
     ]
 
@@ -120,7 +120,7 @@ def test_years_that_a_kind_of_target_does_not_have():
     column = Column("a", "timestamp", "datetime")
     values = pa.array(["1700-01-01", "1800-01-01"]).cast(pa.timestamp("us"))
     result = {
-        kind: [value[1].to_pylist() for value in bad_values(column, values, kind)]
+        kind: [value[1].to_pylist() for value in column_mismatches(column, values, kind)]
         for kind in ("mssql", "sqlite")
     }
     assert result == {"mssql": [[True, False]], "sqlite": []}
@@ -158,7 +158,7 @@ def test_keys_that_are_in_no_row_of_the_other_table_and_each_is_asked_once():
 def test_keys_of_tables_in_the_same_push_are_not_looked_for():
     relation = Relation("fk", ("a",), "parents", ("id",))
     result = planned(
-        GivenRows(table_of_rows([{"a": 1}]), "s", NOW),
+        SubmittedRows(table_of_rows([{"a": 1}]), "s", NOW),
         Column("a", "integer", "int"),
         count=1,
         relations=(relation,),
@@ -181,7 +181,8 @@ def test_possible_misfits_of_fields_are_reported_without_rows():
     )
     outcome = planned(bound(fields), *columns, count=10)
     result = [
-        (mismatch.column, mismatch.reason, mismatch.row) for mismatch in value_checks.by_schema(outcome)
+        (mismatch.column, mismatch.reason, mismatch.row)
+        for mismatch in value_checks.schema_mismatches(outcome)
     ]
     assert result == [
         ("few", "out_of_range", None),
@@ -195,12 +196,12 @@ def test_a_field_that_never_repeats_fits_a_unique_column():
     fields = [{"name": "id", "type": "row_number"}, {"name": "key", "type": "uuid"}]
     columns = Column("id", "integer", "bigint", key=True, bits=64), Column("key", "uuid", "uuid", unique=True)
     result = planned(bound(fields), *columns, count=100_000, keys=("id",))
-    assert list(value_checks.by_schema(result)) == []
+    assert list(value_checks.schema_mismatches(result)) == []
 
 
 def test_values_are_looked_at_up_to_a_block_and_listed_up_to_a_limit():
     rows = [{"a": "x" * 9}] * (limits.BLOCK_ROWS + 5)
-    result = planned(GivenRows(table_of_rows(rows), "s", NOW), text("a", max_length=5), count=len(rows))
+    result = planned(SubmittedRows(table_of_rows(rows), "s", NOW), text("a", max_length=5), count=len(rows))
     found, count = value_checks.check(result, result.rows(0), Known(), [], "postgresql")
     assert (len(found), count) == (limits.MISFITS_SHOWN, limits.BLOCK_ROWS)
 

@@ -9,7 +9,7 @@ import pytest
 from webapp import clock, limits
 from webapp.access.models import Membership, User
 from webapp.exports.models import Export
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.mail.models import Mail, NoticeChoice
 from webapp.notifications.services import notifications
 from webapp.operations.purge import purge
@@ -31,18 +31,18 @@ def ended(app, cast, status="failed", minutes=10.0, kind=Export, **columns):
         own = {"target": "people", "total": 9, "request": {"settled": True}}
     place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
     with app.app_context():
-        with writing() as session:
+        with write_session() as session:
             created = {**own, **place, "created_by": cast.edith.user_id, **columns}
             session.add(
                 kind(**created, status=status, finished_at=now, created_at=now - timedelta(minutes=minutes))
             )
         notifications.notify_finished()
-        with writing() as session:
+        with write_session() as session:
             return [mail.subject for mail in session.query(Mail).order_by(Mail.id)]
 
 
 def chosen(app, cast, mail, minutes):
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.merge(NoticeChoice(user_id=cast.edith.user_id, mail=mail, minutes=minutes))
 
 
@@ -69,10 +69,10 @@ def test_a_users_choice_is_kept(mailing, cast):
 
 
 def test_former_and_locked_members_get_no_mail(mailing, cast):
-    with mailing.app_context(), writing() as session:
+    with mailing.app_context(), write_session() as session:
         session.query(Membership).filter_by(user_id=cast.edith.user_id).delete()
     assert ended(mailing, cast) == []
-    with mailing.app_context(), writing() as session:
+    with mailing.app_context(), write_session() as session:
         session.get_one(User, cast.adam.user_id).disabled_at = clock.now()
     assert ended(mailing, cast, created_by=cast.adam.user_id) == []
     assert ended(mailing, cast, created_by=None) == []
@@ -86,7 +86,7 @@ def test_the_number_of_mails_is_limited_and_the_last_mail_mentions_it(mailing, c
 
 def test_without_a_mail_server_no_mail_is_sent_but_work_is_still_marked(app, cast):
     assert ended(app, cast) == []
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         assert session.query(Export).one().noticed_at is not None
 
 
@@ -99,11 +99,11 @@ def test_old_finished_work_is_removed(mailing, cast):
     ended(mailing, cast)
     later = clock.now() + timedelta(days=limits.MAIL_DAYS + 1)
     with mailing.app_context():
-        with writing() as session:
+        with write_session() as session:
             session.query(Mail).update({"status": "sent", "ended_at": clock.now()})
         purge(clock.now())
-        with writing() as session:
+        with write_session() as session:
             assert session.query(Mail).count() == 1
         purge(later)
-        with writing() as session:
+        with write_session() as session:
             assert session.query(Mail).count() == 0

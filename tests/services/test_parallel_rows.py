@@ -41,7 +41,7 @@ def test_a_part_of_sql_ends_where_a_statement_does(together):
 def test_a_part_has_whole_blocks(monkeypatch):
     monkeypatch.setattr(limits, "PARALLEL_PART_ROWS", 20_000)
     few = recipe(source([{"name": "n", "type": "row_number"}]), count=100_000, format="csv")
-    assert rows.part_rows(few) == 2 * limits.BLOCK_ROWS
+    assert rows.rows_per_part(few) == 2 * limits.BLOCK_ROWS
 
 
 def test_a_running_total_continues_across_parts():
@@ -58,7 +58,7 @@ def test_long_rows_are_sent_in_several_messages(monkeypatch):
     monkeypatch.setattr(limits, "PARALLEL_PART_BYTES", 10_000)
     fields = [*FIELDS, {"name": "long", "type": "constant", "options": {"value": "x" * 3_000}}]
     ask = {"count": 1_000, "format": "ndjson"}
-    assert rows.part_rows(recipe(source(fields), **ask)) <= 3
+    assert rows.rows_per_part(recipe(source(fields), **ask)) <= 3
     assert b"".join(recipe(source(fields), **ask).open(2)) == made(source(fields), **ask)
 
 
@@ -99,7 +99,7 @@ def _checked(output):
 def test_parts_that_are_larger_than_expected_are_generated_when_they_are_read(monkeypatch, reader_only):
     monkeypatch.setattr(limits, "PARALLEL_PART_BYTES", 5_000)
     if reader_only:
-        monkeypatch.setattr(rows._Worker, "ready", False)
+        monkeypatch.setattr(rows._Worker, "is_ready", False)
     fields = [
         {"name": "n", "type": "row_number"},
         {"name": "x", "type": "formula", "options": {"expression": 'repeat("x", 900) if n > 2000 else "y"'}},
@@ -110,14 +110,14 @@ def test_parts_that_are_larger_than_expected_are_generated_when_they_are_read(mo
 
 def test_the_reader_takes_over_the_parts_that_no_process_has_begun(monkeypatch):
     here = []
-    ahead = rows._ahead
+    ahead = rows._generate_ahead
 
     def counted(part, writer):
         here.append(part.offset)
         return ahead(part, writer)
 
-    monkeypatch.setattr(rows, "_ahead", counted)
-    monkeypatch.setattr(rows._Worker, "ready", False)
+    monkeypatch.setattr(rows, "_generate_ahead", counted)
+    monkeypatch.setattr(rows._Worker, "is_ready", False)
     assert b"".join(recipe(count=7_000, format="csv").open(2)) == made(count=7_000, format="csv")
     assert len(here) > 1
 

@@ -6,7 +6,7 @@ import pytest
 
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.masking import Keys, masker_of
+from webapp.engine.masking import KeyRing, create_masker
 from webapp.engine.plan import bind_fields
 from webapp.engine.spec import parse
 from webapp.real_data import detection
@@ -40,7 +40,7 @@ KINDS = {
 
 
 def found(columns, table="customers"):
-    return {column.name: column for column in detection.classify(table, columns, vocabulary.default())}
+    return {column.name: column for column in detection.classify(table, columns, vocabulary.open_default())}
 
 
 def test_every_kind_is_found_and_nothing_else():
@@ -63,7 +63,7 @@ def test_the_proposal_can_be_used_in_a_template_unchanged():
     fields = [{"name": "id", "type": "row_number"}]
     fields += [{"name": column.name, "type": column.type, "masking": column.masking} for column in result]
     for field in parse(fields).fields[1:]:
-        masker_of(field, vocabulary.default(), Keys(1, {1: b"k" * 32}), bind_fields, run="r")
+        create_masker(field, vocabulary.open_default(), KeyRing(1, {1: b"k" * 32}), bind_fields, run_id="r")
 
 
 def test_dates_of_birth_are_shifted_by_a_column_that_identifies_people():
@@ -95,19 +95,27 @@ def test_a_column_without_recognizable_content_is_reported():
 @pytest.mark.parametrize(
     ("test", "right", "wrong"),
     [
-        (detection.email, ["a.b+c@mail.example.org"], ["a@b", "@x.org", "a b@x.org"]),
-        (detection.iban, ["DE89 3704 0044 0532 0130 00"], ["DE88370400440532013000", "X"]),
-        (detection.card, ["4111-1111-1111-1111", "340000000000009"], ["4111111111111112", "1" * 16]),
-        (detection.ssn, ["536-90-4399"], ["000-12-3456", "219099999", "219-09-999"]),
+        (detection.is_email, ["a.b+c@mail.example.org"], ["a@b", "@x.org", "a b@x.org"]),
+        (detection.is_iban, ["DE89 3704 0044 0532 0130 00"], ["DE88370400440532013000", "X"]),
         (
-            detection.phone,
+            detection.is_card_number,
+            ["4111-1111-1111-1111", "340000000000009"],
+            ["4111111111111112", "1" * 16],
+        ),
+        (detection.is_ssn, ["536-90-4399"], ["000-12-3456", "219099999", "219-09-999"]),
+        (
+            detection.is_phone_number,
             ["+353 1 234 5678", "(030) 123456"],
             ["2024-01-02", "1234567", "10.0.0.1", "12-34"],
         ),
-        (detection.address_of_network, ["8.8.8.8", "fe80::1"], ["8.8.8", "12", "x"]),
-        (detection.day, ["1980-02-29", "31.12.1999", "12/31/1999"], ["1981-02-29", "1780-01-01", "x"]),
+        (detection.is_ip_address, ["8.8.8.8", "fe80::1"], ["8.8.8", "12", "x"]),
         (
-            detection.street,
+            detection.is_birth_date,
+            ["1980-02-29", "31.12.1999", "12/31/1999"],
+            ["1981-02-29", "1780-01-01", "x"],
+        ),
+        (
+            detection.is_street_address,
             ["12 Main St", "Am Weg 5", "Lindenallee 7"],
             ["Main", "street", "12 apples"],
         ),

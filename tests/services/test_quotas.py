@@ -19,7 +19,7 @@ from webapp.limits import PlanLimits
 def actor(app, cast):
     """Edith, under a small plan."""
     with app.app_context():
-        found = actors.system(cast.acme, cast.main, cast.blue)
+        found = actors.system_actor(cast.acme, cast.main, cast.blue)
         yield dataclasses.replace(found, limits=PlanLimits(60, 10_000, 100_000), user_id=cast.edith.user_id)
 
 
@@ -48,10 +48,10 @@ def test_more_rows_than_one_call_may_ask_for_is_422_and_costs_nothing(actor):
 
 def test_a_cut_stream_gives_its_rows_back(actor):
     taken = quotas.reserve_rows(actor, 10_000)
-    left = quotas.give_back(taken, 9_000)
+    left = quotas.return_rows(taken, 9_000)
     assert left.rows == 1_000
     assert quotas.rows_used(actor.workspace_id, 10_000) == 1_000
-    assert quotas.give_back(left, 5_000).rows == 0
+    assert quotas.return_rows(left, 5_000).rows == 0
     assert quotas.rows_used(actor.workspace_id, 10_000) == 0
 
 

@@ -10,21 +10,21 @@ import threading
 import pytest
 import redis
 
-from webapp.extensions import make_redis
+from webapp.extensions import create_redis_client
 from webapp.rate_limiting import RateLimiter
 
 HAMMER = """
 import json, sys, threading, time
-from webapp.extensions import make_redis
+from webapp.extensions import create_redis_client
 from webapp.rate_limiting import RateLimiter
-limiter = RateLimiter(make_redis(sys.argv[1]))
+limiter = RateLimiter(create_redis_client(sys.argv[1]))
 until = time.monotonic() + float(sys.argv[2])
 marks = []
 def hammer():
     while time.monotonic() < until:
         passage = limiter.hit("hammered", int(sys.argv[3]), float(sys.argv[4]))
         if passage.accepted:
-            marks.append(int(passage.mark))
+            marks.append(int(passage.member))
 threads = [threading.Thread(target=hammer) for _ in range(8)]
 [t.start() for t in threads]; [t.join() for t in threads]
 print(json.dumps(marks))
@@ -33,7 +33,7 @@ print(json.dumps(marks))
 
 @pytest.fixture
 def limiter(shared_redis):
-    client = make_redis(shared_redis)
+    client = create_redis_client(shared_redis)
     client.flushdb()
     result = RateLimiter(client)
     yield result
@@ -61,7 +61,7 @@ def test_an_undone_hit_is_available_again(limiter):
 def test_remaining_counts_down_and_reset_is_when_the_first_hit_expires(limiter):
     first, second = limiter.hit("w", 3, 60), limiter.hit("w", 3, 60)
     assert (first.remaining, second.remaining) == (2, 1)
-    assert first.reset == second.reset == int(first.mark) / 1e6 + 60
+    assert first.reset == second.reset == int(first.member) / 1e6 + 60
 
 
 def test_a_lowered_limit_applies_immediately(limiter):
@@ -72,7 +72,7 @@ def test_a_lowered_limit_applies_immediately(limiter):
 
 
 def test_no_request_is_counted_under_a_stale_epoch(limiter, shared_redis):
-    client = make_redis(shared_redis)
+    client = create_redis_client(shared_redis)
     client.set("epoch", "new")
     stale = limiter.hit("w", 5, 60, "epoch", "old")
     assert (stale.stale, stale.accepted) == (True, False)
@@ -90,7 +90,7 @@ def test_rows_are_reserved_completely_or_not_at_all(limiter):
 
 
 def test_rows_fit_again_once_enough_old_ones_have_expired(limiter, shared_redis):
-    client = make_redis(shared_redis)
+    client = create_redis_client(shared_redis)
     now = int(client.time()[0])
     client.close()
     limiter.restore_rows("r", [(now - 3_000, 5), (now - 2_000, 3), (now - 1_000, 2)])
@@ -99,7 +99,7 @@ def test_rows_fit_again_once_enough_old_ones_have_expired(limiter, shared_redis)
 
 
 def test_rows_older_than_an_hour_do_not_count(limiter, shared_redis):
-    client = make_redis(shared_redis)
+    client = create_redis_client(shared_redis)
     now = int(client.time()[0])
     client.close()
     limiter.restore_rows("r", [(now - 3_700, 5), (now - 100, 3)])
@@ -143,7 +143,7 @@ def test_parallel_reservations_add_up_to_the_limit(limiter):
 
 
 def test_a_late_reply_is_not_used_for_the_next_command(shared_redis):
-    slow, client = make_redis(shared_redis), make_redis(shared_redis)
+    slow, client = create_redis_client(shared_redis), create_redis_client(shared_redis)
     slow.connection_pool.connection_kwargs.update(socket_timeout=0.05)
     limiter = RateLimiter(slow)
     limiter.restore_rows("late", [])
@@ -158,14 +158,14 @@ def test_a_late_reply_is_not_used_for_the_next_command(shared_redis):
 
 def test_a_connection_that_redis_closed_is_renewed(limiter, shared_redis):
     assert limiter.hit("w", 5, 60).accepted
-    client = make_redis(shared_redis)
+    client = create_redis_client(shared_redis)
     client.client_kill_filter(_type="normal", skipme=True)
     assert limiter.hit("w", 5, 60).remaining == 3
     client.close()
 
 
 def test_a_silent_redis_is_a_timeout(limiter, shared_redis):
-    client = make_redis(shared_redis)
+    client = create_redis_client(shared_redis)
     silent = RateLimiter(redis.Redis.from_url(shared_redis, socket_timeout=0.2))
     silent.hit("w", 5, 60)
     client.client_pause(1500)

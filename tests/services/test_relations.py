@@ -42,12 +42,14 @@ def ring(*names: str) -> dict[str, Any]:
 
 
 def ordered(templates: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
-    found = relations.order(list(templates), relations.edges(templates))
-    return " ".join(found.template_ids), [(e.child_template_id, e.parent_template_id) for e in found.broken]
+    found = relations.sort_tables(list(templates), relations.find_edges(templates))
+    return " ".join(found.template_ids), [
+        (e.child_template_id, e.parent_template_id) for e in found.cyclic_edges
+    ]
 
 
 def test_edges_are_reported_with_their_cardinality():
-    assert relations.edges(SHOP) == [
+    assert relations.find_edges(SHOP) == [
         Edge("lines", "order_id", "orders", "id", {"min": 1, "max": 9}),
         Edge("orders", "customer_id", "customers", "id"),
     ]
@@ -55,13 +57,13 @@ def test_edges_are_reported_with_their_cardinality():
 
 def test_edges_of_nested_fields_are_found_by_their_paths():
     inner = stored("buyer", "nested", [refers("email", "customers", "email", unique=True)])
-    found = relations.edges({"orders": [stored("head", "nested", [inner])], "customers": CUSTOMERS})
+    found = relations.find_edges({"orders": [stored("head", "nested", [inner])], "customers": CUSTOMERS})
     assert found == [Edge("orders", "head.buyer.email", "customers", "email", None, unique=True)]
 
 
 def test_a_parents_field_referenced_by_id_is_reported_by_its_path():
     assert (
-        relations.edges({"o": [refers("c", "customers", "fld_email")], "customers": CUSTOMERS})[
+        relations.find_edges({"o": [refers("c", "customers", "fld_email")], "customers": CUSTOMERS})[
             0
         ].parent_field
         == "email"
@@ -69,18 +71,18 @@ def test_a_parents_field_referenced_by_id_is_reported_by_its_path():
 
 
 def test_self_is_the_own_template():
-    (edge,) = relations.edges({"staff": [stored("id"), refers("manager", "self")]})
-    assert (edge.parent_template_id, edge.to_itself) == ("staff", True)
+    (edge,) = relations.find_edges({"staff": [stored("id"), refers("manager", "self")]})
+    assert (edge.parent_template_id, edge.is_self_reference) == ("staff", True)
 
 
 def test_an_edge_to_an_outside_template_is_reported_and_not_among_the_tables():
-    found = relations.edges({"orders": SHOP["orders"]})
+    found = relations.find_edges({"orders": SHOP["orders"]})
     assert [edge.parent_template_id for edge in found] == ["customers"]
-    assert relations.among(found, ["orders"]) == []
+    assert relations.edges_among(found, ["orders"]) == []
 
 
 def test_other_types_with_a_template_are_no_edges():
-    assert relations.edges({"a": [stored("sum", "aggregate", template_id="b", field="n")]}) == []
+    assert relations.find_edges({"a": [stored("sum", "aggregate", template_id="b", field="n")]}) == []
 
 
 def test_parents_come_before_their_children():
@@ -120,16 +122,16 @@ def test_an_order_is_the_same_with_any_hash_seed():
     assert all(ordered(dict(many)) == first for _ in range(3))
     place = {item: at for at, item in enumerate(first[0].split())}
     remaining = [
-        e for e in relations.edges(many) if (e.child_template_id, e.parent_template_id) not in first[1]
+        e for e in relations.find_edges(many) if (e.child_template_id, e.parent_template_id) not in first[1]
     ]
     assert all(place[e.parent_template_id] < place[e.child_template_id] for e in remaining)
 
 
 def test_depths_count_the_parents_above():
-    edges = relations.edges(SHOP)
-    assert relations.depths(list(SHOP), edges) == {"customers": 0, "orders": 1, "lines": 2}
+    edges = relations.find_edges(SHOP)
+    assert relations.table_depths(list(SHOP), edges) == {"customers": 0, "orders": 1, "lines": 2}
     two = ring("a", "b")
-    assert relations.depths(list(two), relations.edges(two)) == {"a": 0, "b": 1}
+    assert relations.table_depths(list(two), relations.find_edges(two)) == {"a": 0, "b": 1}
 
 
 @pytest.mark.parametrize(
@@ -145,16 +147,16 @@ def test_depths_count_the_parents_above():
     ],
 )
 def test_a_key_is_what_never_repeats(field, sure):
-    assert relations.never_repeats(field) is sure
+    assert relations.identifies_rows(field) is sure
 
 
 def test_the_primary_key_is_the_marked_the_referenced_or_the_first_unique_field():
     text = stored("key", "uuid", primaryKey=True)
-    assert relations.primary_key([stored("id"), text], ["id"]) == "key"
-    assert relations.primary_key(CUSTOMERS, ["email"]) == "email"
-    assert relations.primary_key(CUSTOMERS) == "id"
-    assert relations.primary_key([stored("n", "number")]) is None
-    assert relations.primary_key([stored("id", hidden=True), stored("u", "ulid")]) == "u"
+    assert relations.find_primary_key([stored("id"), text], ["id"]) == "key"
+    assert relations.find_primary_key(CUSTOMERS, ["email"]) == "email"
+    assert relations.find_primary_key(CUSTOMERS) == "id"
+    assert relations.find_primary_key([stored("n", "number")]) is None
+    assert relations.find_primary_key([stored("id", hidden=True), stored("u", "ulid")]) == "u"
 
 
 def test_a_reference_of_the_same_group_has_the_cardinality_that_the_other_one_states():
@@ -164,28 +166,28 @@ def test_a_reference_of_the_same_group_has_the_cardinality_that_the_other_one_st
         {**refers("customer_email", "customers", "email"), "group": "parent"},
         {**refers("seller_id", "customers"), "group": "parent_2"},
     ]
-    found = relations.edges({"orders": fields, "customers": CUSTOMERS})
+    found = relations.find_edges({"orders": fields, "customers": CUSTOMERS})
     assert [edge.cardinality for edge in found] == [few, few, None]
 
 
 def test_a_ring_is_opened_at_a_reference_that_may_wait():
     templates = ring("a", "b", "c")
-    found = relations.order(
-        list(templates), relations.edges(templates), lambda template: template.child_template_id == "b"
+    found = relations.sort_tables(
+        list(templates), relations.find_edges(templates), lambda template: template.child_template_id == "b"
     )
     assert found.template_ids == ("b", "a", "c")
-    assert [edge.child_template_id for edge in found.broken] == ["b"]
+    assert [edge.child_template_id for edge in found.cyclic_edges] == ["b"]
 
 
 def test_a_table_whose_references_may_not_all_wait_opens_no_ring():
     both = [stored("id"), refers("a_id", "a"), refers("b_id", "b")]
     templates = {**ring("a", "b"), "c": both, "a": [stored("id"), refers("b_id", "b"), refers("c_id", "c")]}
-    edges = relations.edges(templates)
-    found = relations.order(
+    edges = relations.find_edges(templates)
+    found = relations.sort_tables(
         list(templates), edges, lambda template: template.child_field in ("next_id", "a_id", "b_id")
     )
     assert found.template_ids == ("b", "c", "a")
-    assert {(edge.child_template_id, edge.parent_template_id) for edge in found.broken} == {
+    assert {(edge.child_template_id, edge.parent_template_id) for edge in found.cyclic_edges} == {
         ("b", "a"),
         ("c", "a"),
     }

@@ -10,7 +10,7 @@ from tests import wheels
 from webapp import limits
 from webapp.errors import ApiError
 from webapp.scenarios.services import requirements
-from webapp.scenarios.services.requirements import Resolved, parse
+from webapp.scenarios.services.requirements import ResolvedRequirements, parse
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def refused(code):
 
 def fault_of(code, *more):
     with pytest.raises(ApiError) as caught:
-        requirements.resolved(code, *more)
+        requirements.resolve(code, *more)
     assert caught.value.code == "validation_error"
     (fault,) = caught.value.details["fields"]
     assert fault["path"] == "code"
@@ -164,42 +164,42 @@ def test_too_many_are_rejected():
 
 
 def test_a_program_without_requirements_does_not_call_uv(app, monkeypatch):
-    monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was called"))
+    monkeypatch.setattr(requirements, "run_uv", lambda *_, **__: pytest.fail("uv was called"))
     with app.app_context():
-        assert requirements.resolved("print(1)\n") == Resolved([], "", "")
+        assert requirements.resolve("print(1)\n") == ResolvedRequirements([], "", "")
 
 
 def test_a_lock_contains_the_requirements_next_to_the_common_libraries_with_hashes(app, index):
     with app.app_context():
-        found = requirements.resolved("# requirements: tool\n")
+        found = requirements.resolve("# requirements: tool\n")
     assert found.requirements == ["tool"]
     # The common library keeps the version that every program has.
-    assert requirements.packages(found.lock) == {"beside": "2.0", "common": "1.0", "tool": "2.0"}
+    assert requirements.packages_in(found.lock) == {"beside": "2.0", "common": "1.0", "tool": "2.0"}
     assert found.lock.count("--hash=sha256:") == 3
     assert str(index.folder) not in found.lock
     assert "://" not in found.lock
-    assert found.environment == requirements.digest(found.lock)
-    assert Resolved.of_pins(found.as_pins()) == found
+    assert found.environment == requirements.lock_digest(found.lock)
+    assert ResolvedRequirements.from_pins(found.to_pins()) == found
 
 
 def test_a_common_library_can_be_required_in_another_version(app, index):
     with app.app_context():
-        found = requirements.resolved("# requirements: common>=2\n")
-    assert requirements.packages(found.lock) == {"common": "2.0"}
+        found = requirements.resolve("# requirements: common>=2\n")
+    assert requirements.packages_in(found.lock) == {"common": "2.0"}
 
 
 def test_other_code_with_the_same_requirements_keeps_its_lock_without_asking(app, index, monkeypatch):
     with app.app_context():
-        first = requirements.resolved("# requirements: tool<2, beside\n")
+        first = requirements.resolve("# requirements: tool<2, beside\n")
         index.add("beside", "3.0")
-        more = requirements.resolved("# requirements: tool<2, beside, common\n", first)
-        assert requirements.packages(more.lock) == requirements.packages(first.lock), (
+        more = requirements.resolve("# requirements: tool<2, beside, common\n", first)
+        assert requirements.packages_in(more.lock) == requirements.packages_in(first.lock), (
             "what stays keeps its version"
         )
-        newest = requirements.resolved("# requirements: tool<2, beside\n", first, anew=True)
-        assert requirements.packages(newest.lock)["beside"] == "3.0"
-        monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was called"))
-        assert requirements.resolved("# requirements: tool<2, beside\nprint(2)\n", first) == first
+        newest = requirements.resolve("# requirements: tool<2, beside\n", first, refresh=True)
+        assert requirements.packages_in(newest.lock)["beside"] == "3.0"
+        monkeypatch.setattr(requirements, "run_uv", lambda *_, **__: pytest.fail("uv was called"))
+        assert requirements.resolve("# requirements: tool<2, beside\nprint(2)\n", first) == first
 
 
 def test_a_package_that_is_not_there_is_named(app, index):
@@ -280,7 +280,7 @@ def test_uv_gets_nothing_of_this_process_but_where_packages_come_from(tmp_path):
         "PIP_FIND_LINKS": "/a /b",
         "HTTPS_PROXY": "http://proxy",
     }
-    found = requirements.environment(own, tmp_path)
+    found = requirements.uv_environment(own, tmp_path)
     assert not [
         name
         for name in ("SECRET_KEY", "VAULT_KEYS", "PYTHONPATH", "UV_PYTHON", "UV_OVERRIDE")
@@ -290,7 +290,7 @@ def test_uv_gets_nothing_of_this_process_but_where_packages_come_from(tmp_path):
     assert found["UV_FIND_LINKS"] == "/a,/b"
     assert found["HTTPS_PROXY"] == "http://proxy"
     # uv's own environment variables take precedence over those of pip.
-    assert "UV_DEFAULT_INDEX" not in requirements.environment(
+    assert "UV_DEFAULT_INDEX" not in requirements.uv_environment(
         {**own, "UV_INDEX_URL": "https://own"}, tmp_path
     )
 

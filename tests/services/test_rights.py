@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from tests.jobs.waiting import eventually
 from webapp import clock, limits
 from webapp.access import actors
-from webapp.access.actors import require
+from webapp.access.actors import require_scope
 from webapp.access.models import ApiKey, Membership, User, Workspace
 from webapp.accounts.services import identity, people
 from webapp.errors import ApiError
@@ -21,8 +21,8 @@ from webapp.extensions import db, redis_client, write_queue
 def queries(app, monkeypatch):
     """How often a key was read from SQL."""
     reads = []
-    real = identity._read
-    monkeypatch.setattr(identity, "_read", lambda *a: (reads.append(a), real(*a))[1])
+    real = identity._read_key
+    monkeypatch.setattr(identity, "_read_key", lambda *a: (reads.append(a), real(*a))[1])
     return reads
 
 
@@ -35,7 +35,7 @@ def test_a_known_key_costs_no_sql(api, cast, queries):
 def test_every_change_of_rights_is_read_once_more(app, api, cast, queries):
     api(cast.edith).get("/nope")
     with app.app_context():
-        acme = actors.system(cast.acme)
+        acme = actors.system_actor(cast.acme)
         member = db.session.scalar(db.select(Membership).where(Membership.user_id == cast.victor.user_id))
         people.change_role(acme, member, "editor")
     for _ in range(3):
@@ -54,7 +54,7 @@ def test_an_emptied_redis_only_costs_one_more_read(app, api, cast, queries):
 
 def test_no_entry_is_cached_during_a_change(app, api, cast, queries):
     with app.app_context():
-        actors.changing(db.session(), cast.acme)
+        actors.announce_permission_change(db.session(), cast.acme)
         with ThreadPoolExecutor(1) as elsewhere:
             for _ in range(3):
                 assert elsewhere.submit(api(cast.edith).get, "/me").result().status_code == 200
@@ -67,7 +67,7 @@ def test_no_entry_is_cached_during_a_change(app, api, cast, queries):
 
 def test_data_read_between_announcement_and_commit_are_not_trusted_afterwards(app, api, cast):
     with app.app_context():
-        actors.changing(db.session(), cast.acme)
+        actors.announce_permission_change(db.session(), cast.acme)
         with ThreadPoolExecutor(1) as elsewhere:
             assert elsewhere.submit(api(cast.edith).get, "/me").result().status_code == 200
         db.session.get_one(ApiKey, cast.edith.key_id).revoked_at = clock.now()
@@ -78,10 +78,10 @@ def test_data_read_between_announcement_and_commit_are_not_trusted_afterwards(ap
 def test_a_rolled_back_change_leaves_no_pending_epoch(app, cast):
     with app.app_context():
         db.session.execute(db.select(Workspace))
-        actors.changing(db.session(), cast.acme)
-        assert not actors.is_cacheable(actors.current(cast.acme))
+        actors.announce_permission_change(db.session(), cast.acme)
+        assert not actors.is_cacheable(actors.current_epoch(cast.acme))
         db.session.rollback()
-        assert actors.is_cacheable(actors.current(cast.acme))
+        assert actors.is_cacheable(actors.current_epoch(cast.acme))
 
 
 def test_a_process_that_dies_during_the_update_blocks_no_one(app, api, cast):
@@ -101,7 +101,7 @@ def test_a_change_that_cannot_be_announced_is_not_made(app, cast, monkeypatch):
         member = db.session.scalar(db.select(Membership).where(Membership.user_id == cast.victor.user_id))
         monkeypatch.setattr(redis.Redis, "set", away)
         with pytest.raises(redis.ConnectionError):
-            people.change_role(actors.system(cast.acme), member, "admin")
+            people.change_role(actors.system_actor(cast.acme), member, "admin")
         db.session.rollback()
         db.session.expire_all()
         assert member.role == "viewer"
@@ -110,7 +110,7 @@ def test_a_change_that_cannot_be_announced_is_not_made(app, cast, monkeypatch):
 def test_a_disabled_account_loses_access_immediately(app, api, cast):
     assert api(cast.edith).get("/me").status_code == 200
     with app.app_context():
-        people.disable_user(actors.system(), db.session.get_one(User, cast.edith.user_id))
+        people.disable_user(actors.system_actor(), db.session.get_one(User, cast.edith.user_id))
     assert api(cast.edith).get("/me").json["error"]["details"]["reason"] == "revoked"
 
 
@@ -148,7 +148,7 @@ def test_writers_of_sqlite_come_to_their_turn_in_the_order_they_came(tmp_path):
 
     turns, writes = write_queue(engine), []
     with ThreadPoolExecutor(20) as threads:
-        with turns.taken():
+        with turns.wait_for_turn():
             for number in range(20):
                 writes.append(threads.submit(write, number))
                 eventually(lambda number=number: turns.waiting == number + 1)
@@ -163,7 +163,7 @@ def test_a_turn_that_does_not_come_is_not_waited_for_longer_than_the_lock(tmp_pa
     monkeypatch.setattr(limits, "SQLITE_BUSY_MS", 50)
     engine = sa.create_engine(f"sqlite:///{tmp_path / 'own.db'}", poolclass=sa.NullPool)
     turns = write_queue(engine)
-    with turns.taken(), ThreadPoolExecutor(1) as threads:
+    with turns.wait_for_turn(), ThreadPoolExecutor(1) as threads:
 
         def write() -> None:
             with engine.begin():
@@ -182,8 +182,8 @@ def actor(role, team_roles=None, scopes=None):
     from dataclasses import replace
 
     return replace(
-        actors.system("ws_1", "prj_1", "team_1"),
-        role=actors.best(role, (team_roles or {}).get("team_1")),
+        actors.system_actor("ws_1", "prj_1", "team_1"),
+        role=actors.highest_role(role, (team_roles or {}).get("team_1")),
         workspace_role=role,
         team_roles=team_roles or {},
         scopes=scopes,
@@ -221,10 +221,10 @@ def test_the_better_of_two_roles_counts():
 
 def test_a_forbidden_error_names_the_missing_permission():
     with pytest.raises(ApiError) as caught:
-        require(actor("viewer"), "push")
+        require_scope(actor("viewer"), "push")
     assert caught.value.details == {"needs": "push", "role": "editor"}
     with pytest.raises(ApiError) as caught:
-        require(actor("owner", scopes=frozenset({"read"})), "owner")
+        require_scope(actor("owner", scopes=frozenset({"read"})), "owner")
     assert caught.value.details == {"needs": "owner", "scope": "admin"}
 
 
@@ -274,9 +274,9 @@ def test_a_second_change_in_one_session_is_announced_like_the_first(app, cast):
     with app.app_context():
         seen = set()
         for _ in range(3):
-            actors.changing(db.session(), cast.acme)
-            assert not actors.is_cacheable(actors.current(cast.acme))
+            actors.announce_permission_change(db.session(), cast.acme)
+            assert not actors.is_cacheable(actors.current_epoch(cast.acme))
             db.session.commit()
-            seen.add(actors.current(cast.acme))
+            seen.add(actors.current_epoch(cast.acme))
         assert len(seen) == 3
         assert all(actors.is_cacheable(epoch) for epoch in seen)

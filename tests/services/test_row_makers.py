@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from webapp.generation.services.row_makers import GivenRows, table_of_rows
+from webapp.generation.services.row_makers import SubmittedRows, table_of_rows
 from webapp.pushes.services.rows import TableRows
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -48,7 +48,7 @@ def table(rows, *columns) -> TableRows:
         "name": "t", "target": "t", "count": len(rows), "offset": 0, "mode": "insert", "key_columns": [],
         "columns": list(columns), "capture": [], "from_parent": {}, "later": [],
     }  # fmt: skip
-    return TableRows(0, spec, GivenRows(table_of_rows(rows), "s", NOW))
+    return TableRows(0, spec, SubmittedRows(table_of_rows(rows), "s", NOW))
 
 
 def test_lists_stay_only_where_the_column_is_an_array():

@@ -17,7 +17,7 @@ from webapp.generation.services import rows
 from webapp.generation.services.pins import Pins
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import compiled_plans
-from webapp.row_templates.services.compiled_plans import Source
+from webapp.row_templates.services.compiled_plans import CompiledTemplate
 
 PRESENT = datetime(2026, 11, 21, 12, 0, 0, 999, tzinfo=UTC)
 ANCHOR = datetime(2025, 1, 1, tzinfo=UTC)
@@ -49,15 +49,15 @@ FIELDS = [
 ]
 
 
-def source(fields: list[dict[str, Any]] | None = None, name: str = "Test rows") -> Source:
-    return compiled_plans.of_draft(name, fields or FIELDS, 5, ANCHOR, None)
+def source(fields: list[dict[str, Any]] | None = None, name: str = "Test rows") -> CompiledTemplate:
+    return compiled_plans.compile_draft(name, fields or FIELDS, 5, ANCHOR, None)
 
 
-def recipe(of: Source | None = None, **ask: Any) -> rows.Recipe:
-    return rows.recipe(of or source(), GenerateInput(**{"seed": "s", **ask}), present=PRESENT)
+def recipe(of: CompiledTemplate | None = None, **ask: Any) -> rows.Recipe:
+    return rows.build_recipe(of or source(), GenerateInput(**{"seed": "s", **ask}), current_time=PRESENT)
 
 
-def made(of: Source | None = None, **ask: Any) -> bytes:
+def made(of: CompiledTemplate | None = None, **ask: Any) -> bytes:
     return recipe(of, **ask).open().read()
 
 
@@ -246,7 +246,7 @@ def test_a_template_name_becomes_a_file_and_a_table_name(name, stem, table):
 
 def test_a_download_header_holds_no_line_break_and_no_bare_quote():
     for name in ('a"b', "a\r\nb", "ä", "x" * 500):
-        header = rows.attachment(rows.file_stem(name) + ".csv")
+        header = rows.content_disposition(rows.file_stem(name) + ".csv")
         assert header.isascii()
         assert header.isprintable()
         assert header.count('"') == 2
@@ -263,6 +263,6 @@ def test_a_csv_without_a_header_line_is_reported():
     "name", ["données", "наименование", "a.данные", 'say "hi".csv', ".файл", "x.7z", "é.7z"]
 )
 def test_any_name_of_a_file_is_a_header_that_http_can_carry(name):
-    header = rows.attachment(name)
+    header = rows.content_disposition(name)
     header.encode("latin-1")
     assert header.startswith('attachment; filename="')

@@ -14,7 +14,7 @@ from webapp.work.models import STATES
 REFERENCE = (ROOT / "docs" / "reference" / "runs.md").read_text()
 
 
-@pytest.mark.parametrize("code", run_completion.CODES)
+@pytest.mark.parametrize("code", run_completion.ERROR_MESSAGES)
 def test_every_code_of_a_runs_error_has_its_line(code):
     assert f"| `{code}` |" in REFERENCE
 

@@ -18,7 +18,7 @@ HOURLY = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {}}
 @pytest.fixture
 def edith(app, cast):
     with app.app_context():
-        return identity.by_user(cast.edith.user_id, cast.main)
+        return identity.actor_of_user(cast.edith.user_id, cast.main)
 
 
 def refused(attempt):
@@ -61,9 +61,11 @@ def test_a_key_that_cannot_start_runs_saves_no_code_that_starts_by_itself(app, e
         ):
             head = scenarios.get(key, scenario["id"], "write")
             if allowed:
-                scenarios.prepared(key, head, changes)
+                scenarios.prepare_change(key, head, changes)
             else:
-                assert refused(lambda head=head, changes=changes: scenarios.prepared(key, head, changes)) == (
+                assert refused(
+                    lambda head=head, changes=changes: scenarios.prepare_change(key, head, changes)
+                ) == (
                     "forbidden",
                     "run",
                 )

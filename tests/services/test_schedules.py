@@ -18,12 +18,12 @@ from webapp.access.models import Membership
 from webapp.accounts.services import identity
 from webapp.errors import ApiError
 from webapp.exports.models import Export
-from webapp.extensions import db, reading, writing
+from webapp.extensions import db, read_session, write_session
 from webapp.metering import stored_json
 from webapp.pushes.models import Push
 from webapp.schedules import services
 from webapp.schedules.models import Schedule
-from webapp.schedules.services import Repeat
+from webapp.schedules.services import Repetition
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FIELDS = [{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}]
@@ -31,12 +31,12 @@ DAILY = {"name": "Nightly", "cron": "0 2 * * *", "timezone": "UTC", "enabled": T
 
 clocks = st.builds("{:02}:{:02}".format, st.integers(0, 23), st.integers(0, 59))
 usual = st.one_of(
-    st.builds(lambda minute: Repeat("hour", f"00:{minute:02}"), st.integers(0, 59)),
-    st.builds(lambda at: Repeat("day", at), clocks),
-    st.builds(lambda at: Repeat("weekdays", at), clocks),
-    st.builds(lambda at: Repeat("last_day", at), clocks),
-    st.builds(lambda at, day: Repeat("week", at, weekday=day), clocks, st.integers(0, 6)),
-    st.builds(lambda at, day: Repeat("month", at, day=day), clocks, st.integers(1, 31)),
+    st.builds(lambda minute: Repetition("hour", f"00:{minute:02}"), st.integers(0, 59)),
+    st.builds(lambda at: Repetition("day", at), clocks),
+    st.builds(lambda at: Repetition("weekdays", at), clocks),
+    st.builds(lambda at: Repetition("last_day", at), clocks),
+    st.builds(lambda at, day: Repetition("week", at, weekday=day), clocks, st.integers(0, 6)),
+    st.builds(lambda at, day: Repetition("month", at, day=day), clocks, st.integers(1, 31)),
 )
 
 
@@ -45,7 +45,7 @@ usual = st.one_of(
 def test_every_usual_repetition_is_a_valid_cron_expression_and_is_read_back(repeat):
     cron = services.to_cron(repeat)
     assert services.from_cron(cron) == repeat
-    assert services.faults(cron, "Europe/Berlin") == []
+    assert services.time_faults(cron, "Europe/Berlin") == []
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_every_usual_repetition_is_a_valid_cron_expression_and_is_read_back(repe
     ],
 )
 def test_repetitions_are_shown_in_words(cron, words):
-    assert services.in_words(cron) == words
+    assert services.describe_cron(cron) == words
 
 
 def test_the_next_three_times_are_in_the_time_zone_of_the_schedule():
@@ -73,14 +73,14 @@ def test_the_next_three_times_are_in_the_time_zone_of_the_schedule():
 
 def test_a_schedule_that_is_due_again_only_after_many_years_has_few_next_times():
     fifth_sunday = "0 0 29 2 7#5"  # in February: 2032, 2060
-    assert services.faults(fifth_sunday, "America/Sao_Paulo") == []
+    assert services.time_faults(fifth_sunday, "America/Sao_Paulo") == []
     assert len(services.next_times(fifth_sunday, "America/Sao_Paulo")) < 3
 
 
 @pytest.fixture
 def edith(app, cast):
     with app.app_context():
-        return identity.by_user(cast.edith.user_id, cast.main)
+        return identity.actor_of_user(cast.edith.user_id, cast.main)
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def scheduled(app, api, cast, edith, template):
 
 
 def due(schedule_id, moment=NOON):
-    with writing() as session:
+    with write_session() as session:
         session.get_one(Schedule, schedule_id).next_run_at = moment
 
 
@@ -115,7 +115,7 @@ def sweep(app, now=NOON):
 
 
 def started(model=Export):
-    with reading() as session:
+    with read_session() as session:
         return [export for export in session.scalars(sa.select(model)) if export.request.get("schedule")]
 
 
@@ -160,7 +160,7 @@ def test_missed_times_count_as_one(app, scheduled):
 
 
 def test_a_new_seed_gives_other_rows(app, scheduled):
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.get_one(Schedule, scheduled).new_seed = True
     sweep(app)
     with app.app_context():
@@ -188,7 +188,7 @@ def test_a_job_that_cannot_start_leaves_its_reason_and_the_next_time(app, api, c
 
 
 def test_a_user_who_lost_the_right_starts_nothing(app, cast, scheduled):
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         for role in session.scalars(sa.select(Membership).where(Membership.user_id == cast.edith.user_id)):
             role.role = "viewer"
     assert sweep(app) == 0
@@ -219,7 +219,7 @@ def test_a_due_push_starts_once(app, api, cast, edith, template, tmp_path):
 
 def test_statements_of_an_admin_are_not_scheduled_with_the_permissions_of_others(app, cast, edith, template):
     with app.app_context():
-        adam = identity.by_user(cast.adam.user_id, cast.main)
+        adam = identity.actor_of_user(cast.adam.user_id, cast.main)
         ask = {"connection_id": "con_x", "target": "t", "count": 1, "before_sql": ["delete from t"]}
         push = Push(
             id="psh_01KAK3ZZZZZZZZZZZZZZZZZZZZ", workspace_id=cast.acme, project_id=cast.main, team_id=cast.blue,
@@ -328,7 +328,7 @@ def of_mallory(app, api, cast):
     created = program.post("/templates", json={"name": "Rows", "fields": FIELDS}).json["id"]
     export = program.post(f"/templates/{created}/exports", json={"count": 7, "format": "csv"}).json["id"]
     with app.app_context():
-        mallory = identity.by_user(cast.mallory.user_id, cast.mallorys)
+        mallory = identity.actor_of_user(cast.mallory.user_id, cast.mallorys)
         found = services.create_from(mallory, db.session.get_one(Export, export), DAILY).id
         db.session.remove()
         due(found)
@@ -338,7 +338,7 @@ def of_mallory(app, api, cast):
 def test_a_job_that_takes_long_to_start_delays_no_other_workspace_and_not_the_sweeper(
     app, scheduled, of_mallory, monkeypatch
 ):
-    hangs, goes_on, begun = threading.Event(), threading.Event(), services._started
+    hangs, goes_on, begun = threading.Event(), threading.Event(), services._start_job
 
     def slowly(actor, schedule, claim):
         if schedule.id == scheduled:
@@ -346,17 +346,17 @@ def test_a_job_that_takes_long_to_start_delays_no_other_workspace_and_not_the_sw
             assert goes_on.wait(60)
         return begun(actor, schedule, claim)
 
-    monkeypatch.setattr(services, "_started", slowly)
+    monkeypatch.setattr(services, "_start_job", slowly)
     scheduler = Scheduler(app, lambda: NOON)
     with app.app_context():
-        assert scheduler.turn() == 2
+        assert scheduler.run_once() == 2
         assert hangs.wait(60)
         for _ in range(600):
             if of_mallory in {export.request["schedule"] for export in started()}:
                 break
             threading.Event().wait(0.1)
         assert {export.request["schedule"] for export in started()} == {of_mallory}
-        assert scheduler.turn() == 0  # the workspace whose job does not start has no second thread
+        assert scheduler.run_once() == 0  # the workspace whose job does not start has no second thread
         goes_on.set()
         for thread in list(scheduler._running.values()):
             thread.join(60)
@@ -374,7 +374,7 @@ def test_the_workspace_that_had_its_turn_longest_ago_is_next(app, scheduled, of_
     scheduler = Scheduler(app, lambda: NOON)
     with app.app_context():
         for _ in range(4):
-            assert scheduler.turn() == 1
+            assert scheduler.run_once() == 1
             for thread in list(scheduler._running.values()):
                 thread.join(60)
         assert order == 2 * both(NOON)
@@ -400,7 +400,7 @@ def test_requests_of_schedules_count_toward_the_json_that_a_workspace_stores(
         with pytest.raises(ApiError) as refused:
             services.create_from(edith, job, DAILY)
         db.session.remove()
-        assert 90_000 < stored_json.stored(cast.acme) < 100_000
+        assert 90_000 < stored_json.stored_bytes(cast.acme) < 100_000
     assert refused.value.code == "quota_exceeded"
 
 

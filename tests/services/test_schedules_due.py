@@ -12,7 +12,7 @@ from webapp import clock, limits
 from webapp.access.models import Membership, Project, User
 from webapp.accounts.services import identity
 from webapp.errors import ApiError
-from webapp.extensions import db, reading, writing
+from webapp.extensions import db, read_session, write_session
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import runs, scenarios, schedules
 
@@ -23,14 +23,14 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 def adam(app, cast):
     """An admin of the whole workspace."""
     with app.app_context():
-        return identity.by_user(cast.adam.user_id, cast.main)
+        return identity.actor_of_user(cast.adam.user_id, cast.main)
 
 
 @pytest.fixture
 def scenario(app, cast):
     """A scenario of Edith's, due at every full hour, for the first time at noon."""
     with app.app_context():
-        edith = identity.by_user(cast.edith.user_id, cast.main)
+        edith = identity.actor_of_user(cast.edith.user_id, cast.main)
         schedule = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {"DAY": "today"}}
         created = scenarios.create(edith, name="Hourly", code="print(1)\n", schedule=schedule)["id"]
         first_due(created)
@@ -38,7 +38,7 @@ def scenario(app, cast):
 
 
 def first_due(scenario_id, moment=NOON):
-    with writing() as session:
+    with write_session() as session:
         session.get_one(Scenario, scenario_id).next_run_at = moment
 
 
@@ -75,7 +75,7 @@ def queued(app):
     """Return the runs in the order of their creation."""
 
     def read():
-        with app.app_context(), reading() as session:
+        with app.app_context(), read_session() as session:
             return list(session.scalars(sa.select(Run).order_by(Run.id)))
 
     return read
@@ -104,7 +104,7 @@ def test_missed_schedules_run_once(sweep, scenario, queued, shown):
 
 
 def test_many_concurrent_sweepers_start_one_run(app, sweep, scenario, queued, monkeypatch):
-    found = schedules.due
+    found = schedules.due_scenarios
     together = threading.Barrier(4)
 
     def due(now):
@@ -113,7 +113,7 @@ def test_many_concurrent_sweepers_start_one_run(app, sweep, scenario, queued, mo
         together.wait(timeout=30)  # everybody has seen it before anybody takes it
         return seen
 
-    monkeypatch.setattr(schedules, "due", due)
+    monkeypatch.setattr(schedules, "due_scenarios", due)
     brought = []
     threads = [threading.Thread(target=lambda: brought.append(sweep())) for _ in range(4)]
     for thread in threads:
@@ -145,7 +145,7 @@ def test_a_time_is_not_lost_with_a_sweeper_that_dies_before_its_run_is_saved(
 def test_deleted_and_disabled_scenarios_are_not_run(app, sweep, scenario, adam, cast, queued, why):
     with app.app_context():
         if why == "project":
-            with writing() as session:
+            with write_session() as session:
                 session.get_one(Project, cast.main).deleted_at = clock.now()
         else:
             found = scenarios.get(adam, scenario, "write", lock=True)
@@ -174,7 +174,7 @@ def test_a_restored_scenario_does_not_make_up_for_what_it_missed(app, sweep, sce
 def test_a_program_of_a_user_without_permission_is_not_run_and_reported(
     app, sweep, scenario, shown, queued, cast, how
 ):
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         member = sa.select(Membership).where(Membership.user_id == cast.edith.user_id)
         if how == "disabled":
             session.get_one(User, cast.edith.user_id).disabled_at = clock.now()
@@ -195,11 +195,11 @@ def test_a_run_has_the_current_permissions_of_the_user_who_saved_the_program(
 ):
     """Editing a program of a user with more permissions does not grant these permissions."""
     with app.app_context():
-        tessa = identity.by_user(cast.tessa.user_id, cast.main)
+        tessa = identity.actor_of_user(cast.tessa.user_id, cast.main)
         schedule = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {}}
         created = scenarios.create(adam, name="Adam's", code="print(1)\n", schedule=schedule)["id"]
         found = scenarios.get(tessa, created, "write")
-        program = scenarios.prepared(tessa, found, {"code": "print(2)\n"})
+        program = scenarios.prepare_change(tessa, found, {"code": "print(2)\n"})
         scenarios.change(
             tessa, scenarios.get(tessa, created, "write", lock=True), {"code": "print(2)\n"}, program
         )

@@ -12,8 +12,12 @@ from webapp.extensions import db
 
 
 def test_two_concurrent_creations_of_one_secret_both_succeed(app, cast, monkeypatch):
-    acme, both, text = actors.system(cast.acme, cast.main, cast.blue), threading.Barrier(2, timeout=10), []
-    real = secrets._named
+    acme, both, text = (
+        actors.system_actor(cast.acme, cast.main, cast.blue),
+        threading.Barrier(2, timeout=10),
+        [],
+    )
+    real = secrets._find
 
     def together(*args, **how):
         found = real(*args, **how)
@@ -24,7 +28,7 @@ def test_two_concurrent_creations_of_one_secret_both_succeed(app, cast, monkeypa
                 both.wait(1)
         return found
 
-    monkeypatch.setattr(secrets, "_named", together)
+    monkeypatch.setattr(secrets, "_find", together)
 
     def act(value):
         with app.app_context():
@@ -42,5 +46,5 @@ def test_two_concurrent_creations_of_one_secret_both_succeed(app, cast, monkeypa
     assert sorted(map(str, text)) == ["False", "True"]
     with app.app_context():
         (stored,) = db.session.query(Secret).filter_by(name="token")
-        assert secrets.opened(stored) in ("one", "two")
+        assert secrets.decrypt(stored) in ("one", "two")
         db.session.remove()

@@ -7,15 +7,15 @@ from typing import Any, cast
 
 from webapp import limits
 from webapp.row_templates.services import compiled_plans
-from webapp.row_templates.services.compiled_plans import PlanMemory, Source
+from webapp.row_templates.services.compiled_plans import CompiledTemplate, PlanCache
 
 
-def source(name: str) -> Source:
-    return Source(cast(Any, SimpleNamespace()), name, 1)
+def source(name: str) -> CompiledTemplate:
+    return CompiledTemplate(cast(Any, SimpleNamespace()), name, 1)
 
 
 def test_the_least_recently_used_goes_first():
-    memory = PlanMemory(entries=2, weight=100)
+    memory = PlanCache(entries=2, weight=100)
     memory.put("a", source("a"), 1)
     memory.put("b", source("b"), 1)
     assert memory.get("a") is not None
@@ -26,14 +26,14 @@ def test_the_least_recently_used_goes_first():
 
 
 def test_it_holds_no_more_than_its_weight():
-    memory = PlanMemory(entries=100, weight=10)
+    memory = PlanCache(entries=100, weight=10)
     for name in "abcdef":
         memory.put(name, source(name), 4)
     assert [name for name in "abcdef" if memory.get(name)] == ["e", "f"]
 
 
 def test_replacing_an_entry_counts_once():
-    memory = PlanMemory(entries=100, weight=10)
+    memory = PlanCache(entries=100, weight=10)
     for _ in range(5):
         memory.put("a", source("a"), 5)
     memory.put("b", source("b"), 5)
@@ -41,7 +41,7 @@ def test_replacing_an_entry_counts_once():
 
 
 def test_a_template_heavier_than_the_memory_is_not_kept():
-    memory = PlanMemory(entries=100, weight=10)
+    memory = PlanCache(entries=100, weight=10)
     memory.put("a", source("a"), 11)
     assert memory.get("a") is None
 
@@ -49,10 +49,10 @@ def test_a_template_heavier_than_the_memory_is_not_kept():
 def test_texts_that_formulas_computed_have_their_weight(app, monkeypatch):
     """A formula of 20 characters keeps a text of 10,000."""
     stored: list[int] = []
-    monkeypatch.setattr(PlanMemory, "put", lambda self, key, source, weight: stored.append(weight))
+    monkeypatch.setattr(PlanCache, "put", lambda self, key, source, weight: stored.append(weight))
     for expression in ('repeat("x", 10)', 'repeat("x", 10000)'):
         fields = [
             {"name": f"f{n}", "type": "formula", "options": {"expression": expression}} for n in range(50)
         ]
-        compiled_plans.of_draft("t", fields, 1, None, "en_US")
+        compiled_plans.compile_draft("t", fields, 1, None, "en_US")
     assert stored[1] - stored[0] > 50 * 10_000 // limits.COMPILED_TIMES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webapp.builder.services import cells, compare
+from webapp.builder.services import changed_cells, compare
 
 
 def field(number: int, name: str, **more: Any) -> dict[str, Any]:
@@ -90,4 +90,4 @@ def test_nested_fields_are_compared_inside_their_parent():
 def test_cells_are_listed_by_row_and_column():
     old = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
     new = [{"a": 1, "b": "x", "c": 0}, {"a": 3, "b": "y", "c": 0}]
-    assert cells(old, new) == [{"row": 2, "column": "a", "from": 2, "to": 3}]
+    assert changed_cells(old, new) == [{"row": 2, "column": "a", "from": 2, "to": 3}]

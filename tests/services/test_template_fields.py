@@ -10,7 +10,7 @@ from webapp.row_templates.services import field_ids
 
 
 def stored(fields: list[dict[str, Any]], before: list[dict[str, Any]] | tuple = ()) -> list[dict[str, Any]]:
-    return [field.to_json() for field in field_ids.finished(parse(fields), before).fields]
+    return [field.to_json() for field in field_ids.assign_ids_and_groups(parse(fields), before).fields]
 
 
 def by_name(fields: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

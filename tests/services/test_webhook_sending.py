@@ -16,7 +16,7 @@ from webapp import clock, limits
 from webapp.access import actors
 from webapp.audit.models import AuditEntry
 from webapp.exports.models import Export
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 from webapp.mail.models import Mail
 from webapp.net.gate import Gate
 from webapp.notifications.models import Delivery, Webhook
@@ -38,7 +38,7 @@ class Hooked:
     def __init__(self, app, cast, target, events=("*",)):
         self.app, self.cast, self.ahead = app, cast, timedelta()
         with app.app_context():
-            adam = actors.system(cast.acme, cast.main, cast.blue)
+            adam = actors.system_actor(cast.acme, cast.main, cast.blue)
             hook, self.secret = webhooks.create(adam, target.url("/hook?token=topsecrettoken"), list(events))
             self.id = hook.id
             hook.created_by = cast.edith.user_id
@@ -65,7 +65,7 @@ class Hooked:
         ended = {"status": status, "finished_at": clock.now(), "created_by": self.cast.edith.user_id}
         for name, value in {**place, **ended, **columns}.items():
             setattr(result, name, value)
-        with self.app.app_context(), writing() as session:
+        with self.app.app_context(), write_session() as session:
             session.add(result)
             session.flush()
             return result.id
@@ -84,11 +84,11 @@ class Hooked:
         return found
 
     def deliveries(self):
-        with self.app.app_context(), writing() as session:
+        with self.app.app_context(), write_session() as session:
             return session.query(Delivery).order_by(Delivery.id).all()
 
     def row(self):
-        with self.app.app_context(), writing() as session:
+        with self.app.app_context(), write_session() as session:
             return session.get_one(Webhook, self.id)
 
 
@@ -165,12 +165,12 @@ def test_a_webhook_of_a_project_gets_only_its_events_and_disabled_or_deleted_one
     assert hooked.deliveries() == []
     hooked.ends()
     hooked.tell()
-    with hooked.app.app_context(), writing() as session:
+    with hooked.app.app_context(), write_session() as session:
         session.get_one(Webhook, hooked.id).active = False
     hooked.ends()
     hooked.tell()
     assert hooked.send() == ["failed"], "what waited when it was turned off"
-    assert [delivery.reason for delivery in hooked.deliveries()] == [webhooks.OFF]
+    assert [delivery.reason for delivery in hooked.deliveries()] == [webhooks.DISABLED_MESSAGE]
     assert target.seen == []
 
 
@@ -255,7 +255,7 @@ def test_gone_turns_the_webhook_off_with_an_entry_in_the_trail(hooked, target):
     assert hooked.send() == ["gone"]
     row = hooked.row()
     assert (row.active, row.off_reason) == (False, "gone")
-    with hooked.app.app_context(), writing() as session:
+    with hooked.app.app_context(), write_session() as session:
         entries = session.query(AuditEntry).filter_by(action="webhook.off").all()
     assert [(entry.object_id, entry.details["reason"]) for entry in entries] == [(hooked.id, "gone")]
 
@@ -275,7 +275,7 @@ def test_a_webhook_that_fails_for_a_day_is_turned_off_and_its_maker_is_mailed(ho
     hooked.tell()
     hooked.send(limits.WEBHOOK_FAILING_SECONDS)
     assert (hooked.row().active, hooked.row().off_reason) == (False, "failing")
-    with hooked.app.app_context(), writing() as session:
+    with hooked.app.app_context(), write_session() as session:
         (mail,) = session.query(Mail).filter_by(about=hooked.id).all()
     assert (mail.recipient, mail.kind) == (hooked.cast.edith.email, "webhook.off")
     assert "topsecrettoken" not in mail.subject
@@ -294,7 +294,7 @@ def test_a_delivery_whose_sender_died_is_sent_again_with_the_same_id(hooked, tar
     hooked.ends()
     hooked.tell()
     with monkeypatch.context() as patch:
-        patch.setattr(webhooks, "_note", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
+        patch.setattr(webhooks, "_store_outcome", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
         with pytest.raises(MemoryError):
             hooked.send()
     assert hooked.send() == [], "another sender has it in hand"
@@ -317,7 +317,7 @@ def test_a_sender_that_was_thought_dead_notes_nothing(hooked, target):
 
 
 def test_rolled_back_ends_are_not_notified(hooked):
-    with pytest.raises(RuntimeError), hooked.app.app_context(), writing() as session:
+    with pytest.raises(RuntimeError), hooked.app.app_context(), write_session() as session:
         session.add(
             Export(
                 workspace_id=hooked.cast.acme, project_id=hooked.cast.main, team_id=hooked.cast.blue, format="csv",
@@ -331,7 +331,7 @@ def test_rolled_back_ends_are_not_notified(hooked):
 
 def test_the_old_secret_also_signs_for_a_day_after_a_rotation(hooked, target):
     with hooked.app.app_context():
-        system = actors.system(hooked.cast.acme, hooked.cast.main, hooked.cast.blue)
+        system = actors.system_actor(hooked.cast.acme, hooked.cast.main, hooked.cast.blue)
         fresh = webhooks.new_secret(system, webhooks.get(system, hooked.id, lock=True))
     hooked.ends()
     hooked.tell()
@@ -377,7 +377,7 @@ def test_events_are_those_of_the_documentation_and_a_body_has_no_more_than_it_sa
     delivery = Delivery(
         id="dlv_1", event="export.completed", created_at=datetime.fromisoformat("2026-01-01T00:00:00Z")
     )
-    assert json.loads(webhooks.body(delivery, "ws_1", None, {"id": "exp_1"})) == {
+    assert json.loads(webhooks.build_body(delivery, "ws_1", None, {"id": "exp_1"})) == {
         "id": "dlv_1",
         "event": "export.completed",
         "created_at": "2026-01-01T00:00:00Z",

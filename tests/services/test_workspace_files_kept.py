@@ -25,7 +25,7 @@ from webapp.operations.purge import purge
 @pytest.fixture
 def acme(app, cast):
     with app.app_context():
-        yield actors.system(cast.acme, cast.main, cast.blue)
+        yield actors.system_actor(cast.acme, cast.main, cast.blue)
         db.session.remove()
 
 
@@ -36,7 +36,7 @@ def put(acme):
 
 @pytest.fixture
 def keys(app):
-    return lambda: {item.key for item in storage.of(app).listing("files")}
+    return lambda: {item.key for item in storage.get_storage(app).listing("files")}
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def files_under(folder: Path) -> list[int]:
 
 def test_a_full_disk_stores_nothing_half_and_leaves_what_was_there(app, acme, small_disk, monkeypatch):
     store = storage.from_url(f"file://{small_disk}")
-    monkeypatch.setattr(storage, "of", lambda _app: store)
+    monkeypatch.setattr(storage, "get_storage", lambda _app: store)
     old = os.urandom(1_000_000)
     files.upload(acme, "a", io.BytesIO(old))
     with pytest.raises(ApiError) as found:
@@ -124,7 +124,7 @@ def test_bytes_that_no_row_names_are_swept_when_no_upload_can_still_name_them(ap
     named = put("a").storage_key
     orphan = files.put(acme, 29, [b"killed between put and commit"]).key
     foreign = "files/readme"
-    storage.of(app).put(foreign, [b"not ours"])
+    storage.get_storage(app).put(foreign, [b"not ours"])
     now = clock.now()
     purge(now + timedelta(seconds=limits.FILE_ORPHAN_SECONDS - 60))
     assert keys() == {named, orphan, foreign}
@@ -135,8 +135,8 @@ def test_bytes_that_no_row_names_are_swept_when_no_upload_can_still_name_them(ap
 def test_the_age_of_a_key_is_reported_separately():
     now = clock.now()
     key = f"files/ws_1/{ids.new('fil')}"
-    assert 0 <= files._age(key, now + timedelta(seconds=5)) <= 6
-    assert files._age("files/ws_1/other", now) == 0
+    assert 0 <= files._age_seconds(key, now + timedelta(seconds=5)) <= 6
+    assert files._age_seconds("files/ws_1/other", now) == 0
 
 
 def test_an_upload_that_fails_before_its_commit_leaves_no_bytes(acme, put, keys, monkeypatch):

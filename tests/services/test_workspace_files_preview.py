@@ -19,10 +19,10 @@ from webapp.files import services as files
 @pytest.fixture
 def head(app, cast):
     with app.app_context():
-        acme = actors.system(cast.acme, cast.main, cast.blue)
+        acme = actors.system_actor(cast.acme, cast.main, cast.blue)
 
         def of(name: str, content: bytes):
-            return files.head(files.upload(acme, name, io.BytesIO(content))[0])
+            return files.preview(files.upload(acme, name, io.BytesIO(content))[0])
 
         yield of
         db.session.remove()
@@ -52,7 +52,7 @@ def test_csv_is_a_table_with_any_delimiter(head, delimiter):
     rows = [["id", "name"], *[[str(n), f"na{n}"] for n in range(50)]]
     found = head("a.csv", "\r\n".join(delimiter.join(row) for row in rows).encode())
     assert found.columns == ["id", "name"]
-    assert (len(found.rows), found.rows[0], found.more) == (20, ["0", "na0"], True)
+    assert (len(found.rows), found.rows[0], found.is_truncated) == (20, ["0", "na0"], True)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
@@ -75,12 +75,12 @@ def test_json_is_a_table_of_its_objects(head, text):
 def test_json_that_is_cut_off_is_shown_as_far_as_it_goes(head):
     text = json.dumps([{"n": n, "text": "x" * 100} for n in range(10_000)])
     found = head("a.json", text.encode())
-    assert (len(found.rows), found.more) == (20, True)
+    assert (len(found.rows), found.is_truncated) == (20, True)
 
 
 def test_a_workbook_is_a_table_of_its_first_sheet(head):
     found = head("a.xlsx", workbook([["id", "when", None], *[[n, "x", None] for n in range(5_000)]]))
-    assert (found.columns, len(found.rows), found.rows[0], found.more) == (
+    assert (found.columns, len(found.rows), found.rows[0], found.is_truncated) == (
         ["id", "when"],
         20,
         ["0", "x"],

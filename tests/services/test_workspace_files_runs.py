@@ -26,7 +26,7 @@ from webapp.scenarios.services import run_completion
 @pytest.fixture
 def acme(app, cast):
     with app.app_context():
-        yield actors.system(cast.acme, cast.main, cast.blue)
+        yield actors.system_actor(cast.acme, cast.main, cast.blue)
         db.session.remove()
 
 
@@ -89,8 +89,8 @@ def test_a_file_is_fetched_once_and_shared(acme, put, tmp_path, cast, monkeypatc
     put("a", b"same")
     put("b", b"same")
     fetched = []
-    real = files.pieces
-    monkeypatch.setattr(files, "pieces", lambda key, *more: fetched.append(key) or real(key, *more))
+    real = files.read_chunks
+    monkeypatch.setattr(files, "read_chunks", lambda key, *more: fetched.append(key) or real(key, *more))
     for name in ("one", "two"):
         files.sync(cast.acme, cast.main, tmp_path / name)
     assert len(fetched) == 1
@@ -115,7 +115,7 @@ def test_a_file_that_is_replaced_while_it_is_synced_is_the_old_or_the_new_one_wh
     acme, put, folder, cast, monkeypatch
 ):
     put("a", b"old")
-    real, once = files.pieces, []
+    real, once = files.read_chunks, []
 
     def between(key, *more):
         if not once:
@@ -123,7 +123,7 @@ def test_a_file_that_is_replaced_while_it_is_synced_is_the_old_or_the_new_one_wh
             put("a", b"the new one")
         return real(key, *more)
 
-    monkeypatch.setattr(files, "pieces", between)
+    monkeypatch.setattr(files, "read_chunks", between)
     files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"a": b"the new one"}
 
@@ -131,24 +131,24 @@ def test_a_file_that_is_replaced_while_it_is_synced_is_the_old_or_the_new_one_wh
 def test_a_file_purged_in_the_meantime_is_skipped(acme, put, folder, cast, monkeypatch):
     put("a", b"old")
     put("b", b"stays")
-    real, once = files.pieces, []
+    real, once = files.read_chunks, []
 
     def between(key, *more):
         if not once:
             once.append(key)
             row = files.find(acme, "a", "write", lock=True)
             files.delete(acme, row)
-            files.drop(row.storage_key)
+            files.delete_content(row.storage_key)
         return real(key, *more)
 
-    monkeypatch.setattr(files, "pieces", between)
+    monkeypatch.setattr(files, "read_chunks", between)
     files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"b": b"stays"}
 
 
 def test_bytes_that_are_gone_or_damaged_stop_the_sync(app, acme, put, folder, cast):
     key = put("a", b"right").storage_key
-    store = storage.of(app)
+    store = storage.get_storage(app)
     store.put(key, [b"wrong"])
     with pytest.raises(ApiError, match="damaged"):
         files.sync(cast.acme, cast.main, folder)
@@ -222,7 +222,7 @@ def test_outputs_of_a_run_are_stored_under_its_id(acme, run, folder, cast):
     (folder / "result.csv").write_bytes(b"a\n1\n")
     (folder / "deep" / "er" / "log.txt").write_bytes(b"")
     done = run_completion.store_outputs(run, folder)
-    assert done.refused == []
+    assert done.rejected == []
     prefix = f"outputs/{run.id}"
     assert [(file["name"], file["size"]) for file in done.files] == [
         (f"{prefix}/deep/er/log.txt", 0), (f"{prefix}/result.csv", 4),
@@ -249,7 +249,7 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(acme, run, folder, tm
         (folder / "good").write_text("yes")
         done = run_completion.store_outputs(run, folder)
     assert [file["name"].rpartition("/")[2] for file in done.files] == ["good"]
-    result = dict(done.refused)
+    result = dict(done.rejected)
     assert set(result) == {"link", "loop", "folder", "etc", "pipe", "socket"}
     assert "not followed" in result["link"]
 
@@ -259,7 +259,7 @@ def test_a_folder_that_is_a_link_is_not_followed(acme, run, folder, tmp_path):
     (folder / "a").write_text("x")
     done = run_completion.store_outputs(run, tmp_path / "swapped")
     assert done.files == []
-    assert done.refused[0][1].startswith("The output folder cannot be read")
+    assert done.rejected[0][1].startswith("The output folder cannot be read")
 
 
 def test_a_file_that_becomes_a_link_during_the_check_is_not_followed(
@@ -279,7 +279,7 @@ def test_a_file_that_becomes_a_link_during_the_check_is_not_followed(
     monkeypatch.setattr(os, "stat", swapped)
     done = run_completion.store_outputs(run, folder)
     assert done.files == []
-    assert done.refused[0][0] == "a"
+    assert done.rejected[0][0] == "a"
 
 
 def test_invalid_names_are_cleaned_or_reported(acme, run, folder):
@@ -289,7 +289,7 @@ def test_invalid_names_are_cleaned_or_reported(acme, run, folder):
     done = run_completion.store_outputs(run, folder)
     names = {file["name"].removeprefix(f"outputs/{run.id}/") for file in done.files}
     assert names == {"new_line", "back_slash", "_spaces_", "not\ufffdutf8", "é"}
-    result = dict(done.refused)
+    result = dict(done.rejected)
     assert len(result) == 2
     assert "255 characters" in result["x" * 250]
     assert any("stored as" in why for why in result.values())
@@ -303,7 +303,7 @@ def test_a_deep_tree_ends_somewhere(acme, run, folder):
     (folder / "a").write_text("kept")
     done = run_completion.store_outputs(run, folder)
     assert [file["size"] for file in done.files] == [4]
-    assert len(done.refused) == 1
+    assert len(done.rejected) == 1
 
 
 def test_the_quota_is_asked_file_by_file(acme, run, put, folder, monkeypatch):
@@ -313,8 +313,8 @@ def test_the_quota_is_asked_file_by_file(acme, run, put, folder, monkeypatch):
         (folder / name).write_bytes(b"x" * size)
     done = run_completion.store_outputs(run, folder)
     assert [file["size"] for file in done.files] == [40, 10]
-    assert done.refused[0][0] == "b"
-    assert "100 bytes" in done.refused[0][1]
+    assert done.rejected[0][0] == "b"
+    assert "100 bytes" in done.rejected[0][1]
 
 
 def test_the_number_of_outputs_is_bounded(acme, run, folder, monkeypatch):
@@ -322,7 +322,7 @@ def test_the_number_of_outputs_is_bounded(acme, run, folder, monkeypatch):
     for number in range(9):
         (folder / str(number)).write_text("x")
     done = run_completion.store_outputs(run, folder)
-    assert (len(done.files), len(done.refused)) == (3, 1)
+    assert (len(done.files), len(done.rejected)) == (3, 1)
 
 
 def test_a_failing_storage_is_reported_once_and_nothing_is_stored_partly(acme, run, folder, monkeypatch):
@@ -334,12 +334,12 @@ def test_a_failing_storage_is_reported_once_and_nothing_is_stored_partly(acme, r
 
     monkeypatch.setattr(storage.Storage, "put", broken)
     done = run_completion.store_outputs(run, folder)
-    assert (done.files, [name for name, _ in done.refused]) == ([], ["a"])
-    assert "disk is full" in done.refused[0][1]
+    assert (done.files, [name for name, _ in done.rejected]) == ([], ["a"])
+    assert "disk is full" in done.rejected[0][1]
 
 
 def test_a_folder_that_is_not_there_holds_nothing(acme, run, tmp_path):
-    assert run_completion.store_outputs(run, tmp_path / "never") == run_completion.Stored()
+    assert run_completion.store_outputs(run, tmp_path / "never") == run_completion.StoredOutputs()
 
 
 def test_outputs_of_a_run_are_not_put_before_the_next(acme, run, folder, tmp_path, cast):
@@ -359,7 +359,7 @@ def test_a_damaged_cache_is_not_believed(acme, put, tmp_path, data_dir, cast):
     stored.write_bytes(b"cut")
     files.sync(cast.acme, cast.main, tmp_path / "two")
     assert (tmp_path / "two" / "a").read_bytes() == b"right"
-    assert files._listed(cast.acme, cast.main)[0].size == 5
+    assert files._list_files(cast.acme, cast.main)[0].size == 5
 
 
 def test_an_output_that_the_virus_scanner_finds_is_left_out_and_the_others_are_kept(app, acme, run, folder):
@@ -372,5 +372,5 @@ def test_an_output_that_the_virus_scanner_finds_is_left_out_and_the_others_are_k
     finally:
         server.stop()
     assert [file["name"].rpartition("/")[2] for file in done.files] == ["a.csv", "c.csv"]
-    assert [name for name, _ in done.refused] == ["b.com"]
-    assert done.refused[0][1].startswith(f"The virus scanner found {NAME}")
+    assert [name for name, _ in done.rejected] == ["b.com"]
+    assert done.rejected[0][1].startswith(f"The virus scanner found {NAME}")

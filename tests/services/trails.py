@@ -9,7 +9,7 @@ from tests.conftest import ON_POSTGRES
 from webapp.audit.models import AuditSeal
 from webapp.audit.services import seals
 from webapp.audit.services.seals import verify
-from webapp.extensions import db, reading
+from webapp.extensions import db, read_session
 
 # The other kind needs a new database for each test, so one test is enough. TEST_ON=postgresql runs all of them.
 both = pytest.mark.parametrize("kind", ["postgresql" if ON_POSTGRES else "sqlite"])
@@ -30,15 +30,15 @@ def unguarded(*statements, **values):
 
 
 def sealed_ids(workspace_id, number=2):
-    with reading() as session:
+    with read_session() as session:
         links = session.scalar(
             sa.select(AuditSeal.links).where(
                 AuditSeal.workspace_id == workspace_id, AuditSeal.number == number
             )
         )
-    return [name for name, _ in seals.unpacked(links)]
+    return [name for name, _ in seals.unpack_links(links)]
 
 
 def first_misfit(workspace_id, kept=None):
-    misfits = verify(workspace_id, kept).misfits
+    misfits = verify(workspace_id, kept).mismatches
     return (misfits[0].seal, misfits[0].entry_id, misfits[0].message) if misfits else None

@@ -96,7 +96,7 @@ def test_no_connection_is_opened_before_it_is_used(tmp_path):
 
 
 def test_a_store_says_whether_it_is_usable(store, tmp_path):
-    assert store.usable()
+    assert store.is_usable()
     assert not [p for p in (tmp_path / "files").rglob("*") if p.is_file()]
 
 

@@ -15,8 +15,8 @@ import sqlalchemy as sa
 from tests.conftest import SECRET_KEY, VAULT_KEY, _database
 from webapp import create_app, storage
 from webapp.backup import database
-from webapp.backup.backup import engine
-from webapp.backup.restore import driven, fold
+from webapp.backup.backup import create_engine
+from webapp.backup.restore import checkpoint_wal, with_driver
 from webapp.cli import accounts, audit, backup, doctor
 from webapp.cli.arguments import parse
 from webapp.config import Settings
@@ -45,7 +45,7 @@ class Place:
 
     def connect(self) -> Any:
         """A transaction on its database."""
-        return _Opened(engine(driven(self.settings.database_url)))
+        return _Opened(create_engine(with_driver(self.settings.database_url)))
 
     @property
     def store(self) -> storage.Storage:
@@ -125,7 +125,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> Pat
     folder = tmp_path_factory.mktemp("migrated")
     env = {"SECRET_KEY": SECRET_KEY, "VAULT_KEYS": VAULT_KEY, "ROWSMITH_DATA_DIR": str(folder)}
     database.migrate_to(Settings.from_env({**env, "REDIS_URL": shared_redis}))
-    fold(folder / "rowsmith.db")
+    checkpoint_wal(folder / "rowsmith.db")
     return folder / "rowsmith.db"
 
 

@@ -16,17 +16,17 @@ from webapp.backup.archive import (
     FORMAT,
     MANIFEST,
     BackupError,
+    BackupReader,
+    BackupWriter,
     Manifest,
-    Reader,
     TablePart,
-    Writer,
     as_backup_errors,
 )
 
 ROWS = b'["a", 1]\n["b", 2]\n'
 
 
-def manifest(writer: Writer, **more: object) -> Manifest:
+def manifest(writer: BackupWriter, **more: object) -> Manifest:
     result = {
         "made_at": "2026-11-21T00:00:00Z", "revision": "0001", "database": "sqlite", "files": 0, "file_bytes": 0,
         "targets": 0, "vocabularies": [], "lacking": [], "lacking_vocabularies": [], "keys": "none",
@@ -37,7 +37,7 @@ def manifest(writer: Writer, **more: object) -> Manifest:
 
 
 def write(path: Path, **more: object) -> None:
-    with Writer(path) as writer:
+    with BackupWriter(path) as writer:
         with writer.part("tables/t.ndjson") as part:
             part.write(ROWS)
         writer.finish(manifest(writer, **more))
@@ -54,9 +54,9 @@ def rewritten(path: Path, name: str, content: bytes) -> None:
 
 def test_a_whole_backup_is_read_as_it_was_written(file):
     write(file)
-    with Reader(file) as reader:
+    with BackupReader(file) as reader:
         reader.check()
-        assert list(reader.lines("tables/t.ndjson")) == ROWS.splitlines()
+        assert list(reader.read_lines("tables/t.ndjson")) == ROWS.splitlines()
     assert oct(file.stat().st_mode & 0o777) == "0o600"
 
 
@@ -64,7 +64,7 @@ def test_a_backup_that_fails_leaves_nothing(file):
     with (
         pytest.raises(BackupError, match=r"the disk of .* is full"),
         as_backup_errors("It was not made", file.parent),
-        Writer(file),
+        BackupWriter(file),
     ):
         raise OSError(28, "No space left on device")
     assert list(file.parent.iterdir()) == []
@@ -76,14 +76,14 @@ def test_a_file_that_was_cut_is_no_backup(file, stored):
     raw = file.read_bytes()
     file.write_bytes(raw[: int(len(raw) * stored)])
     with pytest.raises(BackupError, match="not a backup, or is incomplete"):
-        Reader(file)
+        BackupReader(file)
 
 
 def test_a_part_that_is_not_as_it_was_is_named(file):
     write(file)
     rewritten(file, "tables/t.ndjson", b'["a", 1]\n["b", 3]\n')
     with (
-        Reader(file) as reader,
+        BackupReader(file) as reader,
         pytest.raises(BackupError, match=r"the checksum of tables/t.ndjson does not match"),
     ):
         reader.check()
@@ -92,7 +92,7 @@ def test_a_part_that_is_not_as_it_was_is_named(file):
 def test_a_part_that_is_missing_or_new_is_named(file):
     write(file)
     rewritten(file, "files/more", b"")
-    with Reader(file) as reader, pytest.raises(BackupError, match=r"files/more is not in the manifest"):
+    with BackupReader(file) as reader, pytest.raises(BackupError, match=r"files/more is not in the manifest"):
         reader.check()
 
 
@@ -101,7 +101,7 @@ def test_a_bit_that_flipped_on_the_disk_is_found(file):
     raw = bytearray(file.read_bytes())
     raw[72] ^= 1
     file.write_bytes(raw)
-    with Reader(file) as reader, pytest.raises(BackupError, match="is damaged"):
+    with BackupReader(file) as reader, pytest.raises(BackupError, match="is damaged"):
         reader.check()
 
 
@@ -118,28 +118,28 @@ def test_another_kind_of_file_is_rejected_with_a_message(file, content, text):
     with zipfile.ZipFile(file, "w") as other:
         other.writestr(MANIFEST, content)
     with pytest.raises(BackupError, match=text):
-        Reader(file)
+        BackupReader(file)
 
 
 def test_an_existing_file_is_only_overwritten_on_request(file):
     file.write_text("precious")
     with pytest.raises(BackupError, match="already exists"):
-        Writer(file)
-    with Writer(file, replace=True):
+        BackupWriter(file)
+    with BackupWriter(file, replace=True):
         pass  # it fails before it is finished
     assert file.read_text() == "precious"
 
 
 def test_two_backups_to_the_same_file_do_not_mix(file):
-    with Writer(file), pytest.raises(BackupError, match="in progress"), Writer(file):
+    with BackupWriter(file), pytest.raises(BackupError, match="in progress"), BackupWriter(file):
         pass
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from webapp.backup.archive import Writer
-with Writer(Path(sys.argv[1])) as writer, writer.part("tables/t.ndjson") as part:
+from webapp.backup.archive import BackupWriter
+with BackupWriter(Path(sys.argv[1])) as writer, writer.part("tables/t.ndjson") as part:
     part.write(b"x" * 10_000_000)
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -14,20 +14,20 @@ from webapp.access.models import Workspace
 from webapp.audit.models import AuditEntry
 from webapp.audit.services import audit_log, seals
 from webapp.cli.datadir import CliError
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 
 
 @pytest.fixture
 def acme(place):
     """`(installation, id)`: a workspace called Acme with three sealed entries."""
     with place.app().app_context():
-        with writing() as session:
+        with write_session() as session:
             workspace = Workspace(name="Acme")
             session.add(workspace)
             session.flush()
             workspace_id = workspace.id
         for number in range(3):
-            audit_log.record(actors.system(workspace_id), "test.entry", number=number)
+            audit_log.record(actors.system_actor(workspace_id), "test.entry", number=number)
         seals.seal(workspace_id, clock.now())
         db.session.remove()
         db.engine.dispose()
@@ -66,7 +66,7 @@ def test_entries_are_written_as_lines(acme, capfdbinary):
 
 def test_a_workspace_that_is_being_removed_for_good_has_no_trail_to_verify(acme, capsys):
     place, _ = acme
-    with place.app().app_context(), writing() as session:
+    with place.app().app_context(), write_session() as session:
         gone = clock.now() - timedelta(days=limits.RESTORE_DAYS, seconds=1)
         session.execute(sa.update(Workspace).values(deleted_at=gone))
     assert place.run("audit", "verify") == 0
@@ -104,7 +104,7 @@ def test_a_mistyped_folder_is_reported_and_nothing_is_created_in_it(new_place, w
 
 def test_a_deleted_workspace_is_listed_as_such_and_restored(acme, capsys):
     place, workspace_id = acme
-    with place.app().app_context(), writing() as session:
+    with place.app().app_context(), write_session() as session:
         session.execute(sa.update(Workspace).values(deleted_at=clock.now()))
     assert place.run("workspace", "list") == 0
     assert f"{workspace_id}  Acme  deleted 20" in capsys.readouterr().out

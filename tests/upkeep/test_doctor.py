@@ -16,9 +16,9 @@ from tests.cli.conftest import ROOT, clean_environment
 from tests.fakes.clamd import Clamd
 from webapp.access.models import Workspace
 from webapp.cli import doctor_machine, doctor_service
-from webapp.cli.findings import FAIL, OK, WARN, Finding, Installation, run_checks, worst
+from webapp.cli.findings import FAIL, OK, WARN, Finding, Installation, run_checks, worst_state
 from webapp.connections.models import Secret
-from webapp.extensions import make_redis, writing
+from webapp.extensions import create_redis_client, write_session
 from webapp.monitoring import health
 from webapp.security.sealing import Vault
 
@@ -26,7 +26,7 @@ from webapp.security.sealing import Vault
 @pytest.fixture
 def examine(place, capsys, shared_redis):
     """What `./rowsmith doctor --json` says of an installation, by name."""
-    make_redis(shared_redis).flushdb()
+    create_redis_client(shared_redis).flushdb()
 
     def look(**env: str) -> dict[str, list[dict[str, str]]]:
         place.env |= env
@@ -43,7 +43,7 @@ def examine(place, capsys, shared_redis):
 
 def states(found: dict[str, list[dict[str, str]]]) -> dict[str, str]:
     return {
-        name: worst(Finding(item["state"], item["name"], item["told"], item["mend"]) for item in some)
+        name: worst_state(Finding(item["state"], item["name"], item["told"], item["mend"]) for item in some)
         for name, some in found.items()
     }
 
@@ -68,7 +68,7 @@ def test_a_machine_that_cannot_isolate_programs_is_a_warning(examine, monkeypatc
 
 def test_problems_are_reported_with_a_remedy(examine, place, shared_redis):
     app = place.app()
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         workspace = Workspace(name="W")
         session.add(workspace)
         session.flush()
@@ -79,8 +79,8 @@ def test_problems_are_reported_with_a_remedy(examine, place, shared_redis):
         '{"pid": 1, "url": "http://127.0.0.1:1", "redis_url": "unix:///none"}'
     )
     (place.data / ".rowsmith.db.restoring").touch()
-    client = make_redis(shared_redis)
-    health.beat(client, health.WORKER, "here:1", time.time())
+    client = create_redis_client(shared_redis)
+    health.record_heartbeat(client, health.WORKER, "here:1", time.time())
     found = examine()
     (keys,) = found["keys"]
     assert keys["told"].startswith("1 of 1 stored secrets cannot be decrypted")
@@ -143,7 +143,7 @@ def test_a_check_that_stumbles_is_a_finding_and_the_others_are_heard():
     def stumbles(_patient):
         raise RuntimeError("no such luck")
 
-    found = run_checks(Installation(ROOT), [("first", stumbles), ("python", doctor_machine.python)])
+    found = run_checks(Installation(ROOT), [("first", stumbles), ("python", doctor_machine.check_python)])
     assert [(finding.name, finding.state) for finding in found] == [("first", FAIL), ("python", OK)]
 
 
@@ -151,7 +151,7 @@ def test_packages_that_are_not_those_of_the_lock_file_are_named(tmp_path):
     lock = tmp_path / "requirements.lock"
     lock.write_text('flask==0.0.1 \\\n    --hash=sha256:00\nnonesuch==1 ; sys_platform == "linux" \\\nother==1 ; '
                     'sys_platform == "win32"\n')  # fmt: skip
-    wrong = doctor_machine._wrong(lock)
+    wrong = doctor_machine._mismatched_packages(lock)
     assert len(wrong) == 2
     assert "not 0.0.1" in wrong[0]
     assert wrong[1] == "nonesuch is missing"

@@ -12,7 +12,7 @@ from webapp.backup import backup
 from webapp.backup.archive import BackupError
 
 OTHER = "b3RoZXJvdGhlcm90aGVyb3RoZXJvdGhlcm90aGVyMTI="
-TEXT = backup.text_of(SECRET_KEY, [OTHER, VAULT_KEY])
+TEXT = backup.format_keys(SECRET_KEY, [OTHER, VAULT_KEY])
 
 
 @pytest.fixture(autouse=True)
@@ -21,26 +21,26 @@ def quick(monkeypatch):
 
 
 def test_encrypted_keys_can_only_be_decrypted_with_their_passphrase():
-    raw = backup.sealed(TEXT, "correct horse battery", b"0123456789abcdef")
+    raw = backup.encrypt_keys(TEXT, "correct horse battery", b"0123456789abcdef")
     assert SECRET_KEY.encode() not in raw
-    assert backup.opened(raw, "correct horse battery") == TEXT
+    assert backup.decrypt_keys(raw, "correct horse battery") == TEXT
     with pytest.raises(BackupError, match="The passphrase is wrong"):
-        backup.opened(raw, "correct horse batterz")
+        backup.decrypt_keys(raw, "correct horse batterz")
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b'{"salt": "AA==", "cost": "many", "token": ""}'])
 def test_an_invalid_encrypted_key_is_rejected_with_a_message(raw):
     with pytest.raises(BackupError, match="cannot be read"):
-        backup.opened(raw, "correct horse battery")
+        backup.decrypt_keys(raw, "correct horse battery")
 
 
 def test_a_backup_cannot_ask_for_all_of_the_memory():
     with pytest.raises(BackupError, match="cost"):
-        backup.opened(b'{"salt": "AA==", "cost": 1073741824, "token": ""}', "correct horse battery")
+        backup.decrypt_keys(b'{"salt": "AA==", "cost": 1073741824, "token": ""}', "correct horse battery")
 
 
 def test_keys_are_read_as_they_were_written():
-    assert backup.read_text(TEXT) == (SECRET_KEY, (OTHER, VAULT_KEY))
+    assert backup.parse_keys(TEXT) == (SECRET_KEY, (OTHER, VAULT_KEY))
 
 
 def test_marks_tell_keys_apart_and_give_nothing_of_them_away():
@@ -51,17 +51,17 @@ def test_marks_tell_keys_apart_and_give_nothing_of_them_away():
     )
     assert backup.key_fingerprint(SECRET_KEY) not in SECRET_KEY
     result = backup.vault_fingerprint([OTHER, VAULT_KEY])
-    assert backup.opens([VAULT_KEY, OTHER], result)
-    assert not backup.opens([VAULT_KEY], result)
-    assert not backup.opens([], result)
+    assert backup.can_decrypt([VAULT_KEY, OTHER], result)
+    assert not backup.can_decrypt([VAULT_KEY], result)
+    assert not backup.can_decrypt([], result)
 
 
 def test_a_short_or_missing_passphrase_is_rejected(tmp_path):
     (tmp_path / "short").write_text("too short\n")
     with pytest.raises(BackupError, match="9 characters; it must have at least 12"):
-        backup.passphrase_of(tmp_path / "short")
+        backup.read_passphrase(tmp_path / "short")
     with pytest.raises(BackupError, match="No such file"):
-        backup.passphrase_of(tmp_path / "none")
+        backup.read_passphrase(tmp_path / "none")
 
 
 def test_no_key_is_in_a_backup_that_was_not_asked_for_them(place, file):

@@ -16,7 +16,7 @@ from webapp import limits, storage
 from webapp.access import actors
 from webapp.accounts.services import api_keys, people
 from webapp.exports.models import ExportPart
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def edith(api: Callable[..., Program], cast: Cast) -> Program:
 def rita(app: Flask, cast: Cast) -> Program:
     """An API client of Rita, an editor who is only in team Red. Tessa is only in team Blue."""
     with app.app_context():
-        here = actors.system(cast.acme)
+        here = actors.system_actor(cast.acme)
         user = people.create_user(here, "rita@example.org", name="Rita")
         people.add_member(here, user, "editor", team_id=cast.red)
         _, text = api_keys.create(
@@ -77,7 +77,7 @@ def parts_of(app: Flask) -> Callable[[str], list[str]]:
     """The ids of an export's parts, in order."""
 
     def read(export_id: str) -> list[str]:
-        with app.app_context(), writing() as session:
+        with app.app_context(), write_session() as session:
             found = select(ExportPart.id).where(ExportPart.export_id == export_id)
             return list(session.scalars(found.order_by(ExportPart.number)))
 
@@ -102,7 +102,7 @@ def row(app: Flask) -> Callable[..., Any]:
     """Change or read a row behind everybody's back."""
 
     def touch(model: Any, identity: str, **columns: Any) -> Any:
-        with app.app_context(), writing() as session:
+        with app.app_context(), write_session() as session:
             found = session.get_one(model, identity)
             for name, value in columns.items():
                 setattr(found, name, value)
@@ -120,7 +120,7 @@ def stored(app: Flask) -> Callable[[], list[str]]:
 
     def keys() -> list[str]:
         with app.app_context():
-            return [item.key for item in storage.of(app).listing("files")]
+            return [item.key for item in storage.get_storage(app).listing("files")]
 
     return keys
 

@@ -54,7 +54,7 @@ class Target:
 def connection(app: Flask, cast: Cast, type: str, settings: dict[str, Any], **more: Any) -> str:
     """A new connection of the project Main, not verified."""
     with app.app_context():
-        acme = actors.system(cast.acme, cast.main, cast.blue)
+        acme = actors.system_actor(cast.acme, cast.main, cast.blue)
         how = {"name": "Shop", "verifies": False, **more}
         created = connections.create(acme, type=type, settings=settings, **how).id
         db.session.remove()

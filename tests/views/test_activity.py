@@ -118,15 +118,15 @@ def test_pages_continue_where_the_last_one_ended(app, cast, edith, template):
         result = [export(cast, template) for _ in range(3)] + [push(cast, template) for _ in range(3)]
         from webapp.access import actors
         from webapp.activity import services
-        from webapp.activity.services import Filter
+        from webapp.activity.services import JobFilter
 
-        actor = actors.system(cast.acme)
+        actor = actors.system_actor(cast.acme)
         from dataclasses import replace
 
         actor = replace(actor, project_id=cast.main)
         seen, cursor = [], None
         for _ in range(3):
-            found, cursor = services.jobs(actor, Filter(), cursor, limit=2)
+            found, cursor = services.jobs(actor, JobFilter(), cursor, limit=2)
             seen += [job.id for job in found]
         db.session.remove()
     assert cursor is None

@@ -10,7 +10,7 @@ import pytest
 from webapp import clock, limits
 from webapp.audit.models import AuditEntry
 from webapp.audit.services import seals, search
-from webapp.extensions import writing
+from webapp.extensions import write_session
 
 BASE = {
     "action": "thing.made",
@@ -46,7 +46,7 @@ def entries(app, cast):
 
     def make(*differences, workspace_id=None):
         result = []
-        with app.app_context(), writing() as session:
+        with app.app_context(), write_session() as session:
             for difference in differences:
                 text = {**BASE, **difference}
                 if "at" in text:
@@ -89,7 +89,7 @@ def test_a_text_is_found_in_any_storage_format_of_details(api, app, cast, entrie
     (first,) = entries({})
     with app.app_context():  # this way it is stored unescaped
         second = audit_log.record(
-            actors.system(cast.acme), "thing.made", ("template", "t"), **BASE["details"]
+            actors.system_actor(cast.acme), "thing.made", ("template", "t"), **BASE["details"]
         )
     found = api(cast.adam).get("/audit", query_string={"text": text, "action": "thing.made"})
     assert set(ids_of(found)) == {first, second}
@@ -204,7 +204,7 @@ def test_lines_are_generated_while_they_are_read(app, cast, entries):
     """Lines are generated as a stream, not all in advance."""
     entries(*[{}] * 3)
     with app.app_context():
-        batches = search.every(cast.acme, search.EntryFilter(action="thing.made"))
+        batches = search.iter_entries(cast.acme, search.EntryFilter(action="thing.made"))
         assert len(next(batches)) == 3
         assert next(batches, None) is None
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.views.test_compat import README, made, new, refused
 from webapp import clock, limits
-from webapp.access.actors import system
+from webapp.access.actors import system_actor
 from webapp.access.models import Project
 from webapp.accounts.services import workspaces
 from webapp.extensions import db
@@ -386,7 +386,7 @@ def test_objects_go_with_their_project(dm, app, cast):
     stored = save(dm, "sets", name="S")
     with app.app_context():
         project = db.session.get_one(Project, cast.side)
-        workspaces.delete_project(system(cast.acme), project)
+        workspaces.delete_project(system_actor(cast.acme), project)
         db.session.remove()
         purge.purge(clock.now() + timedelta(days=limits.RESTORE_DAYS + 1))
         assert [item.id for item in db.session.query(CompatObject)] == [stored["id"]]

@@ -73,7 +73,7 @@ def test_a_password_in_a_connection_string_never_comes_back_and_is_kept(dm, cast
     again = {**sent, "connectionString": connection["connectionString"]}
     made(dm.open("PUT", f"/compat/connections/{connection['id']}", json=again))
     with app.app_context():
-        stored = [secrets.opened(secret) for secret in db.session.query(Secret)]
+        stored = [secrets.decrypt(secret) for secret in db.session.query(Secret)]
         db.session.remove()
     assert stored == [string]
 
@@ -236,7 +236,7 @@ def test_rows_go_to_no_address_that_is_not_kept(dm):
     ],
 )
 def test_a_plain_insert_is_read_into_rows(text, table, rows):
-    assert sending.insert(text, escapes=False) == sending.Insert(table, rows)
+    assert sending.parse_insert(text, escapes=False) == sending.Insert(table, rows)
 
 
 @pytest.mark.parametrize(
@@ -262,20 +262,20 @@ def test_a_plain_insert_is_read_into_rows(text, table, rows):
     ],
 )
 def test_any_other_statement_is_no_plain_insert(text):
-    assert sending.insert(text, escapes=False) is None
+    assert sending.parse_insert(text, escapes=False) is None
 
 
 def test_a_backslash_is_plain_only_where_it_is_no_escape():
     text = r"INSERT INTO t (a) VALUES ('\'), (1)--')"
-    assert sending.insert(text, escapes=True) is None
-    assert sending.insert(r"INSERT INTO t (a) VALUES ('C:\x')", escapes=False).rows == [{"a": r"C:\x"}]
+    assert sending.parse_insert(text, escapes=True) is None
+    assert sending.parse_insert(r"INSERT INTO t (a) VALUES ('C:\x')", escapes=False).rows == [{"a": r"C:\x"}]
 
 
 def test_a_long_insert_is_read_in_time():
     text = "INSERT INTO t (a, b) VALUES " + ", ".join(f"({n}, 'x{n}')" for n in range(20_000))
-    assert len(sending.insert(text, escapes=False).rows) == 20_000
-    assert sending.insert("INSERT INTO t (" + "a," * 50_000, escapes=False) is None
-    assert sending.insert("INSERT" + " " * 100_000 + "x", escapes=False) is None
-    assert sending.insert("/*" * 50_000, escapes=False) is None
-    assert sending.insert(f"INSERT INTO t {' ' * 50_000}x", escapes=False) is None
-    assert sending.insert(f"INSERT INTO t (a{' /**/' * 20_000}x", escapes=False) is None
+    assert len(sending.parse_insert(text, escapes=False).rows) == 20_000
+    assert sending.parse_insert("INSERT INTO t (" + "a," * 50_000, escapes=False) is None
+    assert sending.parse_insert("INSERT" + " " * 100_000 + "x", escapes=False) is None
+    assert sending.parse_insert("/*" * 50_000, escapes=False) is None
+    assert sending.parse_insert(f"INSERT INTO t {' ' * 50_000}x", escapes=False) is None
+    assert sending.parse_insert(f"INSERT INTO t (a{' /**/' * 20_000}x", escapes=False) is None

@@ -30,7 +30,7 @@ def edith(api, cast):
     program = api(cast.edith)
     send(program, "cities.csv", CITIES)
     yield program
-    files.OPEN.clear()
+    files.SOURCE_CACHE.clear()
 
 
 def rows_of(edith, *fields, count=60):
@@ -93,10 +93,10 @@ def test_a_worker_makes_the_same_rows_and_notices_another_file(app, edith):
         return edith.get(f"/exports/{export['id']}").json
 
     export = edith.post(f"{path}/exports", json={"seed": "s", "count": 30}).json
-    files.OPEN.clear()
+    files.SOURCE_CACHE.clear()
     assert done()["status"] == "completed"
     assert edith.get(f"/exports/{export['id']}/download").data == before
     export = edith.post(f"{path}/exports", json={"seed": "s", "count": 30}).json
     send(edith, "cities.csv", CITIES + b"Rome,IT\n")
-    files.OPEN.clear()
+    files.SOURCE_CACHE.clear()
     assert done()["status"] == "failed"

@@ -17,7 +17,7 @@ from webapp import clock, limits
 from webapp.access import actors
 from webapp.accounts.services import workspaces
 from webapp.exports.models import Export
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 
 PEOPLE = [
     {"name": "id", "type": "row_number"},
@@ -62,7 +62,7 @@ def limited(app, cast):
 
     def set_to(**numbers):
         with app.app_context():
-            workspaces.change_workspace(actors.system(cast.acme), {"own_limits": numbers})
+            workspaces.change_workspace(actors.system_actor(cast.acme), {"own_limits": numbers})
             db.session.remove()
 
     return set_to
@@ -158,7 +158,7 @@ def test_an_export_uses_the_pinned_versions_after_changes(edith, ids, shop, work
 def test_a_lost_export_is_taken_up_again_and_makes_the_same_bytes(edith, shop, app, done, work):
     before, _ = done(format="xlsx")
     export = edith.post(f"/datasets/{shop['id']}/exports", json={"format": "xlsx"}).json
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         lost = session.get_one(Export, export["id"])
         lost.status, lost.attempt, lost.epoch, lost.lease_owner = "running", 1, 1, "dead:1"
         lost.lease_until = clock.now() - timedelta(seconds=1)

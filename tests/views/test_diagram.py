@@ -23,14 +23,14 @@ def overview_of(*tables) -> Overview:
     result, contents = Overview(), {}
     for place, (name, fields, count) in enumerate(tables):
         result.tables.append(Table(place, name, name.title(), name.title(), "", 1, 1, count, rows=count))
-        contents[name] = overview._contents(name, {"quantity": 5, "fields": fields})
+        contents[name] = overview._parse_contents(name, {"quantity": 5, "fields": fields})
     result.by_id = {item.template_id: item for item in result.tables}
-    overview._relate(result, contents)
+    overview._set_relations(result, contents)
     return result
 
 
 def drawn(*tables, **how):
-    return overview.diagram_of(overview_of(*tables), **how)
+    return overview.build_diagram(overview_of(*tables), **how)
 
 
 def boxes_of(*tables, **how):
@@ -84,8 +84,10 @@ def test_a_card_with_many_fields_shows_its_keys_and_the_number_of_the_others():
 )
 def test_a_line_shows_how_many_children_a_parent_has(more, label):
     known = overview_of(table("a"), table("b", refers("a_id", "a", **more)))
-    assert [line.label for line in overview.diagram_of(known).lines] == [label]
-    assert [overview.in_words(known, edge) for edge in known.edges] == [f"B.a_id references A.id, {label}"]
+    assert [line.label for line in overview.build_diagram(known).lines] == [label]
+    assert [overview.describe_relation(known, edge) for edge in known.edges] == [
+        f"B.a_id references A.id, {label}"
+    ]
 
 
 def test_a_line_ends_at_the_fields_it_joins():
@@ -150,7 +152,7 @@ def test_two_thousand_tables_are_related_and_drawn_quickly_enough_to_finish():
     known = overview_of(*tables)
     assert len(known.edges) == 2 * 1_999
     assert [item.order for item in known.tables] == list(range(1, 2_001))
-    assert len(overview.diagram_of(known, {item.template_id for item in known.tables[:40]}).boxes) == 40
+    assert len(overview.build_diagram(known, {item.template_id for item in known.tables[:40]}).boxes) == 40
 
 
 def test_an_entered_count_stays_with_its_table():

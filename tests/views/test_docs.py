@@ -57,7 +57,7 @@ def test_every_file_of_the_documentation_has_a_page_and_every_page_its_file():
         for folder in ("guide", "reference", "adr")
         for path in (ROOT / "docs" / folder).glob("*.md")
     }
-    listed = set(pages.by_file())
+    listed = set(pages.pages_by_file())
     assert files - listed == set(), "these have no line in webapp/documentation/registry.py"
     assert [name for name in listed if not (ROOT / name).is_file()] == []
 
@@ -206,18 +206,18 @@ def test_a_contents_list_links_to_the_headings_of_its_page(browser):
 
 
 def test_raw_html_in_markdown_is_text():
-    drawn = rendering.draw("# A\n\n<script>alert(1)</script>\n\n<img src=x onerror=alert(2)>", as_it_stands)
+    drawn = rendering.render("# A\n\n<script>alert(1)</script>\n\n<img src=x onerror=alert(2)>", as_it_stands)
     assert "<script" not in drawn.html
     assert "<img" not in drawn.html
 
 
 def test_links_that_would_run_something_are_no_links():
-    drawn = rendering.draw("[a](javascript:alert(1)) [b](data:text/html,x) ![c](vbscript:x)", as_it_stands)
+    drawn = rendering.render("[a](javascript:alert(1)) [b](data:text/html,x) ![c](vbscript:x)", as_it_stands)
     assert Parts(drawn.html).links == []
 
 
 def test_code_is_escaped_coloured_by_classes_and_can_be_copied():
-    drawn = rendering.draw('```python\ndef f(x): return "<b>"  # why\n```\n', as_it_stands)
+    drawn = rendering.render('```python\ndef f(x): return "<b>"  # why\n```\n', as_it_stands)
     assert '<span class="k">def </span>' in drawn.html
     assert '<span class="s">"&lt;b&gt;"' in drawn.html
     assert "style=" not in drawn.html
@@ -227,11 +227,11 @@ def test_code_is_escaped_coloured_by_classes_and_can_be_copied():
 
 
 def test_code_in_an_unknown_language_is_unchanged():
-    assert rendering.coloured("a < b", "nonsense") == "a &lt; b"
+    assert rendering.highlight("a < b", "nonsense") == "a &lt; b"
 
 
 def test_headings_of_the_same_words_have_anchors_of_their_own():
-    drawn = rendering.draw("# A\n\n## Two words\n\n## Two words\n\n## `x`!", as_it_stands)
+    drawn = rendering.render("# A\n\n## Two words\n\n## Two words\n\n## `x`!", as_it_stands)
     assert [section.anchor for section in drawn.sections] == ["a", "two-words", "two-words-1", "x"]
 
 
@@ -254,16 +254,16 @@ def test_images_have_a_size_to_avoid_layout_shifts(tmp_path, monkeypatch):
     (folder / "chart.svg").write_text('<svg xmlns="x" class="c" viewBox="0 0 640 180.5"><path/></svg>')
     (folder / "odd.svg").write_text("<svg><path/></svg>")
     monkeypatch.setattr(rendering, "ROOT", tmp_path)
-    assert rendering.size_of("/docs/img/chart.svg") == (640, 180)
-    assert rendering.size_of("/docs/img/odd.svg") is None
-    assert rendering.size_of("/docs/img/gone.png") is None
-    assert rendering.size_of("https://example.org/docs/img/chart.svg") is None
+    assert rendering.image_size("/docs/img/chart.svg") == (640, 180)
+    assert rendering.image_size("/docs/img/odd.svg") is None
+    assert rendering.image_size("/docs/img/gone.png") is None
+    assert rendering.image_size("https://example.org/docs/img/chart.svg") is None
 
 
 def test_texts_from_data_are_unchanged_in_a_table():
     hostile = "a|b *c* [d](e) <f> \\ `g|h`"
-    drawn = rendering.draw(table(("A", "B"), [(text(hostile), code("`x`|y"))]), as_it_stands)
-    assert "style=" not in rendering.draw("| a |\n| --: |\n| 1 |\n", as_it_stands).html
+    drawn = rendering.render(table(("A", "B"), [(text(hostile), code("`x`|y"))]), as_it_stands)
+    assert "style=" not in rendering.render("| a |\n| --: |\n| 1 |\n", as_it_stands).html
     cells = [re.sub(r"<[^>]+>", "", item) for item in re.findall(r"<td>(.*?)</td>", drawn.html)]
     assert cells == ["a|b *c* [d](e) &lt;f&gt; \\ g|h", "`x`|y"]
 
@@ -331,12 +331,12 @@ def test_every_type_of_a_family_is_documented_with_its_options_and_rows_or_their
         section = html.partition(f'<h2 id="{item["name"]}">')[2].partition("<h2")[0]
         assert section, item["name"]
         kind = next(found for found in REGISTRY if found.name == item["name"])
-        for option in field_types.options_of(kind.Options):
+        for option in field_types.model_keys(kind.Options):
             assert f"<td><code>{option['name']}</code>" in section, (item["name"], option["name"])
         rows = re.findall(r"<tr>\s*<td>\d</td>", section)
-        assert len(rows) == (0 if item["name"] in field_types.ELSEWHERE else limits.PREVIEW_ROWS), item[
-            "name"
-        ]
+        assert len(rows) == (0 if item["name"] in field_types.EXTERNAL_SOURCES else limits.PREVIEW_ROWS), (
+            item["name"]
+        )
 
 
 def test_the_rows_of_a_type_are_those_that_the_service_makes(browser, edith):
@@ -349,8 +349,8 @@ def test_the_rows_of_a_type_are_those_that_the_service_makes(browser, edith):
 
 def test_only_types_that_cannot_generate_a_single_row_are_shown_without_rows(app):
     names = {kind.name for kind in REGISTRY}
-    assert {*field_types.OPTIONS, *field_types.BESIDE, *field_types.ELSEWHERE} <= names
-    for name in (*field_types.ELSEWHERE, *field_types.OPTIONS):
+    assert {*field_types.OPTIONS, *field_types.SIBLING_FIELDS, *field_types.EXTERNAL_SOURCES} <= names
+    for name in (*field_types.EXTERNAL_SOURCES, *field_types.OPTIONS):
         with app.app_context(), pytest.raises(ApiError):
             generate.preview_draft(None, DraftInput(fields=[{"name": "value", "type": name}]))
 
@@ -369,13 +369,13 @@ def test_only_types_that_cannot_generate_a_single_row_are_shown_without_rows(app
     ],
 )
 def test_an_option_is_documented_with_its_limits(schema, expected):
-    assert field_types.kind_of(schema, {}) == expected
+    assert field_types.schema_text(schema, {}) == expected
 
 
 def test_common_keys_of_fields_are_documented(browser):
-    assert set(field_types.COMMON) == set(CommonKeys.model_fields) - {"unique_together"}
+    assert set(field_types.COMMON_KEYS) == set(CommonKeys.model_fields) - {"unique_together"}
     html = browser().get("/docs/field-types/every-field").text
-    for name in field_types.COMMON:
+    for name in field_types.COMMON_KEYS:
         assert f"<td><code>{name}</code>" in html
 
 

@@ -246,7 +246,7 @@ def test_the_language_of_a_browser_is_remembered(browser):
 
 def test_every_body_has_a_valid_example(app):
     left = dict(samples.BODIES)
-    for rule, declaration in openapi.declared(app):
+    for rule, declaration in openapi.declared_routes(app):
         for method in declaration.methods if declaration.body and not declaration.hidden else ():
             body = left.pop(f"{method} {openapi.path_of(rule)}")
             declaration.body.model_validate(body)

@@ -96,14 +96,14 @@ def test_a_query_that_is_too_long_is_rejected(browser):
 
 
 def test_an_excerpt_is_cut_around_the_word_in_any_script(app):
-    part = search._part("/x", "Page", "Head", "İ" * 300 + " needle " + "hay " * 100)
+    part = search._indexed_section("/x", "Page", "Head", "İ" * 300 + " needle " + "hay " * 100)
     excerpt = search._excerpt(part, ["needle"])
     assert "needle" in excerpt
     assert len(excerpt) < 400
 
 
 def test_pages_and_the_index_are_no_part_of_a_request(app):
-    locale = pages.Page("locales/de_DE", "", lambda: pages.page("de_DE"))
-    with processor_time.Budget(0.0):
+    locale = pages.Page("locales/de_DE", "", lambda: pages.locale_page("de_DE"))
+    with processor_time.CpuBudget(0.0):
         assert locale.rendered.sections
         assert search.search(app, "mail")

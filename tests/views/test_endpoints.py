@@ -110,7 +110,7 @@ def test_impossible_options_are_rejected_by_name(edith, inputs, expected):
 
 def test_rows_that_are_given_arrive_in_one_call(app, edith, target, work, monkeypatch):
     endpoint = edith.post("/endpoints", json={"name": "P", "url": target.url("/in")}).json
-    monkeypatch.setattr("webapp.pushes.views.exports.wait", lambda push_id: work(push_id))
+    monkeypatch.setattr("webapp.pushes.views.exports.wait_until_finished", lambda push_id: work(push_id))
     rows = [{"id": 1, "tags": ["a", "b"], "who": {"name": "Ann"}}, {"id": 2, "tags": [], "who": None}]
     answer = edith.post("/export/rest", json={"endpoint_id": endpoint["id"], "rows": rows})
     assert answer.status_code == 201, answer.json

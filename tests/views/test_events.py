@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import orjson
 
 from webapp import limits
-from webapp.exports.services import State
+from webapp.exports.services import ExportState
 from webapp.web import events
 
 
-def at(rows: int, status: str = "running", attempt: int = 1) -> State:
-    return State(status, attempt, rows, 100, None, None, None)
+def at(rows: int, status: str = "running", attempt: int = 1) -> ExportState:
+    return ExportState(status, attempt, rows, 100, None, None, None)
 
 
 @dataclass
@@ -31,10 +31,10 @@ class Time:
         return self.now
 
 
-def told(states: list[State | None], last_seen: str = "", time: Time | None = None) -> list[bytes]:
-    looks: Iterator[State | None] = iter(states)
+def told(states: list[ExportState | None], last_seen: str = "", time: Time | None = None) -> list[bytes]:
+    looks: Iterator[ExportState | None] = iter(states)
     time = time or Time()
-    return list(events.progress(lambda: next(looks), last_seen, wait=time.wait, clock=time))
+    return list(events.progress_events(lambda: next(looks), last_seen, wait=time.wait, clock=time))
 
 
 def kinds(pieces: list[bytes]) -> list[str]:
@@ -62,7 +62,7 @@ def test_a_reconnecting_follower_does_not_get_known_states():
 
 def test_a_follower_that_connects_after_the_end_gets_the_end_event():
     end = at(100, "completed")
-    assert kinds(told([end], end.mark)) == ["end"]
+    assert kinds(told([end], end.event_id)) == ["end"]
 
 
 def test_a_lost_attempt_starts_over_and_is_reported():

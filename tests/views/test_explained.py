@@ -7,25 +7,27 @@ from webapp.builder.views import drafts
 
 
 def test_numbers_have_a_histogram_whose_bars_count_every_value():
-    found = drafts.summary([*range(1000), None])
+    found = drafts.summarize_values([*range(1000), None])
     assert (found["count"], found["blank"], found["distinct"]) == (1001, 1, 1000)
     assert found["numbers"] == (0, 499.5, 999)
     assert sum(int(bar["title"].rsplit(" ", 1)[1]) for bar in found["bars"]) == 1000
-    assert max(bar["height"] for bar in found["bars"]) == drafts.HEIGHT
+    assert max(bar["height"] for bar in found["bars"]) == drafts.MAX_BAR_HEIGHT
 
 
 def test_one_number_over_and_over_is_one_bar():
-    found = drafts.summary([7] * 10)
-    assert [bar["height"] for bar in found["bars"]] == [drafts.HEIGHT] + [0] * (drafts.BARS - 1)
+    found = drafts.summarize_values([7] * 10)
+    assert [bar["height"] for bar in found["bars"]] == [drafts.MAX_BAR_HEIGHT] + [0] * (
+        drafts.HISTOGRAM_BARS - 1
+    )
 
 
 def test_values_that_repeat_are_listed_the_most_common_first():
-    found = drafts.summary(["a"] * 5 + ["b"] * 20 + ["c"])
+    found = drafts.summarize_values(["a"] * 5 + ["b"] * 20 + ["c"])
     assert [(item["text"], item["width"]) for item in found["top"]] == [("b", 100), ("a", 25), ("c", 5)]
 
 
 def test_an_empty_sample_has_no_results():
-    found = drafts.summary([None, None])
+    found = drafts.summarize_values([None, None])
     assert (found["distinct"], found["bars"], found["top"]) == (0, [], [])
 
 

@@ -12,7 +12,7 @@ from tests.views.speak import faults, make
 from tests.views.targets import CUSTOMERS, postgres_target, shop, work  # noqa: F401
 from webapp import limits
 from webapp.extensions import db, redis_client
-from webapp.work.jobs_queue import waiting
+from webapp.work.jobs_queue import queued_ids
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def worker(app):
 
     def run() -> None:
         with app.app_context():
-            found = eventually(lambda: waiting(redis_client(), "push"))
+            found = eventually(lambda: queued_ids(redis_client(), "push"))
             job.run(found.pop())
             db.session.remove()
 

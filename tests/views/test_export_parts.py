@@ -175,8 +175,8 @@ def test_each_part_is_rung_for_and_the_export_itself_is_not(edith, parts_of, app
     flat = make(edith, fields=FIELDS[:-1])  # records of arrays would count, too
     export = in_parts(edith, f"/templates/{flat['id']}")
     with app.app_context():
-        assert jobs_queue.waiting(redis_client(), "part") == set(parts_of(export["id"]))
-        assert jobs_queue.waiting(redis_client(), "export") == set()
+        assert jobs_queue.queued_ids(redis_client(), "part") == set(parts_of(export["id"]))
+        assert jobs_queue.queued_ids(redis_client(), "export") == set()
         with pytest.raises(NotAvailable):
             exports.run(export["id"])
     first, *rest = parts_of(export["id"])
@@ -238,7 +238,9 @@ def test_the_export_dialog_offers_parts_for_many_rows(edith, path, browser, cast
     assert f'formaction="{path}/exports"' in shown
     assert 'name="part_rows" value="1000"' in shown
     monkeypatch.setattr(limits, "PARTS_FROM_ROWS", 100_000)
-    assert [exports_services.fitting(count) for count in (100_000, 100_001, 10**8, 10**8 + 1, 10**9)] == [
+    assert [
+        exports_services.suggest_part_rows(count) for count in (100_000, 100_001, 10**8, 10**8 + 1, 10**9)
+    ] == [
         None,
         100_000,
         100_000,

@@ -71,7 +71,7 @@ def test_a_retry_creates_only_the_failed_part_again(edith, path, parts_of, do, a
     assert rows_used(edith) == used + 45_000
     fresh = parts_of(again["id"])
     with app.app_context():
-        assert fresh[1] in jobs_queue.waiting(redis_client(), "part")
+        assert fresh[1] in jobs_queue.queued_ids(redis_client(), "part")
         for part in (fresh[0], *fresh[2:]):
             with pytest.raises(NotAvailable):
                 exports.run_part(part)
@@ -117,7 +117,7 @@ def test_a_purge_leaves_files_that_a_retry_has_taken_over(edith, path, parts_of,
     row(Export, export["id"], deleted_at=old)
     with app.app_context():
         purge.purge(clock.now())
-        store = storage.of(app)
+        store = storage.get_storage(app)
         assert len(store.listing("exports")) == 5
     assert edith.get(f"/exports/{again['id']}/download").data == whole
     row(Export, again["id"], deleted_at=old)
@@ -143,7 +143,7 @@ def test_a_worker_that_wakes_up_too_late_changes_nothing(edith, path, parts_of, 
     monkeypatch.setattr(storage.Storage, "put", frozen)
     do(first)
     with app.app_context():
-        keys = [stored.key.rpartition("/")[2] for stored in storage.of(app).listing("exports")]
+        keys = [stored.key.rpartition("/")[2] for stored in storage.get_storage(app).listing("exports")]
     assert sorted(keys) == ["1.csv", "2.csv"], "the second attempt's file of part 1, and that of part 2"
     assert (row(ExportPart, first).attempt, row(ExportPart, first).status) == (2, "completed")
     assert edith.get(f"/exports/{export['id']}").json["status"] == "completed"

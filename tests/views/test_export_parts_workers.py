@@ -21,7 +21,7 @@ from tests.jobs.waiting import eventually
 from tests.views.speak import make
 from webapp import clock, create_app, storage
 from webapp.exports.models import ExportPart
-from webapp.extensions import db, reading, redis_client, writing
+from webapp.extensions import db, read_session, redis_client, write_session
 from webapp.monitoring import health
 
 FIELDS = [
@@ -76,7 +76,7 @@ class Served:
         self._workers.append(process)
         with self.app.app_context():
             client = redis_client()
-            eventually(lambda: health.alive(client, health.WORKER, 0) == len(self._workers), within=60)
+            eventually(lambda: health.count_alive(client, health.WORKER, 0) == len(self._workers), within=60)
 
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
         """End a worker in the middle of what it does."""
@@ -98,7 +98,7 @@ class Served:
         return self.edith.get("/usage").json["rows"]["used"]
 
     def parts(self, export_id: str) -> list[ExportPart]:
-        with self.app.app_context(), reading() as session:
+        with self.app.app_context(), read_session() as session:
             found = select(ExportPart).where(ExportPart.export_id == export_id).order_by(ExportPart.number)
             return list(session.scalars(found))
 
@@ -175,7 +175,7 @@ def test_after_a_kill_only_the_current_part_is_created_again(served, ask):
     assert len(lost) == 1
     assert before
     with served.app.app_context():
-        with writing() as session:
+        with write_session() as session:
             for part in session.scalars(select(ExportPart).where(ExportPart.status == "running")):
                 part.lease_until = clock.now() - timedelta(seconds=1)
         sweeper.sweep(redis_client(), clock.now())
@@ -189,7 +189,7 @@ def test_after_a_kill_only_the_current_part_is_created_again(served, ask):
     file = served.edith.get(f"/exports/{export['id']}/download").data
     assert file == served.edith.post(f"{path}/generate", json=ask).data
     with served.app.app_context():
-        assert {stored.key for stored in storage.of(served.app).listing("exports")} >= {
+        assert {stored.key for stored in storage.get_storage(served.app).listing("exports")} >= {
             item.storage_key for item in parts
         }
 

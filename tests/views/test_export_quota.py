@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from jobs import exports
 from webapp import limits, storage
 from webapp.exports import export_files
-from webapp.extensions import db, reading
+from webapp.extensions import db, read_session
 from webapp.files.models import StorageHold
 
 
@@ -25,7 +25,7 @@ def ordered(edith, path, count=600) -> str:
 
 
 def stored(app) -> int:
-    return sum(item.size for item in storage.of(app).listing("exports"))
+    return sum(item.size for item in storage.get_storage(app).listing("exports"))
 
 
 def test_the_oldest_files_make_room_for_a_new_one(app, edith, path, work, small):
@@ -76,7 +76,7 @@ def test_exports_at_the_same_time_do_not_exceed_the_quota_together(app, edith, p
         thread.join()
     done.set()
     watcher.join()
-    with app.app_context(), reading() as session:
-        assert export_files.used(session, cast.acme) == stored(app) <= 100_000
+    with app.app_context(), read_session() as session:
+        assert export_files.used_bytes(session, cast.acme) == stored(app) <= 100_000
     assert max(most) <= 100_000
     assert {edith.get(f"/exports/{item}").json["status"] for item in ids} <= {"completed", "failed"}

@@ -13,8 +13,8 @@ from webapp import limits
 from webapp.audit.services import audit_log
 from webapp.exports import services as exports
 from webapp.exports.models import Export
-from webapp.extensions import db, redis_client, writing
-from webapp.work.jobs_queue import waiting
+from webapp.extensions import db, redis_client, write_session
+from webapp.work.jobs_queue import queued_ids
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def row(app):
     """Change or read an export's row behind everybody's back."""
 
     def touch(export_id: str, **columns):
-        with app.app_context(), writing() as session:
+        with app.app_context(), write_session() as session:
             found = session.get_one(Export, export_id)
             for name, value in columns.items():
                 setattr(found, name, value)
@@ -61,7 +61,7 @@ def test_an_export_is_queued_and_a_worker_is_rung_for(edith, path, app):
     assert edith.get(answer.headers["Location"]).json == export
     assert rows_used(edith) == 500
     with app.app_context():
-        assert waiting(redis_client(), "export") == {export["id"]}
+        assert queued_ids(redis_client(), "export") == {export["id"]}
 
 
 @pytest.mark.parametrize("format", ["json", "ndjson", "csv", "sql"])
@@ -161,7 +161,7 @@ def test_a_failed_export_has_a_reason_and_refunds_its_rows_once(edith, app, path
     assert rows_used(edith) == 0
     ordered(edith, path)
     with app.app_context():
-        exports.settle(export["id"])
+        exports.return_unused_quota(export["id"])
     assert rows_used(edith) == 500
 
 

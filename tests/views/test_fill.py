@@ -10,7 +10,7 @@ from babel import Locale
 
 from tests.views.targets import postgres_target, sqlite_target, work  # noqa: F401
 from webapp.engine import processor_time
-from webapp.engine.processor_time import Budget, TooSlow
+from webapp.engine.processor_time import CpuBudget, CpuBudgetError
 
 SCHEMA = """
 CREATE TABLE countries (code char(2) PRIMARY KEY, active boolean NOT NULL UNIQUE);
@@ -865,16 +865,16 @@ def test_keys_of_several_columns_that_share_a_reference_are_filled(edith, target
 def test_the_number_of_tables_is_not_limited_by_the_time_of_a_request(edith, target, monkeypatch):
     """Each table has the processor time of a small request. That of the request itself is used up from the start."""
 
-    class UsedUp(Budget):
+    class UsedUp(CpuBudget):
         __slots__ = ()
 
         def check(self) -> None:
             if self._outer is None:
-                raise TooSlow(0)
+                raise CpuBudgetError(0)
             super().check()
 
     with target(SCHEMA) as database:
-        monkeypatch.setattr(processor_time, "Budget", UsedUp)
+        monkeypatch.setattr(processor_time, "CpuBudget", UsedUp)
         answer = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20})
         assert answer.status_code == 201, answer.json
         assert answer.json["skipped"] == []

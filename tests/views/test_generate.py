@@ -16,7 +16,7 @@ import pytest
 from tests.views.speak import FIELDS, faults, make, refused, rows_used
 from webapp import clock, limits, memory
 from webapp.engine import processor_time
-from webapp.engine.processor_time import Budget, TooSlow
+from webapp.engine.processor_time import CpuBudget, CpuBudgetError
 from webapp.generation.services import generate
 
 PINS = ("X-Seed", "X-Now", "X-Template-Version", "X-Vocabulary", "X-Engine")
@@ -317,7 +317,7 @@ COSTLY = {"type": "formula", "options": {"expression": 'ascii(text(row) + repeat
 def little_time(monkeypatch):
     """A request may take half a second of processor time, however many rows it generates."""
     monkeypatch.setattr(limits, "GENERATE_LEAST_SHARE", 0.5 / limits.GENERATE_SECONDS)
-    monkeypatch.setattr(Budget, "allow", lambda self, rows: None)
+    monkeypatch.setattr(CpuBudget, "raise_limit", lambda self, rows: None)
 
 
 @pytest.mark.parametrize("path", ["/generate", "/preview"])
@@ -364,10 +364,10 @@ def test_a_stream_ends_where_its_time_is_used_up_midway(edith, monkeypatch):
     next(pieces)
 
     def used_up(self):
-        raise TooSlow(self.limit)
+        raise CpuBudgetError(self.limit)
 
-    monkeypatch.setattr(Budget, "check", used_up)
-    with pytest.raises(TooSlow):
+    monkeypatch.setattr(CpuBudget, "check", used_up)
+    with pytest.raises(CpuBudgetError):
         list(pieces)
     answer.close()
     assert rows_used(edith) < 50_000
@@ -399,7 +399,7 @@ def test_memory_is_returned_when_the_response_is_closed(edith, monkeypatch, coun
 
 def test_a_costly_template_keeps_no_other_waiting(edith):
     """Few rows are made one request after the other, but no request waits long for its turn."""
-    with generate.few_rows:
+    with generate.few_rows_lock:
         answer = edith.post("/generate", json={"name": "t", "fields": [{"name": "a", "type": "words"}]})
     assert answer.status_code == 200
 

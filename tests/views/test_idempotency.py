@@ -140,7 +140,7 @@ def test_a_caller_that_died_before_it_acted_is_taken_over(app, api, cast, monkey
     from webapp.web import routing
 
     with monkeypatch.context() as patch:
-        patch.setattr(routing._KeyLock, "_release", lambda self: True)  # the process was killed here
+        patch.setattr(routing._IdempotencyLock, "_release", lambda self: True)  # the process was killed here
         patch.setattr(workspaces, "create_team", lambda *a, **m: (_ for _ in ()).throw(SystemError("killed")))
         assert api(cast.adam).post("/teams", json={"name": "T"}, headers=KEY).status_code == 500
     assert count(app, IdempotencyRecord, state="running") == 1
@@ -153,7 +153,9 @@ def test_a_caller_that_died_after_it_acted_is_never_repeated(app, api, cast, mon
     from webapp.web import routing
 
     with monkeypatch.context() as patch:
-        patch.setattr(routing._KeyLock, "answer", lambda self, response: None)  # the process was killed here
+        patch.setattr(
+            routing._IdempotencyLock, "handle_response", lambda self, response: None
+        )  # the process was killed here
         assert api(cast.adam).post("/teams", json={"name": "T"}, headers=KEY).status_code == 201
     monkeypatch.setattr(limits, "IDEMPOTENCY_LOST_SECONDS", 0)
     monkeypatch.setattr(limits, "IDEMPOTENCY_WAIT_SECONDS", 0)
@@ -170,7 +172,7 @@ def test_an_error_after_the_effect_is_the_answer_from_then_on(app, api, cast, mo
         raise RuntimeError("after the commit")
 
     with monkeypatch.context() as patch:
-        patch.setattr(projects.TeamOut, "of", broken)
+        patch.setattr(projects.TeamOut, "from_row", broken)
         assert api(cast.adam).post("/teams", json={"name": "T"}, headers=KEY).status_code == 500
     again = api(cast.adam).post("/teams", json={"name": "T"}, headers=KEY)
     assert code(again) == (500, "internal_error")

@@ -12,7 +12,7 @@ from sqlalchemy import delete, func, select
 from jobs import imports as job
 from webapp import clock, limits, storage
 from webapp.access.models import Membership
-from webapp.extensions import db, reading, writing
+from webapp.extensions import db, read_session, write_session
 from webapp.imports.models import ImportJob
 from webapp.imports.services import background
 from webapp.operations.purge import purge
@@ -41,7 +41,7 @@ def files(app):
 
     def keys():
         with app.app_context():
-            return [item.key for item in storage.of(app).listing(background.FOLDER)]
+            return [item.key for item in storage.get_storage(app).listing(background.FOLDER)]
 
     return keys
 
@@ -137,10 +137,10 @@ def test_a_lost_worker_is_replaced_until_templates_are_saved(edith, begun, worke
 def test_someone_who_lost_access_imports_nothing(edith, begun, worker, app, cast):
     identity = begun()
     before = len(edith.get("/templates").json["items"])
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.execute(delete(Membership).where(Membership.user_id == cast.edith.user_id))
     worker(identity)
-    with app.app_context(), reading() as session:
+    with app.app_context(), read_session() as session:
         found = session.get_one(ImportJob, identity)
         assert (found.status, found.error["code"]) == ("failed", "forbidden")
         assert session.scalar(select(func.count()).select_from(Template)) == before
@@ -228,7 +228,7 @@ def test_a_cancelled_import_and_one_without_its_result_say_so(page, begun, worke
     worker(other)
     with app.app_context():
         for key in files():
-            storage.of(app).delete(key)
+            storage.get_storage(app).delete(key)
     assert "The result has been deleted." in poll(page, other).text
 
 

@@ -12,7 +12,7 @@ from tests.views.targets import sqlite_target
 from webapp import clock, limits, storage
 from webapp.extensions import db
 from webapp.files.models import StorageHold
-from webapp.operations.purge import pinned
+from webapp.operations.purge import pinned_files
 from webapp.sources.services import kept_answers
 
 DOCUMENT = (
@@ -43,15 +43,15 @@ def test_rows_of_connections_do_not_fill_the_disk(app, edith, template, monkeypa
     assert codes[0] == 201
     assert codes[-1] == 429
     assert seen[-1].json["error"]["code"] == "quota_exceeded"
-    assert sum(item.size for item in storage.of(app).listing("sources")) <= 50_000
+    assert sum(item.size for item in storage.get_storage(app).listing("sources")) <= 50_000
     with app.app_context():
         for item in seen:
             if item.status_code == 201:
                 edith.delete(f"/exports/{item.json['id']}")
-        kept_answers.purge(clock.now() + timedelta(days=40), pinned)
+        kept_answers.purge(clock.now() + timedelta(days=40), pinned_files)
         assert db.session.scalar(sa.select(sa.func.count()).select_from(StorageHold)) == 0
         db.session.remove()
-    assert storage.of(app).listing("sources") == []
+    assert storage.get_storage(app).listing("sources") == []
     assert edith.post(f"/templates/{template}/exports", json={"format": "csv"}).status_code == 201
 
 
@@ -68,11 +68,13 @@ def test_replaced_documents_do_not_fill_the_disk(app, edith, monkeypatch):
 
     for number in range(5):
         assert put(result[0], number).status_code == 200
-    stored = [item.key for item in storage.of(app).listing("connections") if "document" in item.key]
+    stored = [item.key for item in storage.get_storage(app).listing("connections") if "document" in item.key]
     assert len(stored) == 1
     assert put(result[1], 1).status_code == 200
     over = put(result[2], 1)
     assert (over.status_code, over.json["error"]["code"]) == (429, "quota_exceeded")
     assert edith.delete(f"/connections/{result[0]}/metadata-document").status_code == 200
     assert put(result[2], 1).status_code == 200
-    assert len([item for item in storage.of(app).listing("connections") if "document" in item.key]) == 2
+    assert (
+        len([item for item in storage.get_storage(app).listing("connections") if "document" in item.key]) == 2
+    )

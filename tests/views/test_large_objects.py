@@ -55,8 +55,10 @@ def test_a_page_of_versions_ends_where_they_are_large(edith, narrow):
 )
 def test_lists_ask_for_the_size_of_what_can_be_large(edith, monkeypatch, path):
     requests = []
-    fitting = pagination._fitting
-    monkeypatch.setattr(pagination, "_fitting", lambda *value: requests.append(value) or fitting(*value))
+    fitting = pagination._count_fitting_rows
+    monkeypatch.setattr(
+        pagination, "_count_fitting_rows", lambda *value: requests.append(value) or fitting(*value)
+    )
     assert edith.get(path).status_code == 200
     assert requests
 

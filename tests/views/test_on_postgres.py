@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from jobs import exports
-from jobs.lease import take
+from jobs.lease import acquire
 from tests.cast import Program, gather
 from tests.conftest import settings_for
 from tests.views.speak import FIELDS, make, refused
@@ -16,7 +16,7 @@ from webapp import clock, create_app
 from webapp.audit.services import audit_log
 from webapp.exports import services as exports_services
 from webapp.exports.models import Export, ExportPart
-from webapp.extensions import db, reading, redis_client, writing
+from webapp.extensions import db, read_session, redis_client, write_session
 
 
 @pytest.fixture
@@ -80,12 +80,14 @@ def test_a_worker_saves_and_ends_a_part_while_its_export_is_locked(served):
     app, edith = served
     ask = {"count": 320_000, "seed": "s", "format": "csv", "part_rows": 40_000}
     export = edith.post(f"/templates/{make(edith)['id']}/exports", json=ask).json
-    with app.app_context(), reading() as session:
+    with app.app_context(), read_session() as session:
         part_id = session.scalar(
             select(ExportPart.id).where(ExportPart.export_id == export["id"], ExportPart.number == 1)
         )
     with app.app_context():
-        work = take(exports_services.PART_KIND, part_id, clock.now, exports_services.may_start(part_id))
+        work = acquire(
+            exports_services.PART_KIND, part_id, clock.now, exports_services.part_start_condition(part_id)
+        )
 
     def write() -> None:
         with app.app_context():
@@ -93,12 +95,12 @@ def test_a_worker_saves_and_ends_a_part_while_its_export_is_locked(served):
             work.finish("cancelled")
 
     writer = threading.Thread(target=write)
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.get(Export, export["id"], with_for_update=True)
         writer.start()
         writer.join(10)
         waits = writer.is_alive()
     writer.join()
     assert not waits
-    with app.app_context(), reading() as session:
+    with app.app_context(), read_session() as session:
         assert session.get_one(ExportPart, part_id).status == "cancelled"

@@ -20,7 +20,7 @@ from webapp.access import actors
 from webapp.accounts.services import workspaces
 from webapp.audit.models import AuditEntry
 from webapp.exports.models import Export
-from webapp.extensions import db, redis_client, writing
+from webapp.extensions import db, redis_client, write_session
 from webapp.monitoring import health, metrics
 from webapp.net import addresses
 from webapp.operations import work as operations_work
@@ -44,8 +44,8 @@ def test_readiness_reports_each_component_its_queues_and_no_location(api, app, c
 
 def test_admins_see_the_leading_number_of_versions_only(api, app, cast):
     with app.app_context():
-        health.beat(redis_client(), health.WORKER, "secret-host:1", clock.epoch())
-        health.beat(redis_client(), health.RUNNER, "secret-host:2", clock.epoch())
+        health.record_heartbeat(redis_client(), health.WORKER, "secret-host:1", clock.epoch())
+        health.record_heartbeat(redis_client(), health.RUNNER, "secret-host:2", clock.epoch())
     answer = api(cast.adam).get("/health/ready")
     assert answer.status_code == 200
     result = answer.json
@@ -57,7 +57,7 @@ def test_admins_see_the_leading_number_of_versions_only(api, app, cast):
 def test_a_hanging_component_is_slow_and_the_others_are_reported(app, api, cast, monkeypatch):
     monkeypatch.setattr(limits, "READY_SECONDS", 0.2)
     with app.app_context():
-        request = health._questions()["storage"]
+        request = health._checks()["storage"]
     calls = []
 
     def hang():
@@ -78,7 +78,7 @@ def test_a_hanging_component_is_slow_and_the_others_are_reported(app, api, cast,
 
 
 def test_a_schema_older_than_the_release_is_not_ready(app, api, cast):
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.execute(sa.text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
         session.execute(sa.text("INSERT INTO alembic_version VALUES ('0001')"))
     reported = api(cast.adam).get("/health/ready").json["error"]
@@ -90,8 +90,8 @@ def test_a_schema_older_than_the_release_is_not_ready(app, api, cast):
 def all_ready(app):
     """A worker and a runner that were heard of."""
     with app.app_context():
-        health.beat(redis_client(), health.WORKER, "secret-host:1", clock.epoch())
-        health.beat(redis_client(), health.RUNNER, "secret-host:2", clock.epoch())
+        health.record_heartbeat(redis_client(), health.WORKER, "secret-host:1", clock.epoch())
+        health.record_heartbeat(redis_client(), health.RUNNER, "secret-host:2", clock.epoch())
 
 
 def test_readiness_without_an_admins_credential_is_a_status_only(api, browser, cast, all_ready):
@@ -114,7 +114,7 @@ def test_missing_components_are_only_shown_to_admins(api, cast):
 def test_frequent_readiness_checks_with_a_key_are_not_rejected(app, api, cast, all_ready):
     with app.app_context():
         workspaces.change_workspace(
-            actors.system(cast.acme), {"plan": "enterprise", "own_limits": {"requests_per_minute": 2}}
+            actors.system_actor(cast.acme), {"plan": "enterprise", "own_limits": {"requests_per_minute": 2}}
         )
     result = [api(cast.adam).get("/health/ready") for _ in range(4)]
     assert [answer.status_code for answer in result] == [200] * 4
@@ -186,20 +186,20 @@ def test_two_processes_add_up_and_rows_are_counted_by_format(counting, api, cast
         body = {"name": "t", "fields": [{"name": "n", "type": "row_number"}], "count": 7, "format": "csv"}
         assert client.post("/generate", json=body, headers=headers).status_code == 200
     with other.app_context():
-        metrics.hand_over_now()
+        metrics.flush()
     assert scraped(one)["rowsmith_rows_generated_total", (("format", "csv"),)] == 14
 
 
 def test_jobs_are_counted_when_their_process_sends_its_metrics(counting, cast):
     app = counting()
     with app.app_context():
-        with writing() as session:
+        with write_session() as session:
             place = {"workspace_id": cast.acme, "team_id": cast.blue, "project_id": cast.main}
             export = Export(format="csv", count=1, request={"quota": {"rows": 1, "second": 0}}, **place)
             session.add(export)
         with lease.leased("export", export.id) as work:
             work.finish()
-        metrics.hand_over_now()
+        metrics.flush()
     found = scraped(app)
     assert found["rowsmith_work_ended_total", (("kind", "export"), ("status", "completed"))] == 1
     assert found["rowsmith_work_seconds_count", (("kind", "export"),)] == 1
@@ -213,7 +213,7 @@ def test_counts_are_kept_while_redis_is_unavailable(counting, monkeypatch):
         with monkeypatch.context() as without:
             away = redis_errors.Redis(port=1, retry=Retry(NoBackoff(), 0))
             without.setattr(metrics, "redis_client", lambda: away)
-            assert metrics.meter().hand_over() is False
+            assert metrics.meter().flush() is False
     assert scraped(app)["rowsmith_rows_generated_total", (("format", "csv"),)] == 5
 
 
@@ -239,10 +239,10 @@ def test_behind_a_proxy_of_this_machine_its_address_opens_nothing(counting):
         assert (answer.status_code, answer.json["error"]["code"]) == (403, "forbidden")
 
 
-@pytest.mark.parametrize("networks", [(), ("127.0.0.0/8", f"{addresses.RUNS}/32")])
+@pytest.mark.parametrize("networks", [(), ("127.0.0.0/8", f"{addresses.SCENARIO_RUN_ADDRESS}/32")])
 def test_program_of_a_run_reads_no_metrics_without_the_token(counting, networks):
     app = counting(metrics_networks=networks)
-    for address in (addresses.RUNS, f"::ffff:{addresses.RUNS}"):
+    for address in (addresses.SCENARIO_RUN_ADDRESS, f"::ffff:{addresses.SCENARIO_RUN_ADDRESS}"):
         answer = app.test_client().get("/metrics", environ_base={"REMOTE_ADDR": address})
         assert (answer.status_code, answer.json["error"]["code"]) == (403, "forbidden")
     assert app.test_client().get("/metrics").status_code == 200
@@ -250,7 +250,10 @@ def test_program_of_a_run_reads_no_metrics_without_the_token(counting, networks)
 
 def test_program_of_a_run_does_not_pass_for_a_trusted_proxy(counting):
     app = counting(trusted_proxies=("127.0.0.0/8",), metrics_networks=("203.0.113.0/24",))
-    how = {"environ_base": {"REMOTE_ADDR": addresses.RUNS}, "headers": {"X-Forwarded-For": "203.0.113.9"}}
+    how = {
+        "environ_base": {"REMOTE_ADDR": addresses.SCENARIO_RUN_ADDRESS},
+        "headers": {"X-Forwarded-For": "203.0.113.9"},
+    }
     assert app.test_client().get("/metrics", **how).status_code == 403
 
 
@@ -273,7 +276,7 @@ def test_networks_that_are_named_read_metrics(counting):
 @pytest.fixture
 def held(app, cast):
     """A running export of Acme's that a worker holds, as (id, epoch)."""
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         export = Export(
             workspace_id=cast.acme,
             team_id=cast.blue,
@@ -287,15 +290,15 @@ def held(app, cast):
         session.flush()
         work_id = export.id
     with app.app_context():
-        taken = lease.take("export", work_id, clock.now)
+        taken = lease.acquire("export", work_id, clock.now)
         return work_id, taken
 
 
 def test_the_status_page_shows_admins_who_holds_what(app, browser, cast, held):
     with app.app_context():
-        health.beat(redis_client(), health.WORKER, "host-one:77", clock.epoch())
+        health.record_heartbeat(redis_client(), health.WORKER, "host-one:77", clock.epoch())
         doing = {"since": clock.epoch() - 300, "kind": "export", "id": held[0], "at": clock.epoch()}
-        health.describe(redis_client(), health.WORKER, "host-one:77", doing)
+        health.report_activity(redis_client(), health.WORKER, "host-one:77", doing)
     page = browser(cast.adam).get("/status").text
     for result in ("stuck.csv", "host-one", "77", health.process_name(), "Release"):
         assert result in page, result
@@ -304,9 +307,9 @@ def test_the_status_page_shows_admins_who_holds_what(app, browser, cast, held):
 @pytest.mark.parametrize("name", ["edith", "victor", "mallory"])
 def test_others_see_parts_and_nothing_of_the_work(app, browser, cast, held, name):
     with app.app_context():
-        health.beat(redis_client(), health.WORKER, "host-one:77", clock.epoch())
+        health.record_heartbeat(redis_client(), health.WORKER, "host-one:77", clock.epoch())
         doing = {"since": clock.epoch(), "kind": "export", "id": held[0], "at": clock.epoch()}
-        health.describe(redis_client(), health.WORKER, "host-one:77", doing)
+        health.report_activity(redis_client(), health.WORKER, "host-one:77", doing)
     page = browser(cast.people[name]).get("/status").text
     assert "Database" in page
     assert "stuck.csv" not in page
@@ -317,7 +320,7 @@ def test_others_see_parts_and_nothing_of_the_work(app, browser, cast, held, name
 
 
 def test_failures_of_the_last_days_are_listed_with_their_reason(app, browser, cast):
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         for days, name in ((1, "new.csv"), (limits.STATUS_FAILED_DAYS + 1, "old.csv")):
             session.add(
                 Export(
@@ -349,7 +352,7 @@ def test_a_release_takes_the_work_from_its_holder_who_writes_nothing_more(app, b
             taken.save(rows_done=1)
         with pytest.raises(lease.LeaseLost):
             taken.finish()
-        again = lease.take("export", work_id, clock.now)
+        again = lease.acquire("export", work_id, clock.now)
         assert (again.epoch, again.attempt) == (taken.epoch + 2, taken.attempt)
         entry = db.session.scalars(sa.select(AuditEntry).where(AuditEntry.action == "export.release")).one()
         assert (entry.object_id, entry.user_id) == (work_id, cast.adam.user_id)
@@ -368,7 +371,7 @@ def test_releasing_work_that_another_worker_has_taken_is_rejected(app, browser, 
 
 def test_a_released_run_ends_failed_and_is_not_repeated(app, browser, cast):
     with app.app_context():
-        with writing() as session:
+        with write_session() as session:
             place = {"workspace_id": cast.acme, "team_id": cast.blue, "project_id": cast.main}
             scenario = Scenario(name="s", timeout_seconds=60, network="none", **place)
             session.add(scenario)
@@ -377,7 +380,7 @@ def test_a_released_run_ends_failed_and_is_not_repeated(app, browser, cast):
                 scenario_id=scenario.id, scenario_version=1, trigger="api", line_count=0, log_bytes=0, **place
             )
             session.add(run)
-        taken = lease.take("run", run.id, clock.now)
+        taken = lease.acquire("run", run.id, clock.now)
     answer = browser(cast.adam).submit(
         f"/status/leases/{run.id}/release", {"epoch": str(taken.epoch)}, "POST"
     )
@@ -388,7 +391,7 @@ def test_a_released_run_ends_failed_and_is_not_repeated(app, browser, cast):
         assert found.closed_at is not None
         db.session.remove()
         with pytest.raises(lease.NotAvailable):
-            lease.take("run", run.id, clock.now)
+            lease.acquire("run", run.id, clock.now)
         with pytest.raises(lease.LeaseLost):
             taken.finish()
 
@@ -405,9 +408,9 @@ def test_work_of_another_workspace_cannot_be_released(app, browser, cast, held):
 
 def test_running_work_of_other_workspaces_is_only_shown_by_kind(app, cast, held):
     with app.app_context():
-        health.beat(redis_client(), health.WORKER, "h:1", clock.epoch())
+        health.record_heartbeat(redis_client(), health.WORKER, "h:1", clock.epoch())
         doing = {"since": 1.0, "kind": "export", "id": held[0], "at": 2.0}
-        health.describe(redis_client(), health.WORKER, "h:1", doing)
+        health.report_activity(redis_client(), health.WORKER, "h:1", doing)
         mallory = actor_of(cast.mallory_inc)
         (seen,) = operations_work.processes(mallory)
         assert (seen.about["kind"], seen.about["id"]) == ("export", None)
@@ -417,7 +420,7 @@ def test_running_work_of_other_workspaces_is_only_shown_by_kind(app, cast, held)
 def actor_of(workspace_id):
     from webapp.access import actors
 
-    return actors.system(workspace_id)
+    return actors.system_actor(workspace_id)
 
 
 # --- The file of an export that retention took ----------------------------------------------------------------

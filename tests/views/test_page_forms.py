@@ -360,7 +360,7 @@ class Sender:
         hook = {"url": "https://example.org/hook", "events": ["*"], "description": "Old"}
         created = program.post("/webhooks", json=hook, headers=stored).json["id"]
         with self.app.app_context():
-            _, token = people.invite(actors.system(self.cast.acme), "fresh@example.org", "viewer")
+            _, token = people.invite(actors.system_actor(self.cast.acme), "fresh@example.org", "viewer")
             db.session.remove()
         return {
             "main": self.cast.main,
@@ -381,7 +381,7 @@ class Sender:
 @pytest.fixture
 def sender(app, cast, monkeypatch):
     """A sender of forms to a service that has a mail server."""
-    monkeypatch.setattr("webapp.mail.services.configured", lambda: True)
+    monkeypatch.setattr("webapp.mail.services.is_configured", lambda: True)
     return Sender(app, cast, monkeypatch)
 
 

@@ -86,7 +86,7 @@ def test_an_export_is_reproducible_from_its_pins_after_every_template_has_change
     assert edith.post(f"/templates/{child}/generate", json=export["request"]).data != file.data
     number = shown["template_version"]
     assert edith.post(f"/templates/{child}/versions/{number}/restore").status_code == 200
-    compiled_plans.MEMORY.__init__()  # as in a process that knows nothing of it
+    compiled_plans.CACHE.__init__()  # as in a process that knows nothing of it
     again = edith.post(f"/templates/{child}/generate", json=export["request"])
     assert again.data == file.data
     once_more, copy = exported(f"/templates/{child}", export["request"])

@@ -78,9 +78,9 @@ def test_readiness_names_what_is_missing(api, cast):
 
 def test_readiness_is_good_once_a_worker_was_heard(api, app, cast):
     with app.app_context():
-        health.beat(redis_client(), health.WORKER, "host:1", clock.epoch())
-        health.beat(redis_client(), health.RUNNER, "host:2", clock.epoch())
-        health.tell(redis_client(), health.RUNNER, "host:2", "bubblewrap")
+        health.record_heartbeat(redis_client(), health.WORKER, "host:1", clock.epoch())
+        health.record_heartbeat(redis_client(), health.RUNNER, "host:2", clock.epoch())
+        health.report_value(redis_client(), health.RUNNER, "host:2", "bubblewrap")
     result = api(cast.adam).get("/health/ready").json
     more = ("version", "engine", "parts", "queues", "oldest_lease_seconds")  # tests/views/test_operation.py
     assert {name: value for name, value in result.items() if name not in more} == {

@@ -290,7 +290,7 @@ def test_one_field_may_fill_two_columns():
         "t": [{"name": "T", "was": "t", "all": '["a", "b"]', "c": [
             {"column": "x", "field": "a"}, {"column": "y", "field": "a"}, {"column": "z", "field": ""}]}],
     }  # fmt: skip
-    request = pushes_form.of_template(value)
+    request = pushes_form.template_body(value)
     assert request["mapping"] == {"a": "x", "b": None}
     assert request["computed"] == {"y": "a"}
 

@@ -233,8 +233,8 @@ def test_statuses_attempts_and_reasons_are_reported(page, template, form, target
     assert '<td class="right num">422</td>' in text
     assert '<td class="right num">503</td>' in text
     for reason in ("rejected", "unavailable", "forbidden"):
-        assert presentation.explained(reason).next in text
-    assert presentation.explained("csrf").next not in text
+        assert presentation.explain(reason).next in text
+    assert presentation.explain("csrf").next not in text
     assert "Idempotency-Key" not in text
 
 
@@ -244,7 +244,7 @@ def test_unknown_rows_say_how_to_find_their_outcome(page, template, form, target
     text = html.unescape(page.get(where).text)
     assert "4 rows are <b>unknown</b>" in text
     assert f"Idempotency-Key: {where.rsplit('/', 1)[1]}-" in text
-    assert presentation.explained("reset").meaning in text
+    assert presentation.explain("reset").meaning in text
 
 
 def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, target, work):
@@ -257,11 +257,11 @@ def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, ta
     )
     drawn = form_of(page.get(f"{template}/push?connection_id={stored}").text)
     text = html.unescape(page.get(sent(page, template, drawn, work)).text)
-    assert presentation.explained("no_token").next in text
+    assert presentation.explain("no_token").next in text
 
 
-@pytest.mark.parametrize("reason", sorted(presentation.KNOWN))
+@pytest.mark.parametrize("reason", sorted(presentation.EXPLAINED_REASONS))
 def test_every_reason_has_a_sentence_and_a_next_step(reason):
-    found = presentation.explained(reason)
+    found = presentation.explain(reason)
     assert found.meaning.endswith(".")
     assert found.next.endswith(".")

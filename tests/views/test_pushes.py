@@ -7,7 +7,7 @@ import pytest
 from tests.views.speak import faults, make, refused
 from tests.views.targets import CUSTOMERS, ORDERS, shop, sqlite_target, work  # noqa: F401
 from webapp.extensions import redis_client
-from webapp.work.jobs_queue import waiting
+from webapp.work.jobs_queue import queued_ids
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_push_is_queued_and_a_worker_is_rung_for(edith, customers, send, app):
     assert edith.get(answer.headers["Location"]).json == push
     assert rows_used(edith) == 10
     with app.app_context():
-        assert waiting(redis_client(), "push") == {push["id"]}
+        assert queued_ids(redis_client(), "push") == {push["id"]}
 
 
 def test_the_rows_that_arrive_are_those_that_generate_gives(edith, customers, send, shop, work):

@@ -275,7 +275,7 @@ def in_doubt(edith, shop, work, monkeypatch):
         ask = {"connection_id": shop.connection_id, "count": 30, "target_wait_seconds": 0}
         push = edith.post(path, json=ask)
         assert push.status_code == 201, push.json
-        real_commit, real_open, commits = SqliteTarget.commit, planning._opened, []
+        real_commit, real_open, commits = SqliteTarget.commit, planning._open_link, []
 
         def commit(target):
             commits.append(1)
@@ -293,7 +293,7 @@ def in_doubt(edith, shop, work, monkeypatch):
 
         with monkeypatch.context() as away:
             away.setattr(SqliteTarget, "commit", commit)
-            away.setattr(planning, "_opened", opened)
+            away.setattr(planning, "_open_link", opened)
             work(push.json["id"])
         failed = edith.get(f"/pushes/{push.json['id']}").json
         assert (failed["status"], failed["error"]["code"]) == ("failed", "target_failed")
@@ -355,7 +355,7 @@ def waiting(edith, shop, work, monkeypatch):
     push = edith.post(path, json={"connection_id": shop.connection_id, "count": 30}).json
     monkeypatch.setattr(limits, "PUSH_TARGET_WAITS", (20.0,))
     with monkeypatch.context() as away:
-        away.setattr(planning, "_opened", refused_by_target)
+        away.setattr(planning, "_open_link", refused_by_target)
         work(push["id"])
     return edith.get(f"/pushes/{push['id']}").json
 
@@ -380,7 +380,7 @@ def test_a_waiting_push_is_cancelled_immediately(edith, waiting, shop):
 
 def test_releasing_a_waiting_push_tries_the_target_immediately(app, cast, edith, waiting, shop, work):
     with app.app_context():
-        operations_work.release(actors.system(cast.acme), waiting["id"], 1)
+        operations_work.release(actors.system_actor(cast.acme), waiting["id"], 1)
     work(waiting["id"])
     done = edith.get(f"/pushes/{waiting['id']}").json
     assert (done["status"], done["counts"]["delivered"], done["waiting"]) == ("completed", 30, None)

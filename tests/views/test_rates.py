@@ -11,13 +11,14 @@ from webapp import limits
 from webapp.access import actors
 from webapp.access.models import Membership
 from webapp.accounts.services import workspaces
-from webapp.extensions import writing
+from webapp.extensions import write_session
 
 
 def rate(app, workspace_id, number):
     with app.app_context():
         workspaces.change_workspace(
-            actors.system(workspace_id), {"plan": "enterprise", "own_limits": {"requests_per_minute": number}}
+            actors.system_actor(workspace_id),
+            {"plan": "enterprise", "own_limits": {"requests_per_minute": number}},
         )
 
 
@@ -94,7 +95,7 @@ def test_a_member_who_comes_back_uses_the_workspaces_requests_again(app, api, ca
     [whole] = olivia.get(f"/members?user_id={cast.edith.user_id}").json["items"]
     olivia.delete(f"/members/{whole['id']}?everywhere=true")
     assert edith.get("/templates").status_code == 403
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.add(Membership(workspace_id=cast.acme, user_id=cast.edith.user_id, role="editor"))
     before = int(edith.get("/templates").headers["X-RateLimit-Remaining"])
     assert int(edith.get("/templates").headers["X-RateLimit-Remaining"]) == before - 1

@@ -71,7 +71,7 @@ def small_first_blocks(monkeypatch):
     monkeypatch.setattr(limits, "BLOCK_ROWS", 300)
     monkeypatch.setattr(limits, "FIRST_BLOCK_ROWS", 100)
     yield
-    files.OPEN.clear()
+    files.SOURCE_CACHE.clear()
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_parts_are_the_whole_and_their_reports_one(edith, people, parts_of, do, 
 def test_a_file_that_changes_in_between_is_a_clear_error(edith, people, work):
     path = people()
     created = edith.post(f"{path}/exports", json={"seed": "s"}).json
-    files.OPEN.clear()
+    files.SOURCE_CACHE.clear()
     send(edith, "people.csv", as_csv(PEOPLE[:10]))
     work(created["id"])
     export = edith.get(f"/exports/{created['id']}").json

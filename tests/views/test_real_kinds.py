@@ -42,7 +42,7 @@ KINDS = {"mysql": MysqlKind, "mssql": MssqlKind, "mongodb": MongodbKind}
 @pytest.fixture
 def edith(api, cast):
     yield api(cast.edith)
-    files.OPEN.clear()
+    files.SOURCE_CACHE.clear()
 
 
 @pytest.fixture(params=KINDS)

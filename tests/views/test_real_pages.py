@@ -22,7 +22,7 @@ SECRET = re.compile(r"person\.\d+@corp|\+49 170 100")
 @pytest.fixture
 def edith(browser, cast):
     yield browser(cast.edith)
-    files.OPEN.clear()
+    files.SOURCE_CACHE.clear()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.views.targets import connection, postgres_target, sqlite_target, work
 from tests.views.test_real_data import as_csv
 from tests.views.uploading import send
 from webapp.connections.models import Fetched
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 from webapp.sources.services import files
 
 STOCK = """
@@ -54,7 +54,7 @@ def stock(request, app, cast):
         url = request.getfixturevalue("postgres_url")
         with postgres_target(app, cast, url, filled()) as target:
             yield target
-    files.OPEN.clear()
+    files.SOURCE_CACHE.clear()
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_worker_generates_the_rows_from_the_source_as_read_at_the_request(app,
     path = over(edith, stock)
     before = edith.post(f"{path}/generate", json={"seed": "s"}).data
     created = edith.post(f"{path}/exports", json={"seed": "s"}).json
-    files.OPEN.clear()
+    files.SOURCE_CACHE.clear()
     stock.execute("UPDATE people SET email = 'x' || email")
     with app.app_context():
         exports.run(created["id"])
@@ -115,7 +115,7 @@ def test_a_worker_generates_the_rows_from_the_source_as_read_at_the_request(app,
     export = edith.get(f"/exports/{created['id']}").json
     assert export["status"] == "completed"
     assert edith.get(f"/exports/{created['id']}/download").data == before
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         stored = session.query(Fetched).one()
         assert stored.storage_key.startswith("sources/")
 

@@ -129,7 +129,7 @@ def test_a_template_that_is_not_saved_may_refer_to_one_that_is(edith, shop):
 def test_an_export_by_a_worker_has_the_bytes_of_generate(edith, shop, app):
     ask = {"count": 700, "seed": "s", "format": "csv", "rows": {shop["orders"]: 250}}
     export = edith.post(f"/templates/{shop['lines']}/exports", json=ask).json
-    compiled_plans.MEMORY.__init__()  # a worker is another process
+    compiled_plans.CACHE.__init__()  # a worker is another process
     with app.app_context():
         exports.run(export["id"])
         db.session.remove()
@@ -216,7 +216,7 @@ def test_a_changed_parent_changes_the_children_only_when_they_are_refreshed(edit
     customers = shown(edith, shop["customers"])["fields"]
     changed(edith, shop["customers"], fields=[customers[0], {**customers[1], "type": "city"}])
     assert rows(edith, shop["orders"], 300) == before
-    compiled_plans.MEMORY.__init__()
+    compiled_plans.CACHE.__init__()
     assert rows(edith, shop["orders"], 300) == before
     refreshed = edith.post(f"/templates/{shop['orders']}/refresh-references").json
     assert (refreshed["version"], refreshed["references"][0]["version"]) == (2, 2)
@@ -272,7 +272,7 @@ def test_a_deleted_parent_is_named_when_rows_are_requested(edith, shop):
         assert faults(answer) == dict.fromkeys(
             ("fields[1].options.template_id", "fields[2].options.template_id"), "unknown_template"
         )
-    compiled_plans.MEMORY.__init__()
+    compiled_plans.CACHE.__init__()
     assert "fields[1].options.template_id" in faults(
         edith.post(f"/templates/{shop['orders']}/generate", json={})
     )
@@ -287,7 +287,7 @@ def test_a_deleted_parent_of_a_parent_is_reported_at_the_field_that_leads_to_it(
         found = faults(edith.post(f"/templates/{shop['lines']}/generate", json={}))
         assert found
         assert all(path.startswith("fields[") for path in found)
-        compiled_plans.MEMORY.__init__()
+        compiled_plans.CACHE.__init__()
 
 
 def test_a_reference_to_a_missing_template_is_rejected_when_saved(edith):

@@ -184,7 +184,7 @@ def test_usage_counts_requests_and_rows(app, api, cast):
     from webapp.access import actors
 
     with app.app_context():
-        quotas.reserve_rows(actors.system(cast.acme), 40)
+        quotas.reserve_rows(actors.system_actor(cast.acme), 40)
     found = api(cast.victor).get("/usage").json
     assert found["requests"]["used"] == 1
     rows = {key: found["rows"][key] for key in ("limit", "used", "left", "window_seconds")}
@@ -200,7 +200,7 @@ def test_openapi_documents_every_api_route_and_its_scope(app, api):
     result = {(m.upper(), p) for p, item in document["paths"].items() for m in item}
     routes = {
         (method, openapi.path_of(rule))
-        for rule, declaration in openapi.declared(app)
+        for rule, declaration in openapi.declared_routes(app)
         if not declaration.hidden
         for method in declaration.methods
     }

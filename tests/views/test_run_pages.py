@@ -90,13 +90,13 @@ def test_a_run_reports_its_state_usage_and_outputs(person, ran):
     assert "/workspace/files/fil_1" in text
 
 
-@pytest.mark.parametrize("code", run_completion.CODES)
+@pytest.mark.parametrize("code", run_completion.ERROR_MESSAGES)
 def test_every_kind_of_failure_has_a_remedy(code):
     assert run_pages.ADVICE[code].endswith(".")
 
 
 def test_a_failure_says_in_words_what_happened_and_what_to_do(person, ran):
-    path = ran(["Killed"], status="failed", exit_code=-9, error=run_completion.error("memory_limit"))
+    path = ran(["Killed"], status="failed", exit_code=-9, error=run_completion.run_error("memory_limit"))
     text = person.get(path).text
     assert "exceeded the memory limit of a run" in text
     assert "Process rows in batches" in text
@@ -157,7 +157,7 @@ def test_colours_and_commands_to_a_terminal_are_taken_out(person, ran):
 
 def test_output_of_a_program_stays_text(person, ran):
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'</li></ol>"
-    error = run_completion.error("program_failed", evil)
+    error = run_completion.run_error("program_failed", evil)
     outputs = [{"name": evil, "size": 1, "file_id": "fil_1"}]
     path = ran([evil], status="failed", error=error, outputs=outputs, params={"A": evil})
     for where in (path, f"{path}?q=script", f"{path}/log", f"{path}/state"):
@@ -224,7 +224,7 @@ def test_a_run_is_repeated_as_it_was_or_with_other_parameters(person, edith, ran
 
 def test_the_history_lists_all_runs_with_their_durations_in_the_requested_order(person, edith, ran, scenario):
     first = ran(["a", "b", "c"], rows_generated=1)
-    ran(["a"], status="failed", error=run_completion.error("program_failed"), rows_generated=9)
+    ran(["a"], status="failed", error=run_completion.run_error("program_failed"), rows_generated=9)
     path = f"/scenarios/{scenario['id']}/runs"
     text = person.get(path).text
     assert text.index("The program failed") < text.index(first)  # newest first

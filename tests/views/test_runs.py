@@ -16,7 +16,7 @@ from tests.jobs.waiting import eventually
 from webapp import clock, limits
 from webapp.access import actors
 from webapp.connections.services import secrets
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 from webapp.scenarios.models import Run
 from webapp.scenarios.services import run_completion
 from webapp.scenarios.views.run_pages import FollowedRun
@@ -63,18 +63,18 @@ def events_of(text: str) -> list[dict[str, str]]:
 def begin(running: Running, run_id: str, *lines: str) -> lease.Lease:
     """Take a run, as a runner does, and print some lines."""
     with running.app.app_context():
-        work = lease.take("run", run_id, clock.now)
+        work = lease.acquire("run", run_id, clock.now)
     write(running, run_id, *lines)
     return work
 
 
 def write(running: Running, run_id: str, *lines: str) -> None:
     with running.app.app_context():
-        with writing() as session:
-            run_completion.write(
+        with write_session() as session:
+            run_completion.append_lines(
                 session, session.get_one(Run, run_id, with_for_update=True), lines, clock.now()
             )
-        run_completion.wake(run_id)
+        run_completion.notify_followers(run_id)
 
 
 def end(running: Running, run_id: str, **values: object) -> None:
@@ -82,7 +82,7 @@ def end(running: Running, run_id: str, **values: object) -> None:
         from webapp.scenarios.services import run_completion
 
         ended = {"status": "completed", "exit_code": 0, "finished_at": clock.now(), **values}
-        with writing() as session:
+        with write_session() as session:
             session.execute(update(Run).where(Run.id == run_id).values(**ended))
         run_completion.settle(run_id)
 
@@ -189,7 +189,7 @@ def test_a_run_is_repeated_of_the_same_version_or_the_newest(edith, running):
 
     scenario_id = running.scenario(HELLO)
     path = edith.post(f"/scenarios/{scenario_id}/run", json={"params": {"A": "1"}}).headers["Location"]
-    with running.app.app_context(), writing() as session:
+    with running.app.app_context(), write_session() as session:
         session.get_one(Scenario, scenario_id).version = 2
         session.add(
             ScenarioVersion(scenario_id=scenario_id, number=2, spec={"code": "print('newer')"}, pins={})
@@ -262,7 +262,7 @@ def test_a_follower_who_is_far_behind_gets_what_the_window_no_longer_holds(
     begin(running, run_id)
     followed = FollowedRun(run_id)
     with running.app.app_context():
-        hub = events.of(running.app)
+        hub = events.log_hub(running.app)
         feed = hub.attach(followed, lines=True)
         for number in range(20):
             write(running, run_id, *(f"line {number * 50 + at + 1}" for at in range(50)))
@@ -316,7 +316,7 @@ def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
         )
     )
     thread.start()
-    eventually(lambda: events.of_process(running.app).used == 1)
+    eventually(lambda: events.stream_slots(running.app).used == 1)
     with running.app.app_context():
         redis_client().flushall()
     write(running, run_id, "two")
@@ -341,7 +341,7 @@ def test_places_are_free_again_once_followers_have_gone(app, edith, running):
     edith.get(f"{path}/logs?follow=true").get_data()
     edith.get(f"{path}/events").close()  # without a look at it
     edith.open("HEAD", f"{path}/logs?follow=true").close()
-    assert events.of_process(app).used == 0
+    assert events.stream_slots(app).used == 0
     eventually(lambda: not any(thread.name == "log-hub" for thread in threading.enumerate()))
 
 
@@ -360,9 +360,9 @@ def as_run(api, running, scenario_id, edith) -> Callable[..., object]:
     result = running.scenario(HELLO, writable_secrets=["TOKEN"])
     run_id = edith.post(f"/scenarios/{result}/run").json["id"]
     begin(running, run_id)
-    with running.app.app_context(), writing() as session:
+    with running.app.app_context(), write_session() as session:
         run = session.get_one(Run, run_id)
-        text = run_completion.issue(session, run, running.cast.edith.user_id, clock.now())
+        text = run_completion.issue_key(session, run, running.cast.edith.user_id, clock.now())
     program = api(text)
     program.run_id, program.scenario_id = run_id, result
     return program
@@ -385,8 +385,8 @@ def test_a_run_sets_the_secrets_that_its_scenario_names_and_no_other(as_run, run
     assert as_run.put("/secrets/OTHER", json={"value": "fresh"}).status_code == 403
     assert as_run.delete("/secrets/TOKEN").status_code == 403
     with running.app.app_context():
-        found = secrets.listing(actors.system(cast.acme)).items
-        assert [(secret.name, secrets.opened(secret)) for secret in found] == [("TOKEN", "fresh")]
+        found = secrets.listing(actors.system_actor(cast.acme)).items
+        assert [(secret.name, secrets.decrypt(secret)) for secret in found] == [("TOKEN", "fresh")]
 
 
 @pytest.fixture
@@ -395,9 +395,9 @@ def key_of(api, running) -> Callable[[str], Any]:
 
     def issue(run_id: str) -> Any:
         begin(running, run_id)
-        with running.app.app_context(), writing() as session:
+        with running.app.app_context(), write_session() as session:
             run = session.get_one(Run, run_id)
-            return api(run_completion.issue(session, run, running.cast.edith.user_id, clock.now()))
+            return api(run_completion.issue_key(session, run, running.cast.edith.user_id, clock.now()))
 
     return issue
 

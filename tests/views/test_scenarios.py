@@ -363,12 +363,12 @@ def test_a_time_zone_means_the_same_on_every_machine(edith, scenario, name):
 
 
 def test_a_due_time_that_passes_is_no_change_of_what_was_read(app, edith, scenario):
-    from webapp.extensions import writing
+    from webapp.extensions import write_session
     from webapp.scenarios.models import Scenario
 
     edith.patch(at(scenario), json={"schedule": {"cron": "* * * * *"}})
     tag = edith.get(at(scenario)).headers["ETag"]
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.get_one(Scenario, scenario["id"]).next_run_at = None
     assert edith.get(at(scenario)).headers["ETag"] == tag
 

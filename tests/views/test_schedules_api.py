@@ -9,7 +9,7 @@ import pytest
 from jobs.pushes import push as job
 from tests.views.speak import make
 from tests.views.targets import sqlite_target
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 from webapp.pushes.models import Push
 from webapp.schedules import services
 from webapp.schedules.models import Schedule
@@ -179,7 +179,7 @@ def sweep(app, refreshed):
     def run(moment=NOON, *, due=True, work=True):
         with app.app_context():
             if due:
-                with writing() as session:
+                with write_session() as session:
                     session.get_one(Schedule, refreshed["id"]).next_run_at = moment
             services.run_due(moment)
             db.session.remove()

@@ -347,9 +347,9 @@ def test_a_scenario_only_gets_secrets_of_its_project(app, adam, cast, token):
     assert codes(adam.post("/scenarios", json=body)) == ["unknown_secret"]
     assert adam.post("/scenarios", json=body, headers={"X-Project-Id": cast.side}).status_code == 201
     with app.app_context():
-        assert environment_variables.granted(cast.acme, cast.side, ["token"]) == {"token": VALUE}
-        with pytest.raises(environment_variables.UnknownSecret):
-            environment_variables.granted(cast.acme, cast.main, ["token"])
+        assert environment_variables.granted_secrets(cast.acme, cast.side, ["token"]) == {"token": VALUE}
+        with pytest.raises(environment_variables.UnknownSecretError):
+            environment_variables.granted_secrets(cast.acme, cast.main, ["token"])
 
 
 def test_the_page_shows_and_sets_hosts(browser, cast, adam, token):

@@ -162,14 +162,17 @@ def test_a_request_that_is_one_is_answered_by_the_application(send):
 
 def test_errors_not_caused_by_the_client_are_500():
     for mistake in (RuntimeError("x"), serving.errors.InvalidResponseHeader("x")):
-        assert serving.refusal(mistake, 100, 8_190).code == "internal_error"
+        assert serving.parser_error_to_api_error(mistake, 100, 8_190).code == "internal_error"
 
 
 def test_plain_http_on_a_port_of_tls_is_https_required():
-    assert serving.refusal(SSLError("http request"), 100, 8_190).code == "https_required"
+    assert serving.parser_error_to_api_error(SSLError("http request"), 100, 8_190).code == "https_required"
 
 
 def test_over_tls_a_refusal_carries_hsts():
-    result = serving.answer(serving.ApiError("uri_too_long"), "req_x", secure=True).decode()
+    result = serving.render_error_response(serving.ApiError("uri_too_long"), "req_x", secure=True).decode()
     assert f"\r\nStrict-Transport-Security: max-age={limits.HSTS_SECONDS}" in result
-    assert "Strict" not in serving.answer(serving.ApiError("uri_too_long"), "req_x", secure=False).decode()
+    assert (
+        "Strict"
+        not in serving.render_error_response(serving.ApiError("uri_too_long"), "req_x", secure=False).decode()
+    )

@@ -61,7 +61,7 @@ def test_the_browser_that_asks_stays(app, two):
 @pytest.mark.parametrize("scopes", [["read"], ["read", "write", "admin", "secrets"]])
 def test_a_key_with_scopes_cannot_list_or_end_sessions(app, api, cast, two, scopes):
     with app.app_context():
-        here = actors.system(cast.acme, cast.main, cast.blue)
+        here = actors.system_actor(cast.acme, cast.main, cast.blue)
         result = {"api_version": "2026-11-21", "scopes": scopes, "user_id": cast.edith.user_id}
         narrow = api(api_keys.create(here, "narrow", **result)[1])
         some = db.session.scalar(sa.select(BrowserSession.id))

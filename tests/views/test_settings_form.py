@@ -6,7 +6,7 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from webapp.connectors import KINDS
-from webapp.web.forms.settings import Group, SettingsForm
+from webapp.web.forms.settings import SettingsForm, SettingsGroup
 
 REST, ODATA = KINDS["rest"].Settings, KINDS["odata"].Settings
 URL = {"base_url": "https://api.example.org"}
@@ -35,7 +35,7 @@ def sent(form: SettingsForm) -> MultiDict:
     """What a browser sends of it."""
     found = MultiDict()
     for part in form.controls():
-        if isinstance(part, Group):
+        if isinstance(part, SettingsGroup):
             if part.choice:
                 found[part.choice] = next(value for value, _, on in part.options if on)
         elif part.type == "Switch":
@@ -80,7 +80,7 @@ def test_another_kind_of_authentication_has_its_own_fields_and_no_old_secret():
 def test_an_invalid_list_of_names_and_values_is_passed_on_and_reported(text):
     form = SettingsForm(REST, formdata=MultiDict({"settings.default_headers": text}))
     assert form.values()["default_headers"] == text
-    reported = form.placed(
+    reported = form.error_messages(
         [{"path": "settings.default_headers", "code": "wrong_type", "message": "Input should be …"}]
     )
     assert reported == {"settings.default_headers": "Enter one per line, as name: value."}
@@ -99,16 +99,16 @@ def test_an_invalid_list_of_names_and_values_is_passed_on_and_reported(text):
 )
 def test_an_error_is_assigned_to_its_input(path, name):
     form = SettingsForm(REST, {"auth": {"type": "bearer"}})
-    assert list(form.placed([{"path": path, "code": "invalid", "message": "no"}])) == [name]
+    assert list(form.error_messages([{"path": path, "code": "invalid", "message": "no"}])) == [name]
 
 
 def test_a_general_error_belongs_to_no_input():
-    assert SettingsForm(REST).placed([{"path": "settings", "code": "invalid", "message": "no"}]) == {}
+    assert SettingsForm(REST).error_messages([{"path": "settings", "code": "invalid", "message": "no"}]) == {}
 
 
 def test_defaults_are_shown_and_not_sent():
     normal = {"push_mode": "batch", "parallel": 3, "retry": {"retries": 7}}
-    form = SettingsForm(REST, name="how", names=["push_mode", "parallel", "retry"], normal=normal)
+    form = SettingsForm(REST, name="how", names=["push_mode", "parallel", "retry"], defaults=normal)
     parts = {part.name: part for part in form.controls()}
     assert parts["how.push_mode"].choices[0].label == "multiple rows per request"
     assert parts["how.parallel"].render_kw["placeholder"] == "3"

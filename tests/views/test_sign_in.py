@@ -35,7 +35,7 @@ def token_of(browser):
 def link(app, cast):
     """A one-time link of Edith's."""
     with app.app_context():
-        return "/sign-in/" + sign_in.make_link(db.session.get_one(User, cast.edith.user_id))
+        return "/sign-in/" + sign_in.create_link(db.session.get_one(User, cast.edith.user_id))
 
 
 def test_the_right_password_opens_the_door(browser, cast):
@@ -74,7 +74,7 @@ def test_an_unknown_account_costs_one_password_check_like_a_known_one(browser, m
     real = passwords.verify
 
     def spy(password, stored):
-        checked.append(stored or passwords._nobody())
+        checked.append(stored or passwords._unknown_user_hash())
         return real(password, stored)
 
     monkeypatch.setattr(passwords, "verify", spy)
@@ -108,7 +108,7 @@ def test_an_address_that_fails_on_many_accounts_is_closed_and_others_are_not(bro
 
 
 def test_the_program_of_a_run_does_not_lock_sign_in_for_others(browser, cast):
-    from_a_run = {"environ_base": {"REMOTE_ADDR": addresses.RUNS}}
+    from_a_run = {"environ_base": {"REMOTE_ADDR": addresses.SCENARIO_RUN_ADDRESS}}
     for _ in range(limits.LOGIN_FAILURES + 1):
         assert sign_in_as(browser(), cast.edith.email, "wrong password", **from_a_run).status_code == 403
     assert sign_in_as(browser(), cast.edith.email, **from_a_run).status_code == 403
@@ -351,8 +351,8 @@ def test_switching_the_project_only_affects_this_browser(api, browser, cast):
     from webapp.accounts.services import identity
 
     with here.app.app_context():
-        assert identity.by_session(token_of(here), "", "").project_id == cast.side
-        assert identity.by_session(token_of(there), "", "").project_id == cast.main
+        assert identity.authenticate_session(token_of(here), "", "").project_id == cast.side
+        assert identity.authenticate_session(token_of(there), "", "").project_id == cast.main
     assert here.submit("/session/project", {"project_id": cast.mallorys}).status_code == 404
 
 

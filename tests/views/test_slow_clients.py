@@ -26,7 +26,7 @@ from tests.cast import Cast
 from tests.fakes.certificates import Authority
 from tests.served import by_gunicorn
 from webapp import limits
-from webapp.client_connection import ChunkedEnd, client_address
+from webapp.client_connection import ChunkedBodyScanner, client_address
 
 THREADS = 4
 GET = b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -493,14 +493,15 @@ LINES = st.sampled_from(
 
 @given(st.lists(LINES, max_size=12), st.randoms(use_true_random=False))
 def test_the_end_of_a_chunked_body_is_where_the_parser_sees_it(pieces, chance: random.Random):
-    """Where `ChunkedEnd` finds an end, the parser reads no further; where it finds none, the body is not whole."""
-    body, end, received = b"".join(pieces), ChunkedEnd(0), bytearray()
+    """Where `ChunkedBodyScanner` finds an end, the parser reads no further; where it finds none, the body is not
+    whole."""
+    body, end, received = b"".join(pieces), ChunkedBodyScanner(0), bytearray()
     found = False
     while body and not found:
         size = chance.randint(1, len(body))
         received += body[:size]
         body = body[size:]
-        found = end.is_in(received)
+        found = end.has_end(received)
     config = Config()
     config.set("http_parser", "python")
 

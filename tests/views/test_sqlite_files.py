@@ -208,7 +208,7 @@ def test_files_together_grow_no_further_than_their_quota(app, tessa, few, settin
     for session in sessions:
         session.close()
     with app.app_context():
-        used, number = sqlite_files.used(cast.acme)
+        used, number = sqlite_files.usage(cast.acme)
     assert set(failed) == {"full"}
     assert number == 3
     assert used <= 1_000_000
@@ -218,10 +218,10 @@ def test_files_that_no_connection_names_any_more_are_removed(app, tessa, setting
     mine = make(tessa).json["id"]
     stored = make(tessa, "bbb.db").json["id"]
     with app.app_context():
-        assert sqlite_files.sweep() == 0
+        assert sqlite_files.delete_unused() == 0
         db.session.execute(sa.delete(Connection).where(Connection.id == mine))
         db.session.commit()
-        assert sqlite_files.sweep() == 1
+        assert sqlite_files.delete_unused() == 1
         db.session.remove()
     (left,) = (Path(settings.data_dir) / "targets").rglob("*.db")
     assert left.parent.name == stored

@@ -94,7 +94,7 @@ def test_the_count_is_that_of_the_database(app, cast, edith, little):
     with app.app_context():
         name = f"rowsmith:stored-json:{{{cast.acme}}}"
         counted = int(redis_client().get(name))
-        assert abs(stored_json.stored(cast.acme) - counted) < 2_000
+        assert abs(stored_json.stored_bytes(cast.acme) - counted) < 2_000
         redis_client().set(name, 10**9)
     # A total that is too high, for example after a removal, is recalculated.
     assert edith.post("/templates", json=template(10)).status_code == 201
@@ -125,7 +125,7 @@ def test_revisions_of_drafts_count(app, cast, edith, draft, little):
     assert draft(40_002).status_code == 429  # another draft
     refused(edith.post("/templates", json=template(40_000)))
     with app.app_context():
-        assert 80_000 < stored_json.stored(cast.acme) < 100_000
+        assert 80_000 < stored_json.stored_bytes(cast.acme) < 100_000
 
 
 def test_large_drafts_keep_fewer_revisions(app, draft, monkeypatch):

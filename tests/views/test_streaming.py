@@ -15,7 +15,7 @@ from tests.jobs.waiting import eventually
 from tests.views.speak import make, rows_used
 from webapp.audit.models import AuditEntry
 from webapp.engine.blocks import Block
-from webapp.extensions import reading
+from webapp.extensions import read_session
 
 
 class Quiet(WSGIRequestHandler):
@@ -59,7 +59,7 @@ def test_a_client_that_leaves_stops_the_work_and_gets_its_rows_back(app, server,
         assert rows_used(edith) == count
 
     def cut() -> AuditEntry | None:
-        with app.app_context(), reading() as session:
+        with app.app_context(), read_session() as session:
             return session.scalar(select(AuditEntry).where(AuditEntry.action == "template.generate_cut"))
 
     entry = eventually(cut)

@@ -25,8 +25,8 @@ def template(api, cast: Cast) -> str:
 def reads(monkeypatch) -> list[str]:
     """Reads of templates' newest versions from the database."""
     calls: list[str] = []
-    own = generation_generate.reading
-    monkeypatch.setattr(generation_generate, "reading", lambda: calls.append("read") or own())
+    own = generation_generate.read_session
+    monkeypatch.setattr(generation_generate, "read_session", lambda: calls.append("read") or own())
     return calls
 
 

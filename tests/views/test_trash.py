@@ -260,7 +260,7 @@ def test_a_deleted_workspace_is_inaccessible_until_the_operator_restores_it(app,
     assert olivia.get("/templates").headers["Location"].startswith("/sign-in")
     assert api(cast.mallory).get("/templates").status_code == 200
     with app.app_context():
-        workspaces.restore_workspace(actors.system(cast.acme), db.session.get_one(Workspace, cast.acme))
+        workspaces.restore_workspace(actors.system_actor(cast.acme), db.session.get_one(Workspace, cast.acme))
     app.extensions.pop("rowsmith.identities")  # a key that was refused is remembered as such for a minute
     assert edith.get("/templates").status_code == 200
 

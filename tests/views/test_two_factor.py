@@ -113,7 +113,7 @@ def test_a_wrong_password_or_code_turns_nothing_on(app, edith, cast, form, messa
     assert answer.status_code == 422
     assert message in answer.text
     with app.app_context():
-        assert not two_factor.is_on(cast.edith.user_id)
+        assert not two_factor.is_enabled(cast.edith.user_id)
 
 
 def test_unconfirmed_objects_are_not_requested(browser, cast, edith):
@@ -181,7 +181,7 @@ def test_a_recovery_code_replaces_the_authenticator_once(browser, cast, phone):
 
 def test_a_one_time_link_asks_for_the_code_too(app, browser, cast, phone):
     with app.app_context():
-        link = "/sign-in/" + sign_in.make_link(db.session.get_one(User, cast.edith.user_id))
+        link = "/sign-in/" + sign_in.create_link(db.session.get_one(User, cast.edith.user_id))
     again = browser()
     assert again.submit(link).headers["Location"] == "/sign-in/code"
     assert again.get("/projects").status_code == 303
@@ -312,7 +312,7 @@ def test_a_stolen_database_holds_neither_the_secret_nor_a_code(database_bytes, p
     assert phone.secret.encode() not in stored
     for code in phone.recovery:
         assert code.encode() not in stored
-        assert two_factor.clean_code(code).encode() not in stored
+        assert two_factor.normalize_code(code).encode() not in stored
 
 
 def test_a_rotation_of_the_vault_encrypts_the_secret_again(app, cast, phone):

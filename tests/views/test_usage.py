@@ -9,7 +9,7 @@ import pytest
 from webapp import clock, limits
 from webapp.access import actors
 from webapp.audit.services import audit_log, seals
-from webapp.extensions import db, reading, redis_client, writing
+from webapp.extensions import db, read_session, redis_client, write_session
 from webapp.metering import hourly
 from webapp.metering.models import UsageHour
 
@@ -59,7 +59,7 @@ def test_rows_agree_with_what_was_generated_before_and_after_they_are_sealed(api
 
 def test_rows_that_were_given_back_are_not_counted(api, app, cast, made):
     with app.app_context():
-        who = actors.system(cast.acme, cast.main)
+        who = actors.system_actor(cast.acme, cast.main)
         result = {"made": 100, "of": 300, "given_back": 200}
         audit_log.record(who, "template.generate_cut", ("template", made[0]), **result)
     assert rows_by(api, cast, "template")[0][made[0]] == 110
@@ -93,7 +93,7 @@ def test_requests_agree_with_those_that_were_let_in_before_and_after_they_are_wr
 
     assert told() == {cast.edith.user_id: 5, cast.victor.user_id: 1, cast.olivia.user_id: 1}
     with app.app_context():
-        assert hourly.fold_all() == 1
+        assert hourly.flush_requests() == 1
     assert told() == {cast.edith.user_id: 5, cast.victor.user_id: 1, cast.olivia.user_id: 2}
 
 
@@ -110,22 +110,22 @@ def test_requests_are_taken_over_once_whenever_the_sweeper_dies(api, app, cast, 
         api(cast.edith).get("/me")
     with app.app_context():
         client, key = redis_client(), hourly.counts_key(cast.acme)
-        hourly.fold_all()
+        hourly.flush_requests()
         stored = client.hgetall(key)
         assert stored == {}
         api(cast.edith).get("/me")
         # It dies after its commit and before it lets go of what it has taken over.
         monkeypatch.setattr(type(client), "delete", lambda *_: None)
-        hourly.fold_all()
+        hourly.flush_requests()
         monkeypatch.undo()
         assert client.exists(f"{key}:apart")
         api(cast.edith).get("/me")
     shares = api(cast.olivia).get("/usage?by=person").json["history"]["shares"]
     assert {share["id"]: share["requests"] for share in shares}[cast.edith.user_id] == 5
     with app.app_context():
-        hourly.fold_all()
-        hourly.fold_all()
-        with reading() as session:
+        hourly.flush_requests()
+        hourly.flush_requests()
+        with read_session() as session:
             mine = session.query(UsageHour).where(UsageHour.user_id == cast.edith.user_id)
             assert sum(hour.requests for hour in mine) == 5
 
@@ -138,7 +138,7 @@ def test_a_redis_that_is_emptied_loses_no_row(api, app, cast, made):
 
 def test_old_hours_are_reported_by_day(api, app, cast):
     hour = hourly.hour_of(clock.now()) - timedelta(days=3)
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         for number in range(2):
             at = hour.replace(hour=number)
             session.add(
@@ -231,7 +231,7 @@ def test_the_page_shows_charts_and_the_same_numbers_as_a_table(api, browser, cas
 
 def test_hours_are_kept_for_a_year_and_a_month(app, cast):
     now = clock.now()
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         for days in (limits.USAGE_KEPT_DAYS - 1, limits.USAGE_KEPT_DAYS + 1):
             at = hourly.hour_of(now - timedelta(days=days))
             session.add(

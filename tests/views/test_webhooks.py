@@ -10,7 +10,7 @@ from tests.fakes.echo_target import Answer, EchoTarget
 from webapp import clock
 from webapp.connections.services import access
 from webapp.exports.models import Export
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.mail.models import NoticeChoice
 from webapp.net.gate import Gate
 from webapp.notifications.models import Delivery
@@ -84,7 +84,7 @@ def test_an_invalid_webhook_is_rejected_by_name(edith, body, faults):
 
 
 def test_a_blocked_address_is_rejected_when_it_is_entered(edith, monkeypatch):
-    monkeypatch.setattr(access, "gate", Gate)
+    monkeypatch.setattr(access, "create_gate", Gate)
     answer = edith.post("/webhooks", json={**NEW, "url": "http://169.254.169.254/latest"})
     assert (answer.status_code, answer.json["error"]["code"]) == (403, "target_not_allowed")
 
@@ -135,7 +135,7 @@ def test_a_delivery_of_another_webhook_is_not_there(app, edith, target):
 def test_turned_on_again_a_webhook_has_a_clean_record(app, edith, target):
     target.on("/hook", Answer(410))
     hook = made(edith, url=target.url("/hook"))
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         session.add(Delivery(webhook_id=hook["id"], event="run.failed", body="{}", next_at=clock.now()))
     with app.app_context():
         webhooks.deliver(webhooks.claim(clock.now()))
@@ -181,7 +181,7 @@ def test_a_person_chooses_when_there_is_mail(app, browser, cast, monkeypatch):
         {"mail": "always"},
     ):
         assert edith.submit("/me/notices", data=wrong).status_code == 422
-    with app.app_context(), writing() as session:
+    with app.app_context(), write_session() as session:
         assert session.get_one(NoticeChoice, cast.edith.user_id).minutes == 0
 
 
@@ -197,7 +197,7 @@ def test_a_browser_is_only_notified_about_the_users_own_longer_jobs(app, browser
 
     def ended(who, seconds, name):
         place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
-        with app.app_context(), writing() as session:
+        with app.app_context(), write_session() as session:
             session.add(
                 Export(
                     **place, format="csv", count=1, status="completed", file_name=name, created_by=who.user_id,

@@ -93,5 +93,5 @@ def test_every_model_of_options_counts_this_way():
 
 
 def test_every_body_counts_this_way(app):
-    bodies = {declaration.body for _, declaration in openapi.declared(app)} - {None}
+    bodies = {declaration.body for _, declaration in openapi.declared_routes(app)} - {None}
     assert [body.__name__ for body in bodies if not issubclass(body, json_input.Model)] == []

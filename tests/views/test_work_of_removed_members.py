@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from jobs.lease import Lease
-from jobs.pushes.push import Runner
+from jobs.pushes.push import PushRunner
 from tests.views.speak import make
 from tests.views.targets import CUSTOMERS, shop  # noqa: F401
 from tests.views.targets import work as push_worker  # noqa: F401
@@ -69,7 +69,7 @@ def test_a_push_finishes_when_its_member_loses_the_role_and_they_cannot_control_
 ):
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}"
     push = edith.post(f"{path}/push", json={"connection_id": shop.connection_id, "count": 300}).json
-    looks = in_the_middle(Runner, "_once", loses_role)
+    looks = in_the_middle(PushRunner, "_run_session", loses_role)
     push_worker(push["id"])
     assert looks, "it happened while the push was running"
     ended = api(cast.olivia).get(f"/pushes/{push['id']}").json

@@ -78,7 +78,7 @@ def test_a_reader_of_replaced_bytes_reads_them_to_their_end(edith, stored):
 
 def test_a_file_that_is_replaced_between_the_look_and_the_read_is_read_as_it_is_now(edith, monkeypatch):
     send(edith, "a", b"old")
-    real, once = files.pieces, []
+    real, once = files.read_chunks, []
 
     def between(key, *more):
         if not once:
@@ -86,7 +86,7 @@ def test_a_file_that_is_replaced_between_the_look_and_the_read_is_read_as_it_is_
             send(edith, "a", b"newer")
         return real(key, *more)
 
-    monkeypatch.setattr(files, "pieces", between)
+    monkeypatch.setattr(files, "read_chunks", between)
     assert edith.get(address("a")).data == b"newer"
 
 

@@ -127,7 +127,7 @@ def test_deleting_and_uploading_again_does_not_fill_the_disk(app, edith, small, 
         result = send(edith, f"f{number}", bytes([number]) * 40)
         assert result.status_code == 201
         gone.append(edith.delete(address(f"f{number}")).json["id"])
-        assert sum(item.size for item in storage.of(app).listing("files")) <= 100
+        assert sum(item.size for item in storage.get_storage(app).listing("files")) <= 100
     assert len(stored()) == 2
     assert [edith.post(f"{URL}/{item}/restore").status_code for item in gone[-3:]] == [404, 200, 200]
     assert problem(send(edith, "last", b"x" * 21)) == (429, "quota_exceeded")
@@ -157,7 +157,7 @@ def test_twenty_uploads_at_the_same_time_never_exceed_the_quota_on_the_disk(
 
     def slow(self, key, chunks):
         size = real(self, key, chunks)
-        most.append(sum(item.size for item in storage.of(app).listing("files")))
+        most.append(sum(item.size for item in storage.get_storage(app).listing("files")))
         return size
 
     monkeypatch.setattr(storage.Storage, "put", slow)
@@ -196,7 +196,7 @@ def test_an_upload_that_is_cut_short_leaves_no_reservation(app, edith, small, mo
 def test_a_backup_keeps_deleted_files_from_being_purged(app, edith, small, stored):
     send(edith, "a", b"x" * 60)
     edith.delete(address("a"))
-    with app.app_context(), batch_delete.holding():
+    with app.app_context(), batch_delete.suspend_deletion():
         answer = send(edith, "b", b"x" * 60)
         assert problem(answer) == (429, "quota_exceeded")
         assert "backup" in answer.json["error"]["message"]

@@ -214,12 +214,12 @@ def test_sparse_files_and_hard_links_count_by_what_is_stored(app, api, cast, tes
         stored = run_completion.store_outputs(db.session.get_one(Run, run_id), folder)
         db.session.remove()
     assert stored.bytes == sum(item["size"] for item in stored.files) == 8_000
-    assert [name for name, _ in stored.refused] == ["link", "sparse2", "sparse3", "twice"]
+    assert [name for name, _ in stored.rejected] == ["link", "sparse2", "sparse3", "twice"]
 
 
 def test_files_from_before_projects_stay_visible_to_everybody(app, api, cast, rita, tessa):
     with app.app_context():
-        files.upload(actors.system(cast.acme), "old.csv", io.BytesIO(b"1"))
+        files.upload(actors.system_actor(cast.acme), "old.csv", io.BytesIO(b"1"))
         db.session.remove()
     for item in (rita, tessa, api(cast.edith), api(cast.victor)):
         assert item.get(address("old.csv")).data == b"1"
@@ -238,7 +238,7 @@ def test_files_of_a_deleted_project_go_with_it(app, api, cast, rita):
         db.session.commit()
         purge(clock.now())
         assert db.session.scalar(sa.select(WorkspaceFile).where(WorkspaceFile.id == key)) is None
-        assert storage.of(app).listing("files") == []
+        assert storage.get_storage(app).listing("files") == []
         db.session.remove()
 
 

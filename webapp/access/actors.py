@@ -1,8 +1,8 @@
 """Actors and their permissions: roles, scopes, and the epoch that expires cached permissions.
 
 Every service takes an `Actor` first: the user, workspace, project, role, and the scopes of an API key. Permissions are
-checked in two places only: `require` (here) for a scope in the actor's own project, and `tenancy.get` for an object,
-which can be in another project of the workspace, where another role may apply.
+checked in two places only: `require_scope` (here) for a scope in the actor's own project, and `tenancy.get` for an
+object, which can be in another project of the workspace, where another role may apply.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ WORKSPACE_SCOPES: Final[Mapping[str, str]] = MappingProxyType(
 KEY_SCOPES: Final = ("read", "write", "generate", "push", "run", "secrets", "admin")
 _AS_KEY_SCOPE: Final = {"owner": "admin", "member": "read"}
 
-RANK: Final = {role: rank for rank, role in enumerate(ROLES)}
+ROLE_RANKS: Final = {role: rank for rank, role in enumerate(ROLES)}
 
 
-def best(*roles: str | None) -> str | None:
+def highest_role(*roles: str | None) -> str | None:
     """Return the highest of some roles; None without any."""
     present = [role for role in roles if role is not None]
-    return max(present, key=RANK.__getitem__) if present else None
+    return max(present, key=ROLE_RANKS.__getitem__) if present else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +75,21 @@ class Actor:
 
     def role_in(self, team_id: str | None) -> str | None:
         """Return the role in a team's projects: the higher of workspace and team role. None: not a member."""
-        return best(self.workspace_role, self.team_roles.get(team_id) if team_id else None)
+        return highest_role(self.workspace_role, self.team_roles.get(team_id) if team_id else None)
 
     def role_for(self, scope: str, team_id: str | None = None) -> str | None:
         """Return the role that applies to a scope: in that team (default: the actor's own), or in the workspace."""
         if scope == "member":
-            return best(self.workspace_role, *self.team_roles.values())
+            return highest_role(self.workspace_role, *self.team_roles.values())
         if scope in WORKSPACE_SCOPES:
             return self.workspace_role
         return self.role_in(team_id) if team_id else self.role
 
-    def lacks(self, scope: str, team_id: str | None = None) -> dict[str, str] | None:
+    def missing_permission(self, scope: str, team_id: str | None = None) -> dict[str, str] | None:
         """Return what is missing for a scope, as details of a `forbidden` error; None if nothing is."""
         required = PROJECT_SCOPES.get(scope) or WORKSPACE_SCOPES[scope]
         role = self.role_for(scope, team_id)
-        if role is None or RANK[role] < RANK[required]:
+        if role is None or ROLE_RANKS[role] < ROLE_RANKS[required]:
             return {"needs": scope, "role": required}
         key_scope = _AS_KEY_SCOPE.get(scope, scope)
         if self.scopes is not None and key_scope not in self.scopes:
@@ -98,12 +98,12 @@ class Actor:
 
     def can(self, scope: str, team_id: str | None = None) -> bool:
         """Return whether the actor has a scope."""
-        return self.lacks(scope, team_id) is None
+        return self.missing_permission(scope, team_id) is None
 
 
-def require(actor: Actor, scope: str, team_id: str | None = None) -> None:
+def require_scope(actor: Actor, scope: str, team_id: str | None = None) -> None:
     """Raise `forbidden` with `details.needs` unless the actor has the scope."""
-    missing = actor.lacks(scope, team_id)
+    missing = actor.missing_permission(scope, team_id)
     if missing is None:
         return
     if "scope" in missing:
@@ -111,7 +111,7 @@ def require(actor: Actor, scope: str, team_id: str | None = None) -> None:
     raise ApiError("forbidden", f"This requires the {missing['role']} role or higher.", missing)
 
 
-def system(workspace_id: str = "", project_id: str | None = None, team_id: str | None = None) -> Actor:
+def system_actor(workspace_id: str = "", project_id: str | None = None, team_id: str | None = None) -> Actor:
     """Return the actor of the service itself (command line, sweeper), with all permissions in that workspace."""
     return Actor(
         kind="system",
@@ -145,7 +145,7 @@ def epoch_key(workspace_id: str) -> str:
     return f"rowsmith:{{{workspace_id}}}:epoch"
 
 
-def changing(session: Session, workspace_id: str) -> None:
+def announce_permission_change(session: Session, workspace_id: str) -> None:
     """Call before a change to keys, roles, members, projects or plan in `session` is committed.
 
     Raises RedisError if Redis is unavailable: a change that cannot be announced must not be committed.
@@ -161,7 +161,7 @@ def changing(session: Session, workspace_id: str) -> None:
     waiting.add(workspace_id)
 
 
-def current(workspace_id: str) -> str:
+def current_epoch(workspace_id: str) -> str:
     """Return the current epoch. Create one if there is none."""
     client, key = redis_client(), epoch_key(workspace_id)
     for _ in range(limits.EPOCH_TRIES):

@@ -23,13 +23,13 @@ from webapp.model_base import (
     ID_CHARS,
     JSON_DOC,
     Base,
-    Created,
-    InProject,
-    InWorkspace,
-    SoftDeleted,
-    Updated,
-    identity,
-    reference,
+    CreatedAtMixin,
+    ProjectMixin,
+    SoftDeleteMixin,
+    UpdatedAtMixin,
+    WorkspaceMixin,
+    foreign_key_column,
+    id_column,
 )
 
 ROLES: Final = ("viewer", "editor", "admin", "owner")  # each has all permissions of the ones before it
@@ -40,7 +40,7 @@ def _one_of(column: str, values: tuple[str, ...]) -> str:
     return f"{column} IN ({', '.join(repr(value) for value in values)})"
 
 
-class Workspace(Updated, SoftDeleted, Base):
+class Workspace(UpdatedAtMixin, SoftDeleteMixin, Base):
     """The tenant: it has its own limits, plan and members, and is isolated from other workspaces.
 
     `own_limits` has the custom limits of an Enterprise workspace: any of `requests_per_minute`, `rows_per_hour`,
@@ -50,7 +50,7 @@ class Workspace(Updated, SoftDeleted, Base):
     __tablename__ = "workspaces"
     __table_args__ = (CheckConstraint(_one_of("plan", PLAN_NAMES), name="plan"),)
 
-    id: Mapped[str] = identity("ws")
+    id: Mapped[str] = id_column("ws")
     name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))
     plan: Mapped[str] = mapped_column(String(16), default="free")
     own_limits: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
@@ -67,27 +67,27 @@ class Workspace(Updated, SoftDeleted, Base):
         )
 
 
-class Team(Updated, SoftDeleted, InWorkspace, Base):
+class Team(UpdatedAtMixin, SoftDeleteMixin, WorkspaceMixin, Base):
     """A group of projects and people in a workspace."""
 
     __tablename__ = "teams"
 
-    id: Mapped[str] = identity("team")
+    id: Mapped[str] = id_column("team")
     name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))
 
 
-class Project(Updated, SoftDeleted, InWorkspace, Base):
+class Project(UpdatedAtMixin, SoftDeleteMixin, WorkspaceMixin, Base):
     """A project, which contains templates, connections and scenarios."""
 
     __tablename__ = "projects"
 
-    id: Mapped[str] = identity("prj")
-    team_id: Mapped[str] = reference("teams.id", ondelete="CASCADE")
+    id: Mapped[str] = id_column("prj")
+    team_id: Mapped[str] = foreign_key_column("teams.id", ondelete="CASCADE")
     name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))
     description: Mapped[str] = mapped_column(String(limits.MAX_DESCRIPTION_CHARS), default="")
 
 
-class Membership(Created, InWorkspace, Base):
+class Membership(CreatedAtMixin, WorkspaceMixin, Base):
     """The role of a user in a whole workspace (`team_id` NULL) or in one of its teams."""
 
     __tablename__ = "memberships"
@@ -104,38 +104,42 @@ class Membership(Created, InWorkspace, Base):
         ),
     )
 
-    id: Mapped[str] = identity("mem")
-    team_id: Mapped[str | None] = reference("teams.id", nullable=True, ondelete="CASCADE", index=False)
-    user_id: Mapped[str] = reference("users.id", ondelete="CASCADE")
+    id: Mapped[str] = id_column("mem")
+    team_id: Mapped[str | None] = foreign_key_column(
+        "teams.id", nullable=True, ondelete="CASCADE", index=False
+    )
+    user_id: Mapped[str] = foreign_key_column("users.id", ondelete="CASCADE")
     role: Mapped[str] = mapped_column(String(16))
 
 
 HASH_CHARS = 64  # a SHA-256 in hexadecimal
 
 
-class User(Updated, Base):
+class User(UpdatedAtMixin, Base):
     """A user. `email` is the account name, in lower case. Passwords are stored separately; without one, users sign in
     by link."""
 
     __tablename__ = "users"
 
-    id: Mapped[str] = identity("usr")
+    id: Mapped[str] = id_column("usr")
     email: Mapped[str] = mapped_column(String(320), unique=True)
     name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS), default="")
     password_hash: Mapped[str | None] = mapped_column(String(200))
     disabled_at: Mapped[datetime | None]
 
 
-class BrowserSession(Created, Base):
+class BrowserSession(CreatedAtMixin, Base):
     """A browser session. The cookie contains the token, the row its hash, so deleting the row ends the session."""
 
     __tablename__ = "browser_sessions"
 
-    id: Mapped[str] = identity("ses")
+    id: Mapped[str] = id_column("ses")
     token_hash: Mapped[str] = mapped_column(String(HASH_CHARS), unique=True)
-    user_id: Mapped[str] = reference("users.id", ondelete="CASCADE")
-    workspace_id: Mapped[str] = reference("workspaces.id", ondelete="CASCADE")
-    project_id: Mapped[str | None] = reference("projects.id", nullable=True, ondelete="SET NULL", index=False)
+    user_id: Mapped[str] = foreign_key_column("users.id", ondelete="CASCADE")
+    workspace_id: Mapped[str] = foreign_key_column("workspaces.id", ondelete="CASCADE")
+    project_id: Mapped[str | None] = foreign_key_column(
+        "projects.id", nullable=True, ondelete="SET NULL", index=False
+    )
     address: Mapped[str] = mapped_column(String(64), default="")
     user_agent: Mapped[str] = mapped_column(String(200), default="")
     last_seen_at: Mapped[datetime]
@@ -147,30 +151,34 @@ class BrowserSession(Created, Base):
     """Whether a second factor was verified, by us or (according to its settings) by the provider."""
 
 
-class SignInLink(Created, Base):
+class SignInLink(CreatedAtMixin, Base):
     """A one-time link that signs its user in. A used link is only kept as a record."""
 
     __tablename__ = "sign_in_links"
 
-    id: Mapped[str] = identity("lnk")
+    id: Mapped[str] = id_column("lnk")
     token_hash: Mapped[str] = mapped_column(String(HASH_CHARS), unique=True)
-    user_id: Mapped[str] = reference("users.id", ondelete="CASCADE")
+    user_id: Mapped[str] = foreign_key_column("users.id", ondelete="CASCADE")
     expires_at: Mapped[datetime]
     used_at: Mapped[datetime | None]
 
 
-class Invitation(Created, InWorkspace, Base):
+class Invitation(CreatedAtMixin, WorkspaceMixin, Base):
     """An invitation of one e-mail address to a workspace or one team, with the role that the user will have."""
 
     __tablename__ = "invitations"
     __table_args__ = (CheckConstraint(f"role IN ({', '.join(repr(role) for role in ROLES)})", name="role"),)
 
-    id: Mapped[str] = identity("inv")
+    id: Mapped[str] = id_column("inv")
     token_hash: Mapped[str] = mapped_column(String(HASH_CHARS), unique=True)
-    team_id: Mapped[str | None] = reference("teams.id", nullable=True, ondelete="CASCADE", index=False)
+    team_id: Mapped[str | None] = foreign_key_column(
+        "teams.id", nullable=True, ondelete="CASCADE", index=False
+    )
     email: Mapped[str] = mapped_column(String(320))
     role: Mapped[str] = mapped_column(String(16))
-    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    created_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )
     expires_at: Mapped[datetime]
     accepted_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
@@ -179,22 +187,22 @@ class Invitation(Created, InWorkspace, Base):
 # Sign-in methods in addition to passwords: accounts at OpenID Connect providers, and second factors.
 
 
-class Identity(Created, Base):
+class Identity(CreatedAtMixin, Base):
     """A user's account at a provider, identified by issuer and subject (OpenID Connect Core 1.0, section 2: the pair is
     unique and never reassigned). `email` is the one that the provider sent when the account was linked."""
 
     __tablename__ = "identities"
     __table_args__ = (UniqueConstraint("issuer", "subject"),)
 
-    id: Mapped[str] = identity("idn")
-    user_id: Mapped[str] = reference("users.id", ondelete="CASCADE")
+    id: Mapped[str] = id_column("idn")
+    user_id: Mapped[str] = foreign_key_column("users.id", ondelete="CASCADE")
     issuer: Mapped[str] = mapped_column(String(limits.OIDC_ISSUER_CHARS))
     subject: Mapped[str] = mapped_column(String(limits.OIDC_TEXT_CHARS))
     email: Mapped[str] = mapped_column(String(320))
     last_used_at: Mapped[datetime]
 
 
-class SecondFactor(Created, Base):
+class SecondFactor(CreatedAtMixin, Base):
     """A user's authenticator app. It is active from `confirmed_at` on; before that, it is being set up. `last_step` is
     the time step of the last accepted code: codes of this and earlier steps are rejected (RFC 6238, 5.2)."""
 
@@ -208,14 +216,14 @@ class SecondFactor(Created, Base):
     confirmed_at: Mapped[datetime | None]
 
 
-class RecoveryCode(Created, Base):
+class RecoveryCode(CreatedAtMixin, Base):
     """A recovery code, which replaces the authenticator once. Shown when it is created; stored as a hash."""
 
     __tablename__ = "recovery_codes"
     __table_args__ = (UniqueConstraint("user_id", "code_hash"),)
 
-    id: Mapped[str] = identity("rec")
-    user_id: Mapped[str] = reference("users.id", ondelete="CASCADE", index=False)
+    id: Mapped[str] = id_column("rec")
+    user_id: Mapped[str] = foreign_key_column("users.id", ondelete="CASCADE", index=False)
     code_hash: Mapped[str] = mapped_column(String(HASH_CHARS))
     used_at: Mapped[datetime | None]
 
@@ -223,23 +231,23 @@ class RecoveryCode(Created, Base):
 # API keys. The secret is shown once and stored as a hash; the handle identifies the row.
 
 
-class ApiKey(Created, InProject, Base):
+class ApiKey(CreatedAtMixin, ProjectMixin, Base):
     """An API key. It has the current permissions of the user who created it, limited by `scopes` if any are set."""
 
     __tablename__ = "api_keys"
 
-    id: Mapped[str] = identity("key")
+    id: Mapped[str] = id_column("key")
     name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))
     handle: Mapped[str] = mapped_column(String(limits.KEY_HANDLE_CHARS), unique=True)
     secret_hash: Mapped[str] = mapped_column(String(HASH_CHARS))
     scopes: Mapped[list[Any] | None] = mapped_column(JSON_DOC)  # NULL: all permissions of the user's role
-    created_by: Mapped[str] = reference("users.id", ondelete="CASCADE")
+    created_by: Mapped[str] = foreign_key_column("users.id", ondelete="CASCADE")
     api_version: Mapped[str] = mapped_column(String(10))  # the newest version when the key was created
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     last_used_address: Mapped[str | None] = mapped_column(String(64))
     revoked_at: Mapped[datetime | None]
-    run_id: Mapped[str | None] = reference("runs.id", nullable=True, ondelete="CASCADE")
+    run_id: Mapped[str | None] = foreign_key_column("runs.id", nullable=True, ondelete="CASCADE")
     """The run that the key was created for. Such a key is not listed, and is revoked with the end of the run."""
     writable_secrets: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
     """Secrets that the key of a run can set, regardless of its creator's role."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Select, false, func, or_, select
 
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import Membership, Project, Team, Workspace
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
@@ -54,7 +54,7 @@ def get(
     team_id = row.id if isinstance(row, Team) else getattr(row, "team_id", None)
     if team_id is not None and actor.role_in(team_id) is None:
         raise not_found(what, object_id)
-    require(actor, scope, team_id)
+    require_scope(actor, scope, team_id)
     return row
 
 
@@ -86,16 +86,16 @@ def current_scope(actor: Actor) -> dict[str, str]:
     return {"workspace_id": actor.workspace_id, "project_id": actor.project_id, "team_id": actor.team_id}
 
 
-def projects_of(actor: Actor) -> list[Project]:
+def accessible_projects(actor: Actor) -> list[Project]:
     """Return the projects that the actor can access, by name, for the project menu."""
     return list(db.session.scalars(listing(actor, Project, project=False).order_by(func.lower(Project.name))))
 
 
-def inside(actor: Actor, team_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+def team_contents(actor: Actor, team_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the contents of teams by their ids: `projects` (their names) and `members` (the number of roles in the
     team)."""
     found: dict[str, dict[str, Any]] = {item: {"projects": [], "members": 0} for item in team_ids}
-    for project in projects_of(actor):
+    for project in accessible_projects(actor):
         if project.team_id in found:
             found[project.team_id]["projects"].append(project.name)
     statement = select(Membership.team_id, func.count()).where(Membership.team_id.in_(team_ids))

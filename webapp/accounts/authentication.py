@@ -32,12 +32,12 @@ from webapp.extensions import application
 from webapp.rate_limiting import RateLimitResult
 from webapp.web.inputs import FORM_TYPES
 from webapp.web.routing import (
-    READING,
-    Declaration,
+    SAFE_METHODS,
+    RouteDeclaration,
     declaration_of,
     method_not_allowed,
     prefers_html,
-    uncounted,
+    uncounted_result,
 )
 
 SESSION_FIELD: Final = "sid"  # the browser session's token inside the signed cookie
@@ -81,12 +81,14 @@ def is_admin() -> bool:
     try:
         text = credential()
         if text is not None:
-            actor, rate_limit, _ = identity.by_key(text, "", g.address, g.request_id)
+            actor, rate_limit, _ = identity.authenticate_key(text, "", g.address, g.request_id)
             return rate_limit.accepted and actor.can("admin")
         token = session.get(SESSION_FIELD) if request.cookies else None
-        person = identity.by_session(token, g.address, g.request_id) if isinstance(token, str) else None
+        person = (
+            identity.authenticate_session(token, g.address, g.request_id) if isinstance(token, str) else None
+        )
         return person is not None and not person.second_factor_due and person.can("admin")
-    except (ApiError, identity.Rejected, redis.RedisError, SQLAlchemyError):
+    except (ApiError, identity.RejectedRequestError, redis.RedisError, SQLAlchemyError):
         return False
 
 
@@ -101,13 +103,13 @@ def credential() -> str | None:
     return text.strip()
 
 
-def _authenticate_key(text: str, declared: Declaration | None) -> None:
+def _authenticate_key(text: str, declared: RouteDeclaration | None) -> None:
     g.face = "program"
     try:
         project = request.environ.get("HTTP_X_PROJECT_ID", "").strip()
-        g.actor, g.rate_limit, version = identity.by_key(text, project, g.address, g.request_id)
+        g.actor, g.rate_limit, version = identity.authenticate_key(text, project, g.address, g.request_id)
         g.api_version = g.requested_version or version
-    except identity.Rejected as rejected:
+    except identity.RejectedRequestError as rejected:
         g.rate_limit = rejected.rate_limit
         raise rejected.error from None
     except ApiError as error:
@@ -115,23 +117,27 @@ def _authenticate_key(text: str, declared: Declaration | None) -> None:
             _count_anonymous(required=True)
             _check_rate_limit(g.rate_limit)
         raise
-    if declared is not None and not declared.programs and g.rate_limit.accepted:
+    if declared is not None and not declared.allows_api_keys and g.rate_limit.accepted:
         raise method_not_allowed()
 
 
-def _authenticate_session(declared: Declaration | None) -> None:
+def _authenticate_session(declared: RouteDeclaration | None) -> None:
     """Authenticate by the browser session, if the route allows it."""
     token = session.get(SESSION_FIELD) if request.cookies else None
-    if not isinstance(token, str) or (declared is not None and not declared.people) or is_api_write():
+    if (
+        not isinstance(token, str)
+        or (declared is not None and not declared.allows_browsers)
+        or is_api_write()
+    ):
         return
-    actor = identity.by_session(token, g.address, g.request_id)
+    actor = identity.authenticate_session(token, g.address, g.request_id)
     if actor is None:
         session.pop(SESSION_FIELD, None)
         return
     g.actor, g.face = actor, "person"
     g.rate_limit = identity.count_request(actor)
     _check_rate_limit(g.rate_limit)
-    if request.method not in READING:
+    if request.method not in SAFE_METHODS:
         check_csrf()
 
 
@@ -145,7 +151,7 @@ def _redirect_to_two_factor() -> ResponseReturnValue:
 
 def is_api_write() -> bool:
     """Return whether the request is a write whose body cannot come from a form, so that a cookie is not accepted."""
-    if request.method in READING:
+    if request.method in SAFE_METHODS:
         return False
     return bool(request.mimetype) and request.mimetype not in FORM_TYPES
 
@@ -180,9 +186,9 @@ def _require_credential() -> ResponseReturnValue:
     _check_rate_limit(g.rate_limit)
     if not prefers_html() or is_api_write():
         g.face = "program"
-        raise identity.unauthenticated("missing")
+        raise identity.unauthenticated_error("missing")
     g.face = "person"
-    next_path = request.full_path.rstrip("?") if request.method in READING else "/"
+    next_path = request.full_path.rstrip("?") if request.method in SAFE_METHODS else "/"
     location = url_for("session.login") + (f"?next={quote(next_path, safe='')}" if next_path != "/" else "")
     if "HX-Request" in request.headers:
         return "", 401, {"HX-Redirect": location}
@@ -195,7 +201,7 @@ def _count_anonymous(*, required: bool) -> None:
     except redis.RedisError:
         if required:
             raise
-        g.rate_limit = uncounted()  # a public page works without the rate limiter
+        g.rate_limit = uncounted_result()  # a public page works without the rate limiter
 
 
 def _check_rate_limit(result: RateLimitResult) -> None:

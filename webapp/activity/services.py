@@ -30,8 +30,8 @@ from webapp.scenarios.models import Run, Scenario
 Kind = Literal["export", "push", "run"]
 Status = Literal["running", "failures", "failed", "completed", "cancelled"]
 KINDS: Final[Mapping[str, Any]] = {"export": Export, "push": Push, "run": Run}
-OPEN: Final = ("queued", "running")
-_FAILED: Final = ("failed", "timed_out")
+UNFINISHED_STATES: Final = ("queued", "running")
+_FAILED_STATES: Final = ("failed", "timed_out")
 _PREFIXES: Final = {"export": "exp", "push": "psh", "run": "run"}
 # The columns of an entry; the others of a job can be large.
 _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -53,7 +53,7 @@ _SHARED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class JobFilter:
     """Which jobs: `of` is the id of the template, dataset, connection or scenario that they belong to; `days` counts
     back from now, 0 for all; `q` is a part of a name."""
 
@@ -93,7 +93,7 @@ class Job:
     @property
     def open(self) -> bool:
         """Return whether it has not finished."""
-        return self.status in OPEN
+        return self.status in UNFINISHED_STATES
 
     @property
     def percent(self) -> int | None:
@@ -106,14 +106,14 @@ class Job:
 
 
 def jobs(
-    actor: Actor, filters: Filter, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT
+    actor: Actor, filters: JobFilter, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT
 ) -> tuple[list[Job], str | None]:
     """Return one page of the project's jobs, newest first, and the cursor of the next page.
 
     Errors: invalid_request for a cursor of another list.
     """
     context = f"{actor.project_id} {filters}"
-    before = pagination.read_cursor("activity", context, cursor)[0] if cursor else None
+    before = pagination.decode_cursor("activity", context, cursor)[0] if cursor else None
     found: list[tuple[str, Any]] = []
     for kind in _kinds(filters):
         model = KINDS[kind]
@@ -125,11 +125,13 @@ def jobs(
     found.sort(key=lambda pair: _time_part(pair[1].id), reverse=True)
     visible = found[:limit]
     more = len(found) > limit
-    following = pagination.cursor_of("activity", context, [_time_part(visible[-1][1].id)]) if more else None
-    return entries(actor, visible), following
+    following = (
+        pagination.encode_cursor("activity", context, [_time_part(visible[-1][1].id)]) if more else None
+    )
+    return as_jobs(actor, visible), following
 
 
-def counts(actor: Actor, filters: Filter) -> dict[str, int]:
+def count_by_status(actor: Actor, filters: JobFilter) -> dict[str, int]:
     """Return how many jobs have each status with the other filters: keys of `Status`, and `all`."""
     found: dict[str, int] = defaultdict(int)
     for kind in _kinds(filters):
@@ -145,11 +147,11 @@ def counts(actor: Actor, filters: Filter) -> dict[str, int]:
     return found
 
 
-def running(actor: Actor) -> int:
+def count_running(actor: Actor) -> int:
     """Return how many jobs of the project are queued or running."""
     numbers = [
         tenancy.listing(actor, model)
-        .where(model.status.in_(OPEN))
+        .where(model.status.in_(UNFINISHED_STATES))
         .with_only_columns(func.count(), maintain_column_froms=True)
         .scalar_subquery()
         for model in KINDS.values()
@@ -157,7 +159,7 @@ def running(actor: Actor) -> int:
     return sum(db.session.execute(select(*numbers)).one())
 
 
-def ended_lately(actor: Actor, limit: int) -> list[Job]:
+def recently_finished(actor: Actor, limit: int) -> list[Job]:
     """Return the last jobs of the project that finished within a day, those with failures among them."""
     since = clock.now() - timedelta(days=1)
     found: list[tuple[str, Any]] = []
@@ -168,10 +170,10 @@ def ended_lately(actor: Actor, limit: int) -> list[Job]:
         )
         found += [(kind, row) for row in rows]
     found.sort(key=lambda pair: pair[1].finished_at, reverse=True)
-    return entries(actor, found[:limit])
+    return as_jobs(actor, found[:limit])
 
 
-def people(actor: Actor) -> list[tuple[str, str]]:
+def job_creators(actor: Actor) -> list[tuple[str, str]]:
     """Return id and name of the users who started jobs of the project, by name."""
     ids: set[str] = set()
     for model in KINDS.values():
@@ -179,10 +181,10 @@ def people(actor: Actor) -> list[tuple[str, str]]:
             model.created_by, maintain_column_froms=True
         )
         ids.update(item for item in db.session.scalars(statement.distinct()) if item)
-    return sorted(_names(User, ids).items(), key=lambda pair: pair[1].casefold())
+    return sorted(_names_by_id(User, ids).items(), key=lambda pair: pair[1].casefold())
 
 
-def entries(actor: Actor, found: Sequence[tuple[str, Any]]) -> list[Job]:
+def as_jobs(actor: Actor, found: Sequence[tuple[str, Any]]) -> list[Job]:
     """Return jobs, given as pairs of kind and row, with the names of what they belong to."""
     rows = [row for _, row in found]
     ids = {
@@ -195,7 +197,7 @@ def entries(actor: Actor, found: Sequence[tuple[str, Any]]) -> list[Job]:
             (User, "created_by"),
         )
     }
-    names = {model: _names(model, object_ids) for model, object_ids in ids.items()}
+    names = {model: _names_by_id(model, object_ids) for model, object_ids in ids.items()}
     return [_job(kind, row, names) for kind, row in found]
 
 
@@ -230,16 +232,17 @@ def _job(kind: str, row: Any, names: Mapping[Any, Mapping[str, str]]) -> Job:
     return Job(
         kind="push", of=source, name=name or row.target, what=f"{row.kind.capitalize()}{undone}",
         place=names[Connection].get(row.connection_id or "", row.target), failures=row.failed + row.unknown,
-        rows=done if row.status in OPEN else row.delivered, total=row.total, bytes=None, scheduled=scheduled,
+        rows=done if row.status in UNFINISHED_STATES else row.delivered, total=row.total, bytes=None,
+        scheduled=scheduled,
         has_file=False, **shared,
     )  # fmt: skip
 
 
-def _kinds(filters: Filter) -> Iterable[str]:
+def _kinds(filters: JobFilter) -> Iterable[str]:
     return (filters.kind,) if filters.kind else tuple(KINDS)
 
 
-def _matching_jobs(actor: Actor, kind: str, filters: Filter, *, status: bool = True) -> Select[Any]:
+def _matching_jobs(actor: Actor, kind: str, filters: JobFilter, *, status: bool = True) -> Select[Any]:
     """Return a select of the jobs of one kind that a filter lets through."""
     model = KINDS[kind]
     statement = tenancy.listing(actor, model)
@@ -273,9 +276,9 @@ def _matching_jobs(actor: Actor, kind: str, filters: Filter, *, status: bool = T
 def _status_condition(kind: str, status: str) -> ColumnElement[bool]:
     model = KINDS[kind]
     if status == "running":
-        return model.status.in_(OPEN)  # type: ignore[no-any-return]
+        return model.status.in_(UNFINISHED_STATES)  # type: ignore[no-any-return]
     if status == "failed":
-        return model.status.in_(_FAILED)  # type: ignore[no-any-return]
+        return model.status.in_(_FAILED_STATES)  # type: ignore[no-any-return]
     if status == "failures":
         return and_(model.status == "completed", _with_failures(kind))
     if status == "completed":
@@ -288,9 +291,9 @@ def _with_failures(kind: str) -> ColumnElement[bool]:
 
 
 def _status_group(status: str, *, has_failures: bool) -> str:
-    if status in OPEN:
+    if status in UNFINISHED_STATES:
         return "running"
-    if status in _FAILED:
+    if status in _FAILED_STATES:
         return "failed"
     return "failures" if status == "completed" and has_failures else status
 
@@ -300,7 +303,7 @@ def _load_columns(kind: str, statement: Select[Any]) -> Select[Any]:
     return statement.options(load_only(*(getattr(model, name) for name in (*_SHARED, *_COLUMNS[kind]))))
 
 
-def _names(model: Any, ids: Iterable[str]) -> dict[str, str]:
+def _names_by_id(model: Any, ids: Iterable[str]) -> dict[str, str]:
     id_list = list(ids)
     if not id_list:
         return {}

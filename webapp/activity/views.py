@@ -12,7 +12,7 @@ from pydantic import Field
 from webapp import clock, limits
 from webapp.access.actors import Actor
 from webapp.activity import services
-from webapp.activity.services import Filter, Job, Kind, Status
+from webapp.activity.services import Job, JobFilter, Kind, Status
 from webapp.web.inputs import Query
 from webapp.web.responses import reply
 from webapp.web.routing import route
@@ -36,10 +36,10 @@ class ActivityQuery(Query):
     cursor: str | None = None
 
 
-@route(bp, "/activity", scope="read", query=ActivityQuery, hidden=True, programs=False)
+@route(bp, "/activity", scope="read", query=ActivityQuery, hidden=True, allows_api_keys=False)
 def index(actor: Actor, query: ActivityQuery) -> Response:
     """List exports, pushes and runs of the project, newest first."""
-    filters = Filter(query.kind, query.status, query.by, query.days, query.q.strip(), query.of)
+    filters = JobFilter(query.kind, query.status, query.by, query.days, query.q.strip(), query.of)
     found, following = services.jobs(actor, filters, query.cursor)
     current = query.model_dump(exclude={"cursor"}, exclude_defaults=True)
     data = {"items": found, "next_cursor": following}
@@ -48,32 +48,32 @@ def index(actor: Actor, query: ActivityQuery) -> Response:
         template="activity/list.html",
         block="list",
         query=query,
-        groups=list(_by_day(found, clock.now())),
-        counts=services.counts(actor, filters),
-        people=services.people(actor),
+        groups=list(_group_by_day(found, clock.now())),
+        counts=services.count_by_status(actor, filters),
+        people=services.job_creators(actor),
         spans=_DAYS,
-        to=lambda **other: _address(current, other),
-        more=following and _address(current, {"cursor": following}),
-        step=step,
+        to=lambda **other: _list_url(current, other),
+        more=following and _list_url(current, {"cursor": following}),
+        step=next_step,
         now=clock.now(),
     )
 
 
-@route(bp, "/activity/now", scope="read", hidden=True, programs=False)
+@route(bp, "/activity/now", scope="read", hidden=True, allows_api_keys=False)
 def now(actor: Actor) -> Response:
     """Return the running jobs of the project and those that finished lately; pages poll this."""
-    running, _ = services.jobs(actor, Filter(status="running"), limit=_RUNNING_SHOWN)
+    running, _ = services.jobs(actor, JobFilter(status="running"), limit=_RUNNING_SHOWN)
     return reply(
-        {"running": running, "ended": services.ended_lately(actor, _ENDED_SHOWN)},
+        {"running": running, "ended": services.recently_finished(actor, _ENDED_SHOWN)},
         template="activity/now.html",
         block="now",
-        total=services.running(actor),
-        step=step,
+        total=services.count_running(actor),
+        step=next_step,
         now=clock.now(),
     )
 
 
-def _address(current: dict[str, Any], changes: dict[str, Any]) -> str:
+def _list_url(current: dict[str, Any], changes: dict[str, Any]) -> str:
     """Return the address of the list with other filters; a filter of None is removed."""
     parameters = {**current, **changes}
     return url_for(
@@ -81,7 +81,7 @@ def _address(current: dict[str, Any], changes: dict[str, Any]) -> str:
     )
 
 
-def address(job: Job) -> str:
+def job_url(job: Job) -> str:
     """Return the address of a job's page."""
     if job.kind == "export":
         return url_for("exports.show", export_id=job.id)
@@ -90,9 +90,9 @@ def address(job: Job) -> str:
     return url_for("runs.show", scenario_id=job.of, run_id=job.id)
 
 
-def step(job: Job) -> dict[str, str]:
+def next_step(job: Job) -> dict[str, str]:
     """Return the address of a job's `page`, and of its next step: `cancel` (of a form), `review` or `download`."""
-    page = address(job)
+    page = job_url(job)
     if job.open:
         return {"page": page, "cancel": "" if job.stopping else f"{page}?_method=DELETE"}
     if job.status in ("failed", "timed_out") or (job.status == "completed" and job.failures):
@@ -102,7 +102,7 @@ def step(job: Job) -> dict[str, str]:
     return {"page": page}
 
 
-def _by_day(found: Iterable[Job], now: datetime) -> Iterable[tuple[str, list[Job]]]:
+def _group_by_day(found: Iterable[Job], now: datetime) -> Iterable[tuple[str, list[Job]]]:
     """Yield the jobs with headings: those that run, then by day (UTC)."""
     groups: dict[str, list[Job]] = {}
     today = now.astimezone(UTC).date()

@@ -13,7 +13,7 @@ from sqlalchemy import DDL, BigInteger, ForeignKey, Index, Integer, LargeBinary,
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import clock
-from webapp.model_base import ID_CHARS, JSON_DOC, Base, identity, reference
+from webapp.model_base import ID_CHARS, JSON_DOC, Base, foreign_key_column, id_column
 
 _REMOVED: Final = (
     "SELECT 1 FROM audit_heads WHERE workspace_id = OLD.workspace_id AND removed_until >= OLD.{at}"
@@ -139,8 +139,8 @@ class AuditEntry(Base):
         Index("ix_audit_entries_key_id_at", "workspace_id", "key_id", "at"),
     )
 
-    id: Mapped[str] = identity("aud")
-    workspace_id: Mapped[str] = reference("workspaces.id", ondelete="CASCADE", index=False)
+    id: Mapped[str] = id_column("aud")
+    workspace_id: Mapped[str] = foreign_key_column("workspaces.id", ondelete="CASCADE", index=False)
     at: Mapped[datetime] = mapped_column(default=clock.now)
     action: Mapped[str] = mapped_column(String(64))  # "template.create", "template.generate", "session.start"
     object_type: Mapped[str] = mapped_column(String(32), default="")

@@ -20,8 +20,8 @@ from webapp.audit.services.search import EntryFilter
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.web.forms.page_form import Choices, Control, FormSpec
-from webapp.web.inputs import ListQuery, Moment, Query
-from webapp.web.responses import Listed, OptionalTime, Output, Time, reply
+from webapp.web.inputs import ListQuery, Query, Timestamp
+from webapp.web.responses import ListOf, OptionalTime, Output, Time, reply
 from webapp.web.routing import route
 
 bp = Blueprint("audit", __name__)
@@ -39,8 +39,8 @@ class AuditQuery(ListQuery):
     key_id: str | None = None
     project_id: str | None = None
     address: str | None = None
-    since: Moment | None = None
-    until: Moment | None = None
+    since: Timestamp | None = None
+    until: Timestamp | None = None
     rows_min: Annotated[int, Field(ge=0, le=limits.MAX_INTEGER)] | None = None
     rows_max: Annotated[int, Field(ge=0, le=limits.MAX_INTEGER)] | None = None
     text: Annotated[str, Field(max_length=limits.AUDIT_TEXT_CHARS)] | None = None
@@ -113,7 +113,7 @@ def _filters(query: AuditQuery, context: Mapping[str, Any], error: ApiError | No
         chosen = (sent or data).get(name)
         choices[name] = [*listed, *([(chosen, chosen)] if chosen and chosen not in dict(listed) else [])]
     without = [] if query.action or (sent and sent.get("action")) else ["action"]
-    form = _FILTERS.draw(data, sent=sent, error=error, id="f-", choices=choices, without=without)
+    form = _FILTERS.render(data, sent=sent, error=error, id="f-", choices=choices, without=without)
     return {
         "form": form,
         "first": [field for field in form if field.name in _MAIN_FILTERS],
@@ -177,7 +177,7 @@ class SealOut(Output):
     "/audit",
     scope="admin",
     query=AuditQuery,
-    returns=Listed(AuditOut),
+    returns=ListOf(AuditOut),
     produces=[JSON_LINES],
     on_fault=_error_page,
 )
@@ -191,11 +191,11 @@ def index(actor: Actor, query: AuditQuery) -> Response:
     """
     if query.format == "jsonl" or JSON_LINES in request.headers.get("Accept", ""):
         headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
-        batches = search.every(actor.workspace_id, query.filters)
-        lines = (b"".join(orjson.dumps(AuditOut.of(row)) + b"\n" for row in rows) for rows in batches)
+        batches = search.iter_entries(actor.workspace_id, query.filters)
+        lines = (b"".join(orjson.dumps(AuditOut.from_row(row)) + b"\n" for row in rows) for rows in batches)
         return Response(lines, mimetype=JSON_LINES, headers=headers)
     found = search.page(actor, query.filters, query.cursor, query.limit)
-    items = [AuditOut.of(item) for item in found.items]
+    items = [AuditOut.from_row(item) for item in found.items]
     data = {
         "items": items,
         "next_cursor": found.next_cursor,
@@ -218,19 +218,19 @@ def _page_context(actor: Actor, items: list[dict[str, Any]]) -> dict[str, Any]:
     return {"names": names, "seal": db.session.scalar(newest), "kept": days, **choices}
 
 
-@route(bp, "/audit/seals", scope="admin", query=SealsQuery, returns=Listed(SealOut))
+@route(bp, "/audit/seals", scope="admin", query=SealsQuery, returns=ListOf(SealOut))
 def seals(actor: Actor, query: SealsQuery) -> Response:
     """List the seals of the audit log, newest first.
 
     Store `number` and `hash` of the newest one elsewhere from time to time: `./rowsmith audit verify --head`
     checks whether the log still contains it.
     """
-    found = pagination.page(
+    found = pagination.paginate(
         tenancy.listing(actor, AuditSeal, project=False),
         name="audit_seals",
-        identity=AuditSeal.number,
+        id_column=AuditSeal.number,
         cursor=query.cursor,
         limit=query.limit,
         context=actor.workspace_id,
     )
-    return reply(found.as_dict(SealOut.of))
+    return reply(found.as_dict(SealOut.from_row))

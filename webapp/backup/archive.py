@@ -63,7 +63,7 @@ MANIFEST: Final = "manifest.json"
 _BROKEN_FILE_ERRORS: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 
 
-class Part(BaseModel):
+class ArchivePart(BaseModel):
     """One part: its bytes before they were packed, and their SHA-256."""
 
     bytes: int
@@ -109,10 +109,10 @@ class Manifest(BaseModel):
     """A value that identifies a SECRET_KEY without revealing anything about it."""
     vault_mark: str
     """A known text encrypted with the newest key of the vault; "" without one."""
-    parts: dict[str, Part]
+    parts: dict[str, ArchivePart]
 
 
-class Writer:
+class BackupWriter:
     """Writes a backup to `path`: parts, then `finish`. Without `finish`, no file is created. Used as a context."""
 
     def __init__(self, path: Path, *, replace: bool = False) -> None:
@@ -120,11 +120,11 @@ class Writer:
             raise BackupError(f"{path} already exists. Specify another file, or use --replace.")
         if not path.parent.is_dir():
             raise BackupError(f"There is no folder {path.parent}.")
-        self.path, self.parts = path, dict[str, Part]()
+        self.path, self.parts = path, dict[str, ArchivePart]()
         self._partial = path.with_name(f".{path.name}.partial")
         self._finished = False
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> BackupWriter:
         handle = os.open(self._partial, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,12 +139,12 @@ class Writer:
         return self
 
     @contextmanager
-    def part(self, name: str) -> Iterator[_PartWriter]:
+    def part(self, name: str) -> Iterator[_ArchivePartWriter]:
         """Open a part for writing; one at a time."""
         with self._zip.open(name, "w", force_zip64=True) as file:
-            part_writer = _PartWriter(file)
+            part_writer = _ArchivePartWriter(file)
             yield part_writer
-        self.parts[name] = Part(bytes=part_writer.bytes, sha256=part_writer.sha256)
+        self.parts[name] = ArchivePart(bytes=part_writer.bytes, sha256=part_writer.sha256)
 
     def finish(self, manifest: Manifest) -> None:
         """Write the manifest and move the file to its destination."""
@@ -155,7 +155,7 @@ class Writer:
         os.fsync(self._file.fileno())
         os.replace(self._partial, self.path)
         self._finished = True
-        synced(self.path.parent)
+        sync_folder(self.path.parent)
 
     def __exit__(
         self, _kind: type[BaseException] | None, _value: object, _trace: TracebackType | None
@@ -169,7 +169,7 @@ class Writer:
             self._file.close()
 
 
-class _PartWriter:
+class _ArchivePartWriter:
     """A part that is being written."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -187,7 +187,7 @@ class _PartWriter:
         return self._hash.hexdigest()
 
 
-def synced(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Sync a folder, so that a rename in it survives a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -196,7 +196,7 @@ def synced(folder: Path) -> None:
         os.close(handle)
 
 
-class Reader:
+class BackupReader:
     """Context manager that reads a backup. Error: BackupError for a file that is not a complete backup."""
 
     def __init__(self, path: Path) -> None:
@@ -223,7 +223,7 @@ class Reader:
                 f"{path} has a manifest that cannot be read: {error.errors()[0]['msg']}."
             ) from None
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> BackupReader:
         return self
 
     def __exit__(self, *_raised: object) -> None:
@@ -239,19 +239,19 @@ class Reader:
             )
         for name, part in self.manifest.parts.items():
             digest = hashlib.sha256()
-            for piece in self.pieces(name):
+            for piece in self.read_chunks(name):
                 digest.update(piece)
             if digest.hexdigest() != part.sha256:
                 raise BackupError(
                     f"{self.path} is damaged: the checksum of {name} does not match. Create another backup."
                 )
         for name, table in self.manifest.tables.items():
-            if (found := sum(1 for _ in self.lines(table.part))) != table.rows:
+            if (found := sum(1 for _ in self.read_lines(table.part))) != table.rows:
                 raise BackupError(
                     f"{self.path} is damaged: {name} has {found:,} rows instead of {table.rows:,}."
                 )
 
-    def pieces(self, name: str) -> Iterator[bytes]:
+    def read_chunks(self, name: str) -> Iterator[bytes]:
         """Yield a part's bytes. Error: BackupError."""
         try:
             with self._zip.open(name) as file:
@@ -262,10 +262,10 @@ class Reader:
         except _BROKEN_FILE_ERRORS as error:
             raise BackupError(f"{self.path} is damaged at {name}: {error}. Create another backup.") from None
 
-    def lines(self, name: str) -> Iterator[bytes]:
+    def read_lines(self, name: str) -> Iterator[bytes]:
         """Yield a part's lines. Error: BackupError."""
         rest = b""
-        for piece in self.pieces(name):
+        for piece in self.read_chunks(name):
             *complete, rest = (rest + piece).split(b"\n")
             yield from complete
         if rest:
@@ -274,7 +274,7 @@ class Reader:
     def extract(self, name: str, path: Path) -> None:
         """Write a part to a file."""
         with path.open("wb") as file:
-            for piece in self.pieces(name):
+            for piece in self.read_chunks(name):
                 file.write(piece)
 
     @property
@@ -283,6 +283,6 @@ class Reader:
         return self.path.stat().st_size
 
 
-def room(folder: Path) -> int:
+def free_bytes(folder: Path) -> int:
     """Return the free bytes of the disk that contains a folder."""
     return shutil.disk_usage(folder).free

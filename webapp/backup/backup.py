@@ -27,49 +27,49 @@ from webapp.audit.services import audit_log
 from webapp.backup import database
 from webapp.backup.archive import (
     BackupError,
+    BackupReader,
+    BackupWriter,
     Manifest,
     MissingFile,
-    Reader,
     TablePart,
-    Writer,
     as_backup_errors,
 )
 from webapp.backup.database import Table
 from webapp.config import Settings
-from webapp.extensions import READS, db
+from webapp.extensions import READ_ONLY_OPTION, db
 from webapp.row_templates.services import vocabularies
 from webapp.security import sealing
 from webapp.security.sealing import Vault, VaultError
-from webapp.storage import MissingError, Storage, Stored
+from webapp.storage import MissingError, Storage, StoredFile
 from webapp.work import batch_delete
 
-PLAIN: Final = "keys.env"
-SEALED: Final = "keys.sealed"
+PLAIN_KEYS_FILE: Final = "keys.env"
+SEALED_KEYS_FILE: Final = "keys.sealed"
 _KNOWN_TEXT: Final = "rowsmith"
 _PURPOSE: Final = "rowsmith.backup.mark"
 _MARK_CHARS: Final = 24
 
 
-def text_of(secret_key: str, vault_keys: Sequence[str]) -> str:
+def format_keys(secret_key: str, vault_keys: Sequence[str]) -> str:
     """Return the keys in the format of a data folder's `keys.env`."""
     return f"SECRET_KEY={secret_key}\nVAULT_KEYS={','.join(vault_keys)}\n"
 
 
-def read_text(text: str) -> tuple[str, tuple[str, ...]]:
+def parse_keys(text: str) -> tuple[str, tuple[str, ...]]:
     """Return the SECRET_KEY and the key ring, newest first, of a `keys.env`."""
     found = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
     ring = found.get("VAULT_KEYS", "").split(",")
     return found.get("SECRET_KEY", ""), tuple(key.strip() for key in ring if key.strip())
 
 
-def ring_now(settings: Settings) -> tuple[str, ...]:
+def current_key_ring(settings: Settings) -> tuple[str, ...]:
     """Return the current key ring, newest first: a rotation may have added a key to the data folder since we
     started."""
-    found = app_vault.keys_in(settings.data_dir / "keys.env")
+    found = app_vault.read_key_ring(settings.data_dir / "keys.env")
     return tuple(found) if set(settings.vault_keys) <= set(found) else settings.vault_keys
 
 
-def passphrase_of(file: Path) -> str:
+def read_passphrase(file: Path) -> str:
     """Return the first line of a file. Error: BackupError if the file is missing or the line is too short."""
     try:
         found = file.read_text().partition("\n")[0].strip()
@@ -83,7 +83,7 @@ def passphrase_of(file: Path) -> str:
     return found
 
 
-def sealed(text: str, passphrase: str, salt: bytes) -> bytes:
+def encrypt_keys(text: str, passphrase: str, salt: bytes) -> bytes:
     """Return the encrypted keys: JSON with the parameters for deriving the encryption key from the passphrase. `salt`
     is random."""
     cost = limits.UPKEEP_SCRYPT_COST
@@ -93,7 +93,7 @@ def sealed(text: str, passphrase: str, salt: bytes) -> bytes:
     )
 
 
-def opened(raw: bytes, passphrase: str) -> str:
+def decrypt_keys(raw: bytes, passphrase: str) -> str:
     """Decrypt the keys. Error: BackupError for a wrong passphrase."""
     try:
         document = orjson.loads(raw)
@@ -128,7 +128,7 @@ def vault_fingerprint(ring: Sequence[str]) -> str:
     return Vault(ring).seal(_KNOWN_TEXT).decode() if ring else ""
 
 
-def opens(ring: Sequence[str], encrypted_word: str) -> bool:
+def can_decrypt(ring: Sequence[str], encrypted_word: str) -> bool:
     """Return whether a ring can decrypt what the newest key of the backup has encrypted."""
     if not encrypted_word:
         return True
@@ -144,7 +144,7 @@ _SEALED_PREFIX = "sealed"
 """Prefix of the names of these columns in every table; checked in tests/upkeep."""
 
 
-def count(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:
+def count_secrets(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:
     """Return how many secrets a ring can decrypt, and how many it cannot."""
     vault, opened, lost = Vault(ring), 0, 0
     for table in database.tables(connection):
@@ -167,7 +167,7 @@ def count(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:
 # --- Backup -------------------------------------------------------------------------------------------------
 
 
-def engine(url: str) -> sa.Engine:
+def create_engine(url: str) -> sa.Engine:
     """Return an engine that keeps no connection. `url` as `Settings.sqlalchemy_url`."""
     if url.startswith("sqlite"):
         options = {"timeout": limits.SQLITE_BUSY_MS / 1000, "check_same_thread": False}
@@ -180,8 +180,8 @@ def engine(url: str) -> sa.Engine:
 def snapshot(settings: Settings) -> Iterator[sa.Connection]:
     """Open a transaction that reads the database as of its first query without blocking writers: on PostgreSQL
     REPEATABLE READ, on SQLite a reader of the WAL, which grows as long as the transaction is open."""
-    database_engine = engine(settings.sqlalchemy_url)
-    options: dict[str, Any] = {READS: True}
+    database_engine = create_engine(settings.sqlalchemy_url)
+    options: dict[str, Any] = {READ_ONLY_OPTION: True}
     if not settings.is_sqlite:
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     try:
@@ -203,14 +203,14 @@ def snapshot(settings: Settings) -> Iterator[sa.Connection]:
 # exist, then, with the database snapshot open, those added since. During this time, `services.holding` defers
 # deletions. If a file is missing nevertheless, the backup takes a new snapshot.
 
-LISTING: Final = "files.ndjson"
+LISTING_FILE: Final = "files.ndjson"
 """The part that maps each file in storage to the part that contains it: one `{key, part, size}` per line."""
-TARGETS: Final = "targets"
+TARGETS_FOLDER: Final = "targets"
 """The folder of SQLite connections in the data folder, and in a backup."""
-_TEMPORARY_PREFIXES: Final = ("health/",)  # files that `Storage.usable` writes
+_TEMPORARY_PREFIXES: Final = ("health/",)  # files that `Storage.is_usable` writes
 _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
 # The columns with storage keys of files that must exist. The files of other columns are caches.
-NAMED: Final = (
+FILE_COLUMNS: Final = (
     ("connections", "document_key"),
     ("export_parts", "storage_key"),
     ("exports", "storage_key"),
@@ -219,17 +219,17 @@ NAMED: Final = (
 )
 # Files of exports whose removal has begun (`file_removed_at`) may be gone while their names are still there.
 _EXPORT_ID: Final = {"exports": "id", "export_parts": "export_id"}
-CACHES: Final = (
+CACHE_FILE_COLUMNS: Final = (
     ("connections", "metadata_key"),
     ("import_jobs", "document_key"),
     ("import_jobs", "result_key"),
 )
 
 
-class Files:
+class FileCopier:
     """The files of the storage that have been copied into a backup."""
 
-    def __init__(self, store: Storage, writer: Writer) -> None:
+    def __init__(self, store: Storage, writer: BackupWriter) -> None:
         self._store, self._writer = store, writer
         self._copied: dict[str, tuple[str, int, str | None]] = {}
         self._number = 0
@@ -241,15 +241,15 @@ class Files:
             if not node.key.startswith(_TEMPORARY_PREFIXES) and (copied is None or copied[2] != node.tag):
                 self._copy(node)
 
-    def copy_named(self, connection: sa.Connection, tables: Iterable[Table]) -> None:
+    def copy_referenced(self, connection: sa.Connection, tables: Iterable[Table]) -> None:
         """Copy the files that rows of a snapshot refer to before the others, which are less likely to be deleted."""
-        for lacking in self.lacking(connection, tables):
+        for lacking in self.missing_files(connection, tables):
             try:
                 self._copy(self._store.head(lacking.key))
             except (MissingError, ValueError):  # gone, or none of our keys
                 continue
 
-    def _copy(self, one: Stored) -> None:
+    def _copy(self, one: StoredFile) -> None:
         try:
             pieces = self._store.get(one.key)
         except MissingError:
@@ -268,11 +268,11 @@ class Files:
     def __contains__(self, key: str) -> bool:
         return key in self._copied
 
-    def lacking(self, connection: sa.Connection, tables: Iterable[Table]) -> list[MissingFile]:
+    def missing_files(self, connection: sa.Connection, tables: Iterable[Table]) -> list[MissingFile]:
         """Return the files that rows of a snapshot refer to and that were not copied."""
         columns = {item.name: item.columns for item in tables}
         found = []
-        for table, column in NAMED:
+        for table, column in FILE_COLUMNS:
             if column not in columns.get(table, ()):
                 continue  # of an earlier revision
             statement: sa.Select[str] = (
@@ -292,19 +292,19 @@ class Files:
 
     def write_listing(self) -> tuple[int, int]:
         """Write which part has which file. Return the number of files and their total size in bytes."""
-        with self._writer.part(LISTING) as file:
+        with self._writer.part(LISTING_FILE) as file:
             for key, (part, size, _) in sorted(self._copied.items()):
                 line = {"key": key, "part": part, "size": size}
                 file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         return len(self._copied), sum(size for _, size, _ in self._copied.values())
 
 
-def restore_files(reader: Reader, store: Storage) -> set[str]:
+def restore_files(reader: BackupReader, store: Storage) -> set[str]:
     """Store the files of a backup in a storage, and return their keys."""
     keys = set()
-    for line in reader.lines(LISTING):
+    for line in reader.read_lines(LISTING_FILE):
         entry = orjson.loads(line)
-        store.put(entry["key"], reader.pieces(entry["part"]))
+        store.put(entry["key"], reader.read_chunks(entry["part"]))
         keys.add(entry["key"])
     return keys
 
@@ -315,7 +315,7 @@ def is_empty(store: Storage) -> bool:
     return all(node.key.startswith(passing) for node in store.walk())
 
 
-def keep_only(store: Storage, keys: set[str]) -> int:
+def delete_other_files(store: Storage, keys: set[str]) -> int:
     """Remove the files of a storage that are not among `keys`, and return their number."""
     keys_to_delete = [
         node.key
@@ -341,21 +341,21 @@ def pinned_vocabularies(connection: sa.Connection, tables: Iterable[Table]) -> s
     return {item for item in found if item}
 
 
-def add_vocabularies(files: Files, vocabulary_ids: Iterable[str]) -> list[str]:
+def add_vocabularies(files: FileCopier, vocabulary_ids: Iterable[str]) -> list[str]:
     """Copy the vocabularies that are only on the disk of this machine; return the ids of those that are missing."""
     missing = []
     for vocabulary_id in sorted(vocabulary_ids):
         if vocabularies.key_of(vocabulary_id) in files:
             continue
-        path = vocabularies.local(vocabulary_id)
+        path = vocabularies.local_path(vocabulary_id)
         if path.is_file():
-            files.add(vocabularies.key_of(vocabulary_id), _pieces(path))
+            files.add(vocabularies.key_of(vocabulary_id), _read_chunks(path))
         else:
             missing.append(vocabulary_id)
     return missing
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def _read_chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while piece := file.read(limits.STORAGE_CHUNK_BYTES):
             yield piece
@@ -364,10 +364,10 @@ def _pieces(path: Path) -> Iterator[bytes]:
 # --- Files of SQLite connections --------------------------------------------------------------------------------
 
 
-def add_targets(writer: Writer, data_dir: Path) -> int:
+def add_targets(writer: BackupWriter, data_dir: Path) -> int:
     """Copy the files of SQLite connections, each in a consistent state without blocking writers; return their
     number."""
-    found, folder = targets_of(data_dir), data_dir / TARGETS
+    found, folder = sqlite_target_files(data_dir), data_dir / TARGETS_FOLDER
     for path in found:
         with tempfile.TemporaryDirectory(prefix=".rowsmith-", dir=writer.path.parent) as scratch:
             copy = Path(scratch) / "copy"
@@ -379,15 +379,15 @@ def add_targets(writer: Writer, data_dir: Path) -> int:
                 closing(sqlite3.connect(copy)) as sink,
             ):
                 source.backup(sink)
-            with writer.part(f"{TARGETS}/{path.relative_to(folder).as_posix()}") as file:
-                for piece in _pieces(copy):
+            with writer.part(f"{TARGETS_FOLDER}/{path.relative_to(folder).as_posix()}") as file:
+                for piece in _read_chunks(copy):
                     file.write(piece)
     return len(found)
 
 
-def restore_targets(reader: Reader, data_dir: Path) -> int:
+def restore_targets(reader: BackupReader, data_dir: Path) -> int:
     """Replace the files of SQLite connections in a data folder by those of a backup, and return their number."""
-    names = [name for name in reader.manifest.parts if name.startswith(f"{TARGETS}/")]
+    names = [name for name in reader.manifest.parts if name.startswith(f"{TARGETS_FOLDER}/")]
     for name in names:
         path = data_dir / name
         if ".." in Path(name).parts:
@@ -399,23 +399,23 @@ def restore_targets(reader: Reader, data_dir: Path) -> int:
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         os.replace(new_file, path)
     restored = {data_dir / name for name in names}
-    for path in targets_of(data_dir):
+    for path in sqlite_target_files(data_dir):
         if path not in restored and not path.name.endswith(".restoring"):
             path.unlink()
     return len(names)
 
 
-def targets_of(data_dir: Path) -> list[Path]:
+def sqlite_target_files(data_dir: Path) -> list[Path]:
     """Return the files of SQLite connections in a data folder."""
-    folder = data_dir / TARGETS
+    folder = data_dir / TARGETS_FOLDER
     found = sorted([*folder.glob("*/*"), *folder.glob("*/*/*")])
     return [path for path in found if path.is_file() and not path.name.endswith(_SIDE_FILES)]
 
 
-Tell = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
-def make(
+def create_backup(
     settings: Settings,
     path: Path,
     *,
@@ -423,12 +423,15 @@ def make(
     plain_keys: bool = False,
     passphrase: str = "",
     files: bool = True,
-    tell: Tell = lambda _line: None,
+    print_line: PrintLine = lambda _line: None,
 ) -> Manifest:
     """Write a backup of the service with these settings to `path`, and return its manifest. Needs the application
     context. Without `files`, it contains only the database. Error: BackupError; nothing has changed then."""
-    with as_backup_errors("The backup was not created", path.parent), Writer(path, replace=replace) as writer:
-        copied_files = Files(storage.of(current_app), writer)
+    with (
+        as_backup_errors("The backup was not created", path.parent),
+        BackupWriter(path, replace=replace) as writer,
+    ):
+        copied_files = FileCopier(storage.get_storage(current_app), writer)
         if files:
             copied_files.copy_new()  # most of them, before the snapshot begins
         with ExitStack() as stack:
@@ -436,11 +439,11 @@ def make(
             revision = database.revision(connection)
             if revision is None:
                 raise BackupError("There is nothing to back up: the database has no tables of Rowsmith.")
-            tell(f"revision {revision}, {len(tables)} tables")
+            print_line(f"revision {revision}, {len(tables)} tables")
             made_at = clock.to_text(clock.now())
             table_parts = {table.name: _write_table(connection, table, writer) for table in tables}
             pinned = pinned_vocabularies(connection, tables)
-        ring = ring_now(
+        ring = current_key_ring(
             settings
         )  # after the snapshot: a key rotation in the meantime has added its key in front
         missing = add_vocabularies(copied_files, pinned) if files else []
@@ -456,7 +459,7 @@ def make(
             vocabularies=sorted(pinned - set(missing)) if files else [],
             lacking=lacking,
             lacking_vocabularies=missing,
-            keys=_write_keys(writer, text_of(settings.secret_key, ring), plain_keys, passphrase),
+            keys=_write_keys(writer, format_keys(settings.secret_key, ring), plain_keys, passphrase),
             secret_key_mark=key_fingerprint(settings.secret_key),
             vault_mark=vault_fingerprint(ring),
             parts=writer.parts,
@@ -465,31 +468,31 @@ def make(
     return manifest
 
 
-def note(manifest: Manifest) -> None:
+def record_in_audit_log(manifest: Manifest) -> None:
     """Record the backup in the audit log of each workspace. Needs the application's context."""
-    if manifest.revision != database.head():
+    if manifest.revision != database.newest_revision():
         return  # older releases have different audit tables; `upgrade` creates such backups
     for workspace_id in db.session.scalars(select(Workspace.id)).all():
-        audit_log.record(actors.system(workspace_id), "service.backup", join=True, keys=manifest.keys)
+        audit_log.record(actors.system_actor(workspace_id), "service.backup", join=True, keys=manifest.keys)
     db.session.commit()
 
 
 def _open_snapshot(
-    settings: Settings, copied_files: Files, stack: ExitStack, files: bool
+    settings: Settings, copied_files: FileCopier, stack: ExitStack, files: bool
 ) -> tuple[sa.Connection, list[database.Table], list[MissingFile]]:
     """Open a snapshot until the stack closes, with all of its files copied. If files are deleted in the meantime, try
     again until none are missing, the same ones are missing as before, or the attempts are used up. Report missing
     files."""
     previous: list[MissingFile] | None = None
     for last in (*[False] * limits.UPKEEP_SNAPSHOTS, True):
-        with batch_delete.holding(), ExitStack() as trial:
+        with batch_delete.suspend_deletion(), ExitStack() as trial:
             connection = trial.enter_context(snapshot(settings))
             tables = database.tables(connection)
             lacking: list[MissingFile] = []
             if files:
-                copied_files.copy_named(connection, tables)
+                copied_files.copy_referenced(connection, tables)
                 copied_files.copy_new()
-                lacking = copied_files.lacking(connection, tables)
+                lacking = copied_files.missing_files(connection, tables)
             if not lacking or lacking == previous or last:
                 stack.push(trial.pop_all())
                 break
@@ -497,22 +500,22 @@ def _open_snapshot(
     return connection, tables, lacking
 
 
-def _write_table(connection: sa.Connection, table: database.Table, writer: Writer) -> TablePart:
+def _write_table(connection: sa.Connection, table: database.Table, writer: BackupWriter) -> TablePart:
     part, rows = f"tables/{table.name}.ndjson", 0
     with writer.part(part) as file:
-        for line in database.lines(connection, table):
+        for line in database.dump_rows(connection, table):
             file.write(line)
             rows += 1
     return TablePart(rows=rows, columns=dict(table.columns), key=list(table.key), part=part)
 
 
-def _write_keys(writer: Writer, text: str, plain: bool, passphrase: str) -> str:
+def _write_keys(writer: BackupWriter, text: str, plain: bool, passphrase: str) -> str:
     if passphrase:
-        with writer.part(SEALED) as file:
-            file.write(sealed(text, passphrase, os.urandom(limits.UPKEEP_SALT_BYTES)))
+        with writer.part(SEALED_KEYS_FILE) as file:
+            file.write(encrypt_keys(text, passphrase, os.urandom(limits.UPKEEP_SALT_BYTES)))
         return "sealed"
     if plain:
-        with writer.part(PLAIN) as file:
+        with writer.part(PLAIN_KEYS_FILE) as file:
             file.write(text.encode())
         return "plain"
     return "none"
@@ -520,11 +523,11 @@ def _write_keys(writer: Writer, text: str, plain: bool, passphrase: str) -> str:
 
 def verify(path: Path) -> Manifest:
     """Read a whole backup, and compare every part and every listed file with the manifest. Error: BackupError."""
-    with Reader(path) as reader:
+    with BackupReader(path) as reader:
         reader.check()
         if reader.manifest.keys == "plain":
-            ring = read_text(b"".join(reader.pieces(PLAIN)).decode())[1]
-            if not opens(ring, reader.manifest.vault_mark):
+            ring = parse_keys(b"".join(reader.read_chunks(PLAIN_KEYS_FILE)).decode())[1]
+            if not can_decrypt(ring, reader.manifest.vault_mark):
                 raise BackupError(f"{path} contains keys that cannot decrypt its secrets.")
         return reader.manifest
 
@@ -540,9 +543,10 @@ def current_revision(settings: Settings) -> str:
         raise BackupError(
             "The database has no tables yet. To create them, run ./rowsmith up or ./rowsmith migrate."
         )
-    if not database.known(revision):
+    if not database.is_known_revision(revision):
         raise BackupError(
-            f"The database is at revision {revision} of a newer release; this release knows up to {database.head()}. "
+            f"The database is at revision {revision} of a newer release; this release knows up to "
+            f"{database.newest_revision()}. "
             "Install the newer release again, or restore a backup of this one."
         )
     return revision

@@ -34,33 +34,33 @@ from webapp.config import Settings
 from webapp.extensions import db
 from webapp.paths import ROOT
 
-FOLDER = ROOT / "webapp" / "migrations"
+MIGRATIONS_FOLDER = ROOT / "webapp" / "migrations"
 
 
 def init_app(app: Flask) -> Migrate:
     """Let `flask_migrate` functions work on the database of an application. Nothing is connected yet."""
-    return Migrate(app, db, directory=str(FOLDER), compare_type=True, render_as_batch=True)
+    return Migrate(app, db, directory=str(MIGRATIONS_FOLDER), compare_type=True, render_as_batch=True)
 
 
 # --- Revisions ----------------------------------------------------------------------------------------------
 
 
-def head() -> str:
+def newest_revision() -> str:
     """Return the revision of this release."""
-    found = ScriptDirectory(str(FOLDER)).get_current_head()
+    found = ScriptDirectory(str(MIGRATIONS_FOLDER)).get_current_head()
     assert found
     return found
 
 
-def known(revision: str) -> bool:
+def is_known_revision(revision: str) -> bool:
     """Return whether this release knows a revision: an unknown one is from a newer release."""
     try:
-        return ScriptDirectory(str(FOLDER)).get_revision(revision) is not None
+        return ScriptDirectory(str(MIGRATIONS_FOLDER)).get_revision(revision) is not None
     except CommandError:
         return False
 
 
-def on(settings: Settings, url: str) -> Settings:
+def with_database_url(settings: Settings, url: str) -> Settings:
     """Return the settings with another database."""
     return dataclasses.replace(settings, database_url=url)
 
@@ -74,7 +74,7 @@ def migrate_to(settings: Settings, revision: str = "head") -> None:
         with app.app_context():
             try:
                 # Flask-Migrate's own function would exit the process if a migration fails.
-                command.upgrade(init_app(app).get_config(str(FOLDER)), revision)
+                command.upgrade(init_app(app).get_config(str(MIGRATIONS_FOLDER)), revision)
             finally:
                 db.session.remove()
                 db.engine.dispose()
@@ -84,7 +84,7 @@ def migrate_to(settings: Settings, revision: str = "head") -> None:
 
 # --- Tables -------------------------------------------------------------------------------------------------
 
-REVISION: Final = "alembic_version"
+REVISION_TABLE: Final = "alembic_version"
 """The table with the revision of a database. Backups do not include its rows."""
 _KINDS: Final[tuple[tuple[str, Any], ...]] = (
     ("boolean", sa.Boolean),
@@ -125,7 +125,7 @@ def tables(connection: sa.Connection) -> list[Table]:
     inspector = sa.inspect(connection)
     found = []
     for name in sorted(inspector.get_table_names()):
-        if name != REVISION:
+        if name != REVISION_TABLE:
             columns = {column["name"]: _kind(name, column) for column in inspector.get_columns(name)}
             key = tuple(inspector.get_pk_constraint(name)["constrained_columns"])
             found.append(Table(name, columns, key))
@@ -141,17 +141,17 @@ def _kind(table: str, column: Mapping[str, Any]) -> str:
 
 def revision(connection: sa.Connection) -> str | None:
     """Return the revision of a database; None for one without our tables."""
-    if not sa.inspect(connection).has_table(REVISION):
+    if not sa.inspect(connection).has_table(REVISION_TABLE):
         return None
     version = sa.column("version_num", sa.String)
-    found = connection.execute(sa.select(version).select_from(sa.table(REVISION))).scalars().all()
+    found = connection.execute(sa.select(version).select_from(sa.table(REVISION_TABLE))).scalars().all()
     return found[0] if found else None
 
 
 # --- Out of a database ----------------------------------------------------------------------------------------
 
 
-def lines(connection: sa.Connection, table: Table) -> Iterator[bytes]:
+def dump_rows(connection: sa.Connection, table: Table) -> Iterator[bytes]:
     """Yield the rows of a table in the order of its key, each a line of JSON. Few are in memory at a time."""
     columns: list[Any] = []
     for name, kind in table.columns.items():
@@ -191,7 +191,7 @@ _CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
 # --- Into a database ------------------------------------------------------------------------------------------
 
 
-def rows(
+def parse_rows(
     table: Table, json_lines: Iterator[bytes], conversions: Mapping[str, Callable[[Any], Any]]
 ) -> Iterator[list[Any]]:
     """Yield the rows of JSON lines, with each value converted by the function for its kind."""
@@ -223,7 +223,7 @@ INTO_POSTGRESQL: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
 )
 
 
-def matching(database_tables: Sequence[Table], backup_tables: Sequence[Table]) -> None:
+def check_same_tables(database_tables: Sequence[Table], backup_tables: Sequence[Table]) -> None:
     """Check that the tables of a backup match those of the database. Error: BackupError."""
     database_columns = {table.name: table.columns for table in database_tables}
     backup_columns = {table.name: table.columns for table in backup_tables}

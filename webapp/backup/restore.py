@@ -30,12 +30,12 @@ from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.backup import backup, database
-from webapp.backup.archive import BackupError, Manifest, Reader, as_backup_errors, synced
-from webapp.backup.backup import engine
-from webapp.backup.database import REVISION, Table
+from webapp.backup.archive import BackupError, BackupReader, Manifest, as_backup_errors, sync_folder
+from webapp.backup.backup import create_engine
+from webapp.backup.database import REVISION_TABLE, Table
 from webapp.config import Settings
 from webapp.exports.models import Export, ExportPart
-from webapp.extensions import db, reading, writing
+from webapp.extensions import db, read_session, write_session
 from webapp.imports.models import ImportJob
 from webapp.mail.models import Mail
 from webapp.pushes.models import Push
@@ -59,16 +59,16 @@ def migrate(settings: Settings) -> None:
 
 
 def _migrate_copy(settings: Settings) -> None:
-    place = SqlitePlace(settings)
+    place = SqliteTarget(settings)
     with as_backup_errors("The migration failed. The database is unchanged", settings.data_dir):
-        place.copy()
+        place.copy_current()
         try:
-            database.migrate_to(database.on(settings, place.url))
-            place.look()
+            database.migrate_to(database.with_database_url(settings, place.url))
+            place.check_integrity()
         except BaseException:
-            place.give_up()
+            place.discard()
             raise
-        place.take_over()
+        place.replace_existing()
 
 
 # --- Restoring ----------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ SCHEMA: Final = "rowsmith_restoring"
 _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
 
 
-class Place(Protocol):
+class RestoreTarget(Protocol):
     """A database that is being created."""
 
     url: str
@@ -86,22 +86,24 @@ class Place(Protocol):
     def is_empty(self) -> bool:
         """Return whether the database that it will replace has no rows of our tables."""
 
-    def begin(self) -> None:
+    def create_empty(self) -> None:
         """Create the empty database, replacing the remains of an earlier attempt."""
 
-    def load(self, tables: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
+    def load_rows(
+        self, tables: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]
+    ) -> dict[str, int]:
         """Load rows into empty tables, and return the number of rows by table. Error: BackupError for invalid rows."""
 
-    def take_over(self) -> None:
+    def replace_existing(self) -> None:
         """Replace the existing database atomically."""
 
-    def give_up(self) -> None:
+    def discard(self) -> None:
         """Remove it."""
 
 
-def place_of(settings: Settings) -> Place:
+def restore_target(settings: Settings) -> RestoreTarget:
     """Return where the database of these settings is created."""
-    return SqlitePlace(settings) if settings.is_sqlite else PostgresqlPlace(settings)
+    return SqliteTarget(settings) if settings.is_sqlite else PostgresqlTarget(settings)
 
 
 def _count_rows(rows: Iterator[list[Any]], counts: dict[str, int], name: str) -> Iterator[list[Any]]:
@@ -118,7 +120,7 @@ def _quoted(*names: str) -> str:
 # --- SQLite -----------------------------------------------------------------------------------------------------
 
 
-class SqlitePlace:
+class SqliteTarget:
     """A new file next to the database file."""
 
     def __init__(self, settings: Settings) -> None:
@@ -130,32 +132,34 @@ class SqlitePlace:
         """Return whether the file is missing, or has no rows."""
         return not self._file.exists() or _has_no_rows(f"sqlite:///{self._file}")
 
-    def begin(self) -> None:
+    def create_empty(self) -> None:
         """Create an empty file."""
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.give_up()
+        self.discard()
         os.close(os.open(self._new_file, os.O_CREAT | os.O_WRONLY, 0o600))
 
-    def copy(self) -> None:
+    def copy_current(self) -> None:
         """Copy the current database to the file."""
-        self.begin()
+        self.create_empty()
         with (
             closing(sqlite3.connect(self._file, timeout=limits.SQLITE_BUSY_MS / 1000)) as source,
             closing(sqlite3.connect(self._new_file)) as sink,
         ):
             source.backup(sink)
 
-    def look(self) -> None:
+    def check_integrity(self) -> None:
         """Check the foreign keys and the integrity of the file. Error: BackupError."""
         with closing(sqlite3.connect(self._new_file)) as connection:
-            self._check(connection)
+            self._check_connection(connection)
 
-    def give_up(self) -> None:
+    def discard(self) -> None:
         """Remove the file."""
         for suffix in ("", *_SIDE_FILES):
             self._new_file.with_name(self._new_file.name + suffix).unlink(missing_ok=True)
 
-    def load(self, tables: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
+    def load_rows(
+        self, tables: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]
+    ) -> dict[str, int]:
         """Load all rows in one transaction, then check the file."""
         counts = {item.name: 0 for item in tables}
         with closing(sqlite3.connect(self._new_file, isolation_level=None)) as connection:
@@ -172,7 +176,9 @@ class SqlitePlace:
                 insert = (
                     f"INSERT INTO {_quoted(table.name)} ({_quoted(*table.columns)}) VALUES ({placeholders})"  # noqa: S608
                 )
-                values = _count_rows(database.rows(table, lines, database.INTO_SQLITE), counts, table.name)
+                values = _count_rows(
+                    database.parse_rows(table, lines, database.INTO_SQLITE), counts, table.name
+                )
                 try:
                     connection.executemany(insert, values)
                 except (sqlite3.IntegrityError, OverflowError) as error:
@@ -180,11 +186,11 @@ class SqlitePlace:
             for _, definition in triggers:
                 connection.execute(definition)
             connection.execute("COMMIT")
-            self._check(connection)
+            self._check_connection(connection)
         return counts
 
     @staticmethod
-    def _check(connection: sqlite3.Connection) -> None:
+    def _check_connection(connection: sqlite3.Connection) -> None:
         if broken := connection.execute("PRAGMA foreign_key_check").fetchmany(3):
             message = "; ".join(f"{table} row {row} to {parent}" for table, row, parent, _ in broken)
             raise BackupError(f"Rows of the backup refer to missing rows: {message}.")
@@ -192,23 +198,23 @@ class SqlitePlace:
         if result != "ok":
             raise BackupError(f"The database could not be created: {result}.")
 
-    def take_over(self) -> None:
+    def replace_existing(self) -> None:
         """Fold the WAL in, sync, and rename. The old file's WAL goes first: it must not be read into the new one."""
-        fold(self._new_file)
+        checkpoint_wal(self._new_file)
         handle = os.open(self._new_file, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
         if self._file.exists():
-            fold(self._file)
+            checkpoint_wal(self._file)
         for suffix in _SIDE_FILES:
             self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
         os.replace(self._new_file, self._file)
-        synced(self._file.parent)
+        sync_folder(self._file.parent)
 
 
-def fold(path: Path) -> None:
+def checkpoint_wal(path: Path) -> None:
     """Write the WAL of a SQLite file back to the file. An unreadable file has no content worth keeping."""
     try:
         with closing(sqlite3.connect(path, timeout=limits.SQLITE_BUSY_MS / 1000)) as connection:
@@ -220,7 +226,7 @@ def fold(path: Path) -> None:
 
 def _has_no_rows(url: str) -> bool:
     """Return whether no table of ours in a database has a row. An unreadable database counts as full."""
-    database_engine = engine(url)
+    database_engine = create_engine(url)
     try:
         with database_engine.connect() as connection:
             names = set(sa.inspect(connection).get_table_names()) & set(models.Base.metadata.tables)
@@ -277,7 +283,7 @@ AND c.relnamespace = to_regnamespace(:schema) AND p.pronamespace = to_regnamespa
 """
 
 
-class PostgresqlPlace:
+class PostgresqlTarget:
     """A new schema next to the schema of the service's tables."""
 
     def __init__(self, settings: Settings) -> None:
@@ -285,33 +291,35 @@ class PostgresqlPlace:
         url = sa.make_url(settings.database_url)
         options = f"{url.query.get('options', '')} -csearch_path={SCHEMA}".strip()
         self.url = url.update_query_dict({"options": options}).render_as_string(hide_password=False)
-        self._schema_url = driven(self.url)
+        self._schema_url = with_driver(self.url)
 
     def is_empty(self) -> bool:
         """Return whether the service's schema has no row of our tables."""
         return _has_no_rows(self._service_url)
 
-    def begin(self) -> None:
+    def create_empty(self) -> None:
         """Create an empty schema."""
         with self._transaction(self._service_url) as connection:
             connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
             connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
 
-    def give_up(self) -> None:
+    def discard(self) -> None:
         """Remove the schema."""
         with self._transaction(self._service_url) as connection:
             connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
 
     @contextmanager
     def _transaction(self, url: str) -> Iterator[sa.Connection]:
-        database_engine = engine(url)
+        database_engine = create_engine(url)
         try:
             with database_engine.begin() as connection:
                 yield connection
         finally:
             database_engine.dispose()
 
-    def load(self, tables: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
+    def load_rows(
+        self, tables: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]
+    ) -> dict[str, int]:
         """Load all rows by COPY, in one transaction. Creating the dropped foreign keys again checks every row."""
         counts = {item.name: 0 for item in tables}
         with self._transaction(self._schema_url) as connection:
@@ -342,7 +350,7 @@ class PostgresqlPlace:
         # The rows that its triggers would add are in the backup.
         connection.exec_driver_sql(f"ALTER TABLE {_quoted(table.name)} DISABLE TRIGGER USER")
         raw: Any = connection.connection.dbapi_connection
-        values = _count_rows(database.rows(table, lines, database.INTO_POSTGRESQL), counts, table.name)
+        values = _count_rows(database.parse_rows(table, lines, database.INTO_POSTGRESQL), counts, table.name)
         statement = f"COPY {_quoted(table.name)} ({_quoted(*table.columns)}) FROM STDIN"
         try:
             with raw.cursor() as cursor, cursor.copy(statement) as copy:
@@ -361,13 +369,13 @@ class PostgresqlPlace:
                 f"coalesce(max({_quoted(column)}), 1), max({_quoted(column)}) IS NOT NULL) FROM {_quoted(table)}"
             )
 
-    def take_over(self) -> None:
+    def replace_existing(self) -> None:
         """Replace the old tables by the new ones in one transaction."""
         with self._transaction(self._service_url) as connection:
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{round(limits.UPKEEP_CONNECT_SECONDS)}s'")
             schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
             new_tables = self._new_table_names(connection)
-            names = sorted({*models.Base.metadata.tables, *new_tables, REVISION})
+            names = sorted({*models.Base.metadata.tables, *new_tables, REVISION_TABLE})
             old_tables = (
                 connection.execute(sa.text(_OUR_TABLES), {"schema": schema, "names": names}).scalars().all()
             )
@@ -393,16 +401,16 @@ class PostgresqlPlace:
         return sorted(sa.inspect(connection).get_table_names(schema=SCHEMA))
 
 
-def driven(url: str) -> str:
+def with_driver(url: str) -> str:
     """Return a DATABASE_URL in the form that SQLAlchemy needs."""
     if url.startswith("sqlite"):
         return url
     return sa.make_url(url).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
 
 
-def columns_of(url: str) -> list[Table]:
+def read_tables(url: str) -> list[Table]:
     """Return the tables of a database that is being created."""
-    database_engine = engine(driven(url))
+    database_engine = create_engine(with_driver(url))
     try:
         with database_engine.connect() as connection:
             return database.tables(connection)
@@ -423,14 +431,14 @@ _ENDED_MESSAGES: Final = {
 }
 
 
-def settle(made_at: str) -> dict[str, list[str]]:
+def end_unfinished_work(made_at: str) -> dict[str, list[str]]:
     """End, or release, unfinished work in a backup made at `made_at`.
 
     Return descriptions such as `psh_01J… to customers` of the `runs` and `pushes` that were ended and of the `exports`
     that workers start again. Needs the context of an application with the restored database.
     """
     now = clock.now()
-    with writing() as session:
+    with write_session() as session:
         open_exports = select(Export.id, Export.file_name, Export.format).where(
             Export.status.in_(_UNFINISHED)
         )
@@ -490,11 +498,11 @@ def _mark_ended(session: Session, model: Any, now: datetime, made_at: str) -> li
     return list(session.scalars(statement))
 
 
-Tell = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
 @dataclass
-class Restored:
+class RestoreResult:
     """The result of a restoration. `lost_secrets`: stored secrets that no key of the ring can decrypt."""
 
     manifest: Manifest
@@ -505,12 +513,12 @@ class Restored:
     ended: dict[str, list[str]] = field(default_factory=dict)
 
 
-def check_backup(reader: Reader) -> None:
+def check_backup(reader: BackupReader) -> None:
     """Check that a backup is complete, and not of a newer release. Error: BackupError."""
-    if not database.known(reader.manifest.revision):
+    if not database.is_known_revision(reader.manifest.revision):
         raise BackupError(
             f"{reader.path} was created by a newer release of Rowsmith (revision {reader.manifest.revision}; this one "
-            f"knows up to {database.head()}). Restore it with that release, or a later one."
+            f"knows up to {database.newest_revision()}). Restore it with that release, or a later one."
         )
     reader.check()
 
@@ -518,77 +526,83 @@ def check_backup(reader: Reader) -> None:
 def existing_data(settings: Settings) -> list[str]:
     """Return a sentence about each part of an existing installation. Needs the application's context."""
     found = []
-    if not place_of(settings).is_empty():
+    if not restore_target(settings).is_empty():
         found.append("the database has rows")
-    if not backup.is_empty(storage.of(current_app)):
+    if not backup.is_empty(storage.get_storage(current_app)):
         found.append("the storage has files")
-    if backup.targets_of(settings.data_dir):
+    if backup.sqlite_target_files(settings.data_dir):
         found.append("the data folder has files of SQLite connections")
     return found
 
 
 def restore(
-    settings: Settings, reader: Reader, *, take_keys: Callable[[], None], tell: Tell = lambda _line: None
-) -> Restored:
-    """Replace the installation of these settings with a verified backup. Needs the application's context. `take_keys`
+    settings: Settings,
+    reader: BackupReader,
+    *,
+    write_keys: Callable[[], None],
+    print_line: PrintLine = lambda _line: None,
+) -> RestoreResult:
+    """Replace the installation of these settings with a verified backup. Needs the application's context. `write_keys`
     is called right before the database is replaced: it stores the keys of the backup where the service reads them.
     Error: BackupError."""
     manifest = reader.manifest
-    done = Restored(manifest, database.head())
-    place = place_of(settings)
+    done = RestoreResult(manifest, database.newest_revision())
+    place = restore_target(settings)
     with as_backup_errors("Nothing was restored", settings.data_dir):
-        place.begin()
+        place.create_empty()
         try:
             done.rows = _load(settings, reader, place)
-            tell(
+            print_line(
                 f"database: {done.rows:,} rows in {len(manifest.tables)} tables, revision {manifest.revision}"
             )
-            database.migrate_to(database.on(settings, place.url))
+            database.migrate_to(database.with_database_url(settings, place.url))
             _prepare_database(settings, place, done)
-            keys = backup.restore_files(reader, storage.of(current_app))
+            keys = backup.restore_files(reader, storage.get_storage(current_app))
             done.files = len(keys)
-            tell(f"files: {done.files:,}")
+            print_line(f"files: {done.files:,}")
         except BaseException:
-            place.give_up()
+            place.discard()
             raise
-        take_keys()
-        place.take_over()
+        write_keys()
+        place.replace_existing()
     with as_backup_errors(
         "The database was restored, but some files were not: run the command again", settings.data_dir
     ):
         backup.restore_targets(reader, settings.data_dir)
-        backup.keep_only(storage.of(current_app), keys)
+        backup.delete_other_files(storage.get_storage(current_app), keys)
     return done
 
 
-def _load(settings: Settings, reader: Reader, place: Place) -> int:
+def _load(settings: Settings, reader: BackupReader, place: RestoreTarget) -> int:
     """Create the tables of the backup's revision, load its rows, and return their number."""
     manifest = reader.manifest
-    database.migrate_to(database.on(settings, place.url), manifest.revision)
+    database.migrate_to(database.with_database_url(settings, place.url), manifest.revision)
     tables = [
         database.Table(name, table.columns, tuple(table.key)) for name, table in manifest.tables.items()
     ]
-    database.matching(columns_of(place.url), tables)
-    counts = place.load(tables, ((table, reader.lines(manifest.tables[table.name].part)) for table in tables))
+    database.check_same_tables(read_tables(place.url), tables)
+    counts = place.load_rows(
+        tables, ((table, reader.read_lines(manifest.tables[table.name].part)) for table in tables)
+    )
     for name, table in manifest.tables.items():
         if counts[name] != table.rows:
             raise BackupError(f"{name} has {counts[name]:,} rows after loading instead of {table.rows:,}.")
     return sum(counts.values())
 
 
-def _prepare_database(settings: Settings, place: Place, done: Restored) -> None:
+def _prepare_database(settings: Settings, place: RestoreTarget, done: RestoreResult) -> None:
     """Prepare the new database before it is used: unfinished work, the audit log, a check of the secrets."""
-    app = create_app(database.on(settings, place.url), routes=False)
+    app = create_app(database.with_database_url(settings, place.url), routes=False)
     with app.app_context():
         try:
-            done.ended = settle(done.manifest.made_at)
+            done.ended = end_unfinished_work(done.manifest.made_at)
             counts: dict[str, Any] = {kind: len(work) for kind, work in done.ended.items()}
             for workspace_id in db.session.scalars(select(Workspace.id)).all():
-                actor = actors.system(workspace_id)
+                actor = actors.system_actor(workspace_id)
                 audit_log.record(actor, "service.restore", join=True, backup=done.manifest.made_at, **counts)
             db.session.commit()
-            with reading() as session:
-                done.lost_secrets = backup.count(session.connection(), settings.vault_keys)[1]
+            with read_session() as session:
+                done.lost_secrets = backup.count_secrets(session.connection(), settings.vault_keys)[1]
         finally:
             audit_log.close(app)
             db.session.remove()

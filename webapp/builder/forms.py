@@ -28,26 +28,26 @@ from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import find
 from webapp.errors import Fault, validation_error
 from webapp.web.forms import controls
-from webapp.web.forms.from_model import ModelForm, bound, keys, label_of
+from webapp.web.forms.from_model import ModelForm, bind_form, control_names, label_of
 
 NewId = Callable[[], str]
 Kind = type[FieldType]
 
-HEAD: Final = ("name", "description", "quantity", "locale", "anchor")
+HEADER_KEYS: Final = ("name", "description", "quantity", "locale", "anchor")
 TABS: Final = (("values", "Values"), ("format", "Format"), ("rules", "Rules"), ("privacy", "Privacy"))
-COMMON: Final[Mapping[str, tuple[str, ...]]] = {
+COMMON_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "values": ("percent_blank", "formula"),
     "format": ("prefix", "suffix", "text_case", "locale"),
     "rules": ("unique", "unique_together", "group", "hidden", "invalid", "description"),
     "privacy": ("sensitive", "masking", "column"),
 }
 """The keys that fields of all types have, by the tab that shows them."""
-COMMON_NAMES: Final = tuple(name for names in COMMON.values() for name in names)
+COMMON_NAMES: Final = tuple(name for names in COMMON_KEYS.values() for name in names)
 FORMAT_OPTIONS: Final = frozenset(
     {"format", "decimals", "precision", "stringify", "separator", "case", "symbol"}
 )
 """Options of types that say how a value is written; the tab Format shows them."""
-OWN: Final = frozenset({"id", "name", "type", "options", "label"})
+IDENTITY_KEYS: Final = frozenset({"id", "name", "type", "options", "label"})
 _KEY_CHARS: Final = 6
 
 
@@ -66,7 +66,7 @@ class MarkedLine:
         return "".join("\t" if item == "\t" else " " for item in self.before)
 
 
-def marked(text: Any, position: int | None) -> MarkedLine | None:
+def mark_position(text: Any, position: int | None) -> MarkedLine | None:
     """Split a text at `position`, in characters from 1. A position beyond the end is treated as the end."""
     if position is None or not isinstance(text, str):
         return None
@@ -79,7 +79,7 @@ def marked(text: Any, position: int | None) -> MarkedLine | None:
     )
 
 
-def at_path(value: Any, path: str) -> Any:
+def value_at_path(value: Any, path: str) -> Any:
     """Return the value at the path of an error (`fields[3].options.cases[0].when`), or None."""
     for step in path.replace("[", ".").replace("]", "").split("."):
         if isinstance(value, Mapping):
@@ -92,12 +92,12 @@ def at_path(value: Any, path: str) -> Any:
 
 
 @dataclass(slots=True)
-class Place:
+class DraftField:
     """A field of a draft, at its place."""
 
     key: str  # prefix of the names of its inputs
     id: str
-    parent: Place | None
+    parent: DraftField | None
     path: str  # of its fault paths: `fields[3].options.fields[0]`
     submitted: Mapping[str, Any]
     kind: Kind | None
@@ -124,7 +124,7 @@ class Place:
         return self.parent.depth + 1 if self.parent else 0
 
     @property
-    def top(self) -> Place:
+    def top(self) -> DraftField:
         """The field of the first level that contains it."""
         return self.parent.top if self.parent else self
 
@@ -164,18 +164,18 @@ def has_nested_fields(kind: Kind | None) -> bool:
     return kind is not None and "fields" in kind.Options.model_fields
 
 
-def places(fields: Any) -> list[Place]:
+def draft_fields(fields: Any) -> list[DraftField]:
     """Return all fields, nested ones after the field that contains them. What is not an object is left out: the parser
     reports it with its path."""
-    return list(_places(fields, None, "fields", set()))
+    return list(_walk_fields(fields, None, "fields", set()))
 
 
-def _places(fields: Any, parent: Place | None, path: str, taken: set[str]) -> Iterator[Place]:
+def _walk_fields(fields: Any, parent: DraftField | None, path: str, taken: set[str]) -> Iterator[DraftField]:
     for number, item in enumerate(fields if isinstance(fields, list) else ()):
         if not isinstance(item, Mapping):
             continue
-        found = Place(
-            key=key_of(str(item.get("id", "")), taken),
+        found = DraftField(
+            key=create_key(str(item.get("id", "")), taken),
             id=str(item.get("id", "")),
             parent=parent,
             path=f"{path}[{number}]",
@@ -184,10 +184,12 @@ def _places(fields: Any, parent: Place | None, path: str, taken: set[str]) -> It
         )
         yield found
         if found.has_nested_fields and isinstance(item.get("options"), Mapping):
-            yield from _places(item["options"].get("fields"), found, f"{found.path}.options.fields", taken)
+            yield from _walk_fields(
+                item["options"].get("fields"), found, f"{found.path}.options.fields", taken
+            )
 
 
-def key_of(field_id: str, taken: set[str]) -> str:
+def create_key(field_id: str, taken: set[str]) -> str:
     """Return the key of a field: the end of its random id, so that its inputs have short names."""
     key = "r" + "".join(ch for ch in field_id if ch.isalnum())[-_KEY_CHARS:]
     while key in taken:
@@ -196,7 +198,9 @@ def key_of(field_id: str, taken: set[str]) -> str:
     return key
 
 
-def place_faults(found: Sequence[Place], faults: Iterable[Fault]) -> list[tuple[Place | None, Fault]]:
+def assign_faults(
+    found: Sequence[DraftField], faults: Iterable[Fault]
+) -> list[tuple[DraftField | None, Fault]]:
     """Add each fault to its field. Return all of them in order with their fields; None for those of the template."""
     by_path = {place.path: place for place in found}
     placed = []
@@ -214,7 +218,7 @@ def place_faults(found: Sequence[Place], faults: Iterable[Fault]) -> list[tuple[
 _DEFAULTS: Final[tuple[Any, ...]] = ({}, None, False, "", 0, "0")
 
 
-def same(field: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def is_same_field(field: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether two fields are the same; the label, which the service adds, and defaults do not count."""
     return _comparable(field) == _comparable(other)
 
@@ -243,7 +247,7 @@ def _numbers_as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def sentence(fault: Fault) -> str:
+def fault_text(fault: Fault) -> str:
     """Return the text of a fault with its hint. A missing option is named, because a field may lack several."""
     if fault.code == "required" and ".options." in fault.path:
         return f"{label_of(fault.path.rpartition('.')[2]).removesuffix(' id')} is required."
@@ -253,29 +257,29 @@ def sentence(fault: Fault) -> str:
 class FieldForm:
     """One field as the form of the inspector. `fields` are those of the draft."""
 
-    def __init__(self, place: Place, fields: Sequence[Any] = ()) -> None:
+    def __init__(self, place: DraftField, fields: Sequence[Any] = ()) -> None:
         self.place, self.kind = place, place.kind
         self.key, self.id = place.key, place.id
         self.name, self.type, self.label = place.name, place.type, place.label
         common = {
             name: value
             for name, value in place.submitted.items()
-            if name not in OWN and value not in (None, "")
+            if name not in IDENTITY_KEYS and value not in (None, "")
         }
         if isinstance(common.get("unique"), str):
             common |= {"unique": True, "unique_together": common["unique"]}
-        self.common = bound(CommonKeys, common, prefix=f"{self.key}.", names=COMMON_NAMES)
+        self.common = bind_form(CommonKeys, common, prefix=f"{self.key}.", names=COMMON_NAMES)
         self.options: ModelForm | None = None
         if self.kind is not None:
-            names = shown_options(self.kind, place.options)
-            self.options = bound(self.kind.Options, place.options, prefix=f"{self.key}.o.", names=names)
+            names = visible_options(self.kind, place.options)
+            self.options = bind_form(self.kind.Options, place.options, prefix=f"{self.key}.o.", names=names)
         self.faults: dict[str, str] = {}  # by input name; "" for the field as a whole
         self.marks: dict[str, MarkedLine] = {}  # by input name: position of an error in a formula
         for fault in place.faults:
             name = self.input_name(fault.path[len(place.path) :])
             if name not in self.faults:
-                self.faults[name] = sentence(fault)
-                mark = marked(at_path({"fields": fields}, fault.path), fault.position)
+                self.faults[name] = fault_text(fault)
+                mark = mark_position(value_at_path({"fields": fields}, fault.path), fault.position)
                 self.marks |= {name: mark} if mark else {}
 
     @property
@@ -301,7 +305,7 @@ class FieldForm:
         ]
         return [
             *(options if tab in ("values", "format") else ()),
-            *(self.common[name] for name in COMMON[tab]),
+            *(self.common[name] for name in COMMON_KEYS[tab]),
         ]
 
     def wrong(self, tab: str) -> int:
@@ -330,21 +334,21 @@ class FieldForm:
         return form[short].name + (f".{deeper}" if inner is not None and deeper in inner else "")
 
 
-def shown_options(kind: Kind, options: Mapping[str, Any]) -> tuple[str, ...]:
+def visible_options(kind: Kind, options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the options that the form shows: without parameters of distributions that are not selected."""
     hidden: set[str] = set()
     for name, by_value in kind.Options.parameters.items():
         default = kind.Options.model_fields[name].default
         used = by_value.get(str(options.get(name) or default), ())
         hidden |= {item for names in by_value.values() for item in names} - set(used)
-    return tuple(name for name in keys(kind.Options) if name not in hidden)
+    return tuple(name for name in control_names(kind.Options) if name not in hidden)
 
 
 # --- Edits of a draft ---------------------------------------------------------------------------------------
 
 Values = MultiDict[str, str]
 Field = dict[str, Any]
-INVALID: Final = "invalid."
+INVALID_PREFIX: Final = "invalid."
 """Prefix of the inputs for invalid data of the template."""
 
 
@@ -388,7 +392,7 @@ def check_size(spec: Mapping[str, Any]) -> None:
 # --- Inputs -----------------------------------------------------------------------------------------------
 
 
-def read(form: Values, draft: dict[str, Any]) -> dict[str, Any]:
+def read_form(form: Values, draft: dict[str, Any]) -> dict[str, Any]:
     """Return the draft with the values of a form: the name, the settings and the field in the inspector. Values that
     the form does not show stay as they are."""
     changed = dict(draft)
@@ -396,24 +400,24 @@ def read(form: Values, draft: dict[str, Any]) -> dict[str, Any]:
         changed = {key: value for key, value in changed.items() if key not in ("invalid", "source")}
         changed |= (
             {"invalid": invalid}
-            if (invalid := bound(Invalid, formdata=form, prefix=INVALID).payload())
+            if (invalid := bind_form(Invalid, formdata=form, prefix=INVALID_PREFIX).payload())
             else {}
         )
         changed |= {"source": source} if (source := read_source(form)) else {}
-    for key in HEAD:
+    for key in HEADER_KEYS:
         text = form.get(key, "").strip()
         if key in form and (text or key in ("name", "description")):
-            changed[key] = controls.integer(text) if key == "quantity" else text
+            changed[key] = controls.parse_integer(text) if key == "quantity" else text
         elif key in form:
             changed.pop(key, None)
     if form.get("row"):
         key, field_id, shown_type = (*form["row"].split(" "), "", "")[:3]
 
-        def read_it(field: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        def read_shown_field(field: Mapping[str, Any]) -> list[Mapping[str, Any]]:
             found = read_field(form, key, shown_type, field)
-            return [field if same(field, found) else found]  # an equal value stays as it was entered
+            return [field if is_same_field(field, found) else found]  # an equal value stays as it was entered
 
-        changed["fields"] = replaced(changed.get("fields"), field_id, read_it)
+        changed["fields"] = replace_field(changed.get("fields"), field_id, read_shown_field)
     return changed
 
 
@@ -424,27 +428,31 @@ def read_field(form: Values, key: str, shown_type: str, field: Mapping[str, Any]
     options = dict(field["options"]) if isinstance(field.get("options"), Mapping) else {}
     kind = find(shown_type)
     if kind is not None:
-        names = shown_options(kind, options)
-        read = bound(kind.Options, formdata=form, prefix=f"{key}.o.", names=names).payload()
-        options = {name: value for name, value in options.items() if name not in keys(kind.Options)} | read
-        applicable = shown_options(
+        names = visible_options(kind, options)
+        read = bind_form(kind.Options, formdata=form, prefix=f"{key}.o.", names=names).payload()
+        options = {
+            name: value for name, value in options.items() if name not in control_names(kind.Options)
+        } | read
+        applicable = visible_options(
             kind, options
         )  # without the parameters of a distribution that is no longer selected
         options = {
             name: value
             for name, value in options.items()
-            if name not in keys(kind.Options) or name in applicable
+            if name not in control_names(kind.Options) or name in applicable
         }
     now = find(found["type"])
     if now is not None and now is not kind:
-        options = {name: value for name, value in options.items() if name in (*keys(now.Options), "fields")}
+        options = {
+            name: value for name, value in options.items() if name in (*control_names(now.Options), "fields")
+        }
     if now is not None:
         options = {
             name: value for name, value in options.items() if name != "fields" or has_nested_fields(now)
         }
         if has_nested_fields(now):
             options.setdefault("fields", [])
-    common = bound(CommonKeys, formdata=form, prefix=f"{key}.", names=COMMON_NAMES).payload()
+    common = bind_form(CommonKeys, formdata=form, prefix=f"{key}.", names=COMMON_NAMES).payload()
     if common.get("masking") == {"consistent": False}:
         del common["masking"]  # an unchecked box, where masking is not possible
     # The checkbox and the label next to it are one value: a field that is unique in combination with others has both.
@@ -455,31 +463,31 @@ def read_field(form: Values, key: str, shown_type: str, field: Mapping[str, Any]
     return found | {"options": options} | common
 
 
-def field_id(draft: Mapping[str, Any], key: str) -> str:
+def find_field_id(draft: Mapping[str, Any], key: str) -> str:
     """Return the id of the field with this key; the text itself if there is none."""
-    return next((place.id for place in places(draft.get("fields")) if place.key == key), key)
+    return next((place.id for place in draft_fields(draft.get("fields")) if place.key == key), key)
 
 
-def key_for(draft: Mapping[str, Any], field_id: str) -> str:
+def find_key(draft: Mapping[str, Any], field_id: str) -> str:
     """Return the key of the field with this id; "" if there is none."""
-    return next((place.key for place in places(draft.get("fields")) if place.id == field_id), "")
+    return next((place.key for place in draft_fields(draft.get("fields")) if place.id == field_id), "")
 
 
 # --- Buttons ----------------------------------------------------------------------------------------------
 
 
-def pasted(text: str) -> list[Field]:
+def parse_names(text: str) -> list[Field]:
     """Return new fields from a list of names, each `name` or `name: type`."""
     found = []
     for line in re.split(r"[\n,;\t]+", text)[: limits.MAX_FIELDS]:
         name, _, kind = (part.strip().strip('"`') for part in line.partition(":"))
         if name:
-            field = blank(new_id, name[: limits.MAX_NAME_CHARS])
+            field = new_field(new_id, name[: limits.MAX_NAME_CHARS])
             found.append({**field, "type": kind or field["type"]})
     return found
 
 
-def edit(
+def apply_button(
     fields: list[Field], verb: str, field_id: str, more: str = "", new_id: NewId = new_id
 ) -> tuple[list[Field], str]:
     """Return the fields after one press of a button, and the id of the field that the user then works on.
@@ -489,7 +497,7 @@ def edit(
     """
     fields = json.loads(json.dumps(fields, default=str))
     if verb == "add":
-        field = blank(new_id, more)
+        field = new_field(new_id, more)
         return [*fields, field], field["id"]
     siblings = _siblings(fields, field_id)
     if siblings is None:
@@ -502,14 +510,14 @@ def edit(
     if to is not None:
         siblings.insert(max(0, to), siblings.pop(index))
     elif verb == "duplicate":
-        field = copy_of(siblings[index], new_id, {str(sibling.get("name")) for sibling in siblings})
+        field = copy_field(siblings[index], new_id, {str(sibling.get("name")) for sibling in siblings})
         siblings.insert(index + 1, field)
         return fields, field["id"]
     elif verb == "insert":
-        siblings.insert(index + 1, field := blank(new_id))
+        siblings.insert(index + 1, field := new_field(new_id))
         return fields, field["id"]
     elif verb == "inside":
-        siblings[index].setdefault("options", {}).setdefault("fields", []).append(field := blank(new_id))
+        siblings[index].setdefault("options", {}).setdefault("fields", []).append(field := new_field(new_id))
         return fields, field["id"]
     elif verb == "type":
         siblings[index] = _with_type(siblings[index], more)
@@ -521,7 +529,11 @@ def _with_type(field: Field, type_name: str) -> Field:
     kind = find(type_name)
     if kind is None:
         return {**field, "type": type_name}
-    known = {"fields", *keys(kind.Options)} if has_nested_fields(kind) else set(keys(kind.Options))
+    known = (
+        {"fields", *control_names(kind.Options)}
+        if has_nested_fields(kind)
+        else set(control_names(kind.Options))
+    )
     options = {name: value for name, value in (field.get("options") or {}).items() if name in known}
     if brace:
         try:
@@ -531,16 +543,25 @@ def _with_type(field: Field, type_name: str) -> Field:
         options = {name: value for name, value in suggested.items() if name in known}
     if has_nested_fields(kind):
         options.setdefault("fields", [])
-    return {**field, "type": kind.name, "options": options or dict(guess.STARTERS.get(kind.name, {}))}
+    return {
+        **field,
+        "type": kind.name,
+        "options": options or dict(guess.STARTER_OPTIONS.get(kind.name, {})),
+    }
 
 
-def blank(new_id: NewId, name: str = "") -> Field:
+def new_field(new_id: NewId, name: str = "") -> Field:
     """Return a new field; its type is guessed from its name."""
-    kind = guess.type_of(name)
-    return {"id": new_id(), "name": name, "type": kind, "options": dict(guess.STARTERS.get(kind, {}))}
+    kind = guess.suggest_type(name)
+    return {
+        "id": new_id(),
+        "name": name,
+        "type": kind,
+        "options": dict(guess.STARTER_OPTIONS.get(kind, {})),
+    }
 
 
-def copy_of(field: Mapping[str, Any], new_id: NewId, taken: set[str]) -> Field:
+def copy_field(field: Mapping[str, Any], new_id: NewId, taken: set[str]) -> Field:
     """Copy a field, including its nested fields, with a new id and an unused name."""
     base, number = str(field["name"]) or "field", 2
     while f"{base}_{number}" in taken:
@@ -568,7 +589,7 @@ def _siblings(fields: list[Field], field_id: str) -> list[Field] | None:
     return None
 
 
-def replaced(fields: Any, field_id: str, change: Any) -> list[Any]:
+def replace_field(fields: Any, field_id: str, change: Any) -> list[Any]:
     """Return the fields with one of them, on any level, replaced by what `change` returns for it."""
     found: list[Any] = []
     for item in fields if isinstance(fields, list) else ():
@@ -577,27 +598,27 @@ def replaced(fields: Any, field_id: str, change: Any) -> list[Any]:
             found += change(item)
         elif isinstance(options, Mapping) and isinstance(options.get("fields"), list):
             found.append(
-                {**item, "options": {**options, "fields": replaced(options["fields"], field_id, change)}}
+                {**item, "options": {**options, "fields": replace_field(options["fields"], field_id, change)}}
             )
         else:
             found.append(item)
     return found
 
 
-def without(fields: Sequence[Any], field_ids: set[str]) -> list[Any]:
+def remove_fields(fields: Sequence[Any], field_ids: set[str]) -> list[Any]:
     """Return the fields without those with these ids, on all levels."""
     found = list(fields)
     for field_id in field_ids:
-        found = replaced(found, field_id, lambda _: [])
+        found = replace_field(found, field_id, lambda _: [])
     return found
 
 
 # --- The source of the rows ----------------------------------------------------------------------------------
 
-PREFIX: Final = "source."
-WAY: Final = "source.from"
+SOURCE_PREFIX: Final = "source."
+SOURCE_KIND_INPUT: Final = "source.from"
 """The input that says which way: "" for none."""
-KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+SOURCE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "file": ("file", "sheet", "limit"),
     "table": ("connection_id", "table", "where", "limit"),
     "query": ("connection_id", "query", "limit"),
@@ -608,10 +629,10 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 def read_source(form: Any) -> dict[str, Any] | None:
     """Return the source in a form as the API accepts it; None for none. Incomplete input is returned as it is, so that
     the model reports what is missing."""
-    names = KEYS.get(form.get(WAY, ""))
+    names = SOURCE_KEYS.get(form.get(SOURCE_KIND_INPUT, ""))
     if names is None:
         return None
-    found = bound(SourceSpec, formdata=form, prefix=PREFIX, names=names).payload()
+    found = bind_form(SourceSpec, formdata=form, prefix=SOURCE_PREFIX, names=names).payload()
     return {name: value.strip() if isinstance(value, str) else value for name, value in found.items()}
 
 

@@ -10,7 +10,7 @@ from webapp import limits
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.source_data import SourceSpec
 from webapp.row_templates.schemas import READ_ONLY, Fields, Locale, Name
-from webapp.timestamps import Moment
+from webapp.timestamps import Timestamp
 from webapp.versioning.views import Description
 from webapp.web.inputs import Input
 
@@ -27,7 +27,7 @@ class TemplateIn(Input):
     description: Description = ""
     quantity: Quantity = limits.DEFAULT_QUANTITY
     locale: Locale | None = None
-    anchor: Moment | None = None
+    anchor: Timestamp | None = None
     source: SourceSpec | None = None
     invalid: Invalid | None = None
 
@@ -42,6 +42,6 @@ class TemplatePatch(Input):
     description: Description = ""
     quantity: Quantity = limits.DEFAULT_QUANTITY
     locale: Locale | None = None
-    anchor: Moment | None = None
+    anchor: Timestamp | None = None
     source: SourceSpec | None = None
     invalid: Invalid | None = None

@@ -8,10 +8,18 @@ from sqlalchemy import Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
-from webapp.model_base import JSON_DOC, Base, Created, InProject, Updated, identity, reference
+from webapp.model_base import (
+    JSON_DOC,
+    Base,
+    CreatedAtMixin,
+    ProjectMixin,
+    UpdatedAtMixin,
+    foreign_key_column,
+    id_column,
+)
 
 
-class TemplateDraft(Updated, InProject, Base):
+class TemplateDraft(UpdatedAtMixin, ProjectMixin, Base):
     """The draft of one user: of a saved template, or of a template that does not exist yet.
 
     `position` is the number of the revision that the user sees. Revisions after it can be redone.
@@ -20,9 +28,9 @@ class TemplateDraft(Updated, InProject, Base):
     __tablename__ = "template_drafts"
     __table_args__ = (UniqueConstraint("user_id", "template_id"),)
 
-    id: Mapped[str] = identity("drf")
-    user_id: Mapped[str] = reference("users.id", ondelete="CASCADE")
-    template_id: Mapped[str | None] = reference("templates.id", nullable=True, ondelete="CASCADE")
+    id: Mapped[str] = id_column("drf")
+    user_id: Mapped[str] = foreign_key_column("users.id", ondelete="CASCADE")
+    template_id: Mapped[str | None] = foreign_key_column("templates.id", nullable=True, ondelete="CASCADE")
     loaded_version: Mapped[int | None] = mapped_column(Integer)
     """The version of the template that the draft was started from, or saved as."""
     position: Mapped[int] = mapped_column(Integer, default=0)
@@ -30,7 +38,7 @@ class TemplateDraft(Updated, InProject, Base):
     """The revision that equals the saved version; None while the template does not exist."""
 
 
-class DraftRevision(Created, Base):
+class DraftRevision(CreatedAtMixin, Base):
     """The whole draft after one change. `key` names what was changed: the next change of the same input shortly
     afterwards replaces the revision instead of adding one."""
 
@@ -39,7 +47,7 @@ class DraftRevision(Created, Base):
     quota_columns: ClassVar[tuple[str, ...]] = ("spec",)
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
-    draft_id: Mapped[str] = reference("template_drafts.id", ondelete="CASCADE")
+    draft_id: Mapped[str] = foreign_key_column("template_drafts.id", ondelete="CASCADE")
     number: Mapped[int] = mapped_column(Integer)
     label: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))
     key: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS), default="")

@@ -35,9 +35,9 @@ from webapp.metering import stored_json
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import DraftInput
 from webapp.row_templates.services import templates
-from webapp.row_templates.services.field_ids import Stored, children
+from webapp.row_templates.services.field_ids import StoredField, children
 
-_HEAD = ("name", "description", "quantity", "locale", "anchor", "source", "invalid")
+_HEADER_KEYS = ("name", "description", "quantity", "locale", "anchor", "source", "invalid")
 _DERIVED = frozenset({"id", "label"})  # given by the service, or following from the type
 
 
@@ -52,12 +52,19 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """
     out: dict[str, list[dict[str, Any]]] = {"added": [], "removed": [], "changed": [], "moved": []}
     _compare_level(old["fields"], new["fields"], "", out)
-    head = {key: {"from": old.get(key), "to": new.get(key)} for key in _HEAD if old.get(key) != new.get(key)}
+    head = {
+        key: {"from": old.get(key), "to": new.get(key)}
+        for key in _HEADER_KEYS
+        if old.get(key) != new.get(key)
+    }
     return {"template": head, "fields": out}
 
 
 def _compare_level(
-    old: Sequence[Stored], new: Sequence[Stored], prefix: str, result: dict[str, list[dict[str, Any]]]
+    old: Sequence[StoredField],
+    new: Sequence[StoredField],
+    prefix: str,
+    result: dict[str, list[dict[str, Any]]],
 ) -> None:
     before = {field["id"]: field for field in old}
     after = {field["id"]: field for field in new}
@@ -80,7 +87,7 @@ def _compare_level(
         _compare_level(children(before[key]), children(after[key]), f"{path}.", result)
 
 
-def _changes(old: Stored, new: Stored) -> dict[str, dict[str, Any]]:
+def _changes(old: StoredField, new: StoredField) -> dict[str, dict[str, Any]]:
     found = {
         key: {"from": old.get(key), "to": new.get(key)}
         for key in dict.fromkeys([*old, *new])
@@ -93,7 +100,7 @@ def _changes(old: Stored, new: Stored) -> dict[str, dict[str, Any]]:
     return found
 
 
-def cells(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def changed_cells(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the cells that differ between two previews: items `{row, column, from, to}`, rows counted from 1. Only
     columns of both previews are compared; the diff of the fields lists the others."""
     found = []
@@ -106,7 +113,7 @@ def cells(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) ->
     return found
 
 
-def between(template: Template, old: int, new: int, seed: str | None = None) -> dict[str, Any]:
+def diff_versions(template: Template, old: int, new: int, seed: str | None = None) -> dict[str, Any]:
     """Return the differences from version `old` to `new`; with a `seed`, also of their previews under it, cell by cell.
 
     `preview` is None without a seed, else `{seed, from, to, cells}` with three rows of each. Errors: not_found;
@@ -123,7 +130,7 @@ def between(template: Template, old: int, new: int, seed: str | None = None) -> 
     if seed is not None:
         found = generate.TemplateRef(template.id, template.version, template.project_id, template.team_id)
         rows = [orjson.loads(generate.preview_version(found, number, seed).rows) for number in (old, new)]
-        out["preview"] = {"seed": seed, "from": rows[0], "to": rows[1], "cells": cells(*rows)}
+        out["preview"] = {"seed": seed, "from": rows[0], "to": rows[1], "cells": changed_cells(*rows)}
     return out
 
 
@@ -133,7 +140,7 @@ Spec = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class DraftState:
     """What the page says about a draft. `undo` and `redo` describe the next step; None if there is none."""
 
     dirty: bool
@@ -150,7 +157,7 @@ def get(actor: Actor, draft_id: str, *, lock: bool = False) -> TemplateDraft:
     return found
 
 
-def of_template(actor: Actor, template: Template, *, lock: bool = False) -> TemplateDraft | None:
+def find_draft(actor: Actor, template: Template, *, lock: bool = False) -> TemplateDraft | None:
     """Return the actor's draft of a saved template, if it has one."""
     statement = select(TemplateDraft).where(
         TemplateDraft.user_id == actor.user_id, TemplateDraft.template_id == template.id
@@ -158,7 +165,7 @@ def of_template(actor: Actor, template: Template, *, lock: bool = False) -> Temp
     return db.session.scalar(statement.with_for_update() if lock else statement)
 
 
-def newest(actor: Actor) -> TemplateDraft | None:
+def newest_unsaved_draft(actor: Actor) -> TemplateDraft | None:
     """Return the draft of a template that is not saved yet, which the actor changed last in the present project."""
     return db.session.scalar(
         select(TemplateDraft)
@@ -169,10 +176,10 @@ def newest(actor: Actor) -> TemplateDraft | None:
     )
 
 
-def begin(actor: Actor, spec: Spec, template: Template | None = None) -> TemplateDraft:
+def create_draft(actor: Actor, spec: Spec, template: Template | None = None) -> TemplateDraft:
     """Start a draft of a saved template or of a new one; `spec` is its revision 0. Of a user who has MAX_DRAFTS, the
     draft that was changed longest ago is deleted. Does not commit. Error: quota_exceeded."""
-    stored_json.take(actor, spec)
+    stored_json.reserve(actor, spec)
     oldest = (
         select(TemplateDraft.id)
         .where(TemplateDraft.user_id == actor.user_id, TemplateDraft.workspace_id == actor.workspace_id)
@@ -181,7 +188,7 @@ def begin(actor: Actor, spec: Spec, template: Template | None = None) -> Templat
     )
     for old in db.session.scalars(oldest).all():
         db.session.execute(delete(TemplateDraft).where(TemplateDraft.id == old))
-    place = (
+    scope = (
         {
             "workspace_id": template.workspace_id,
             "project_id": template.project_id,
@@ -200,7 +207,7 @@ def begin(actor: Actor, spec: Spec, template: Template | None = None) -> Templat
         saved_position=0 if template is not None else None,
         created_at=moment,
         updated_at=moment,
-        **place,
+        **scope,
     )
     db.session.add(draft)
     db.session.flush()
@@ -243,7 +250,7 @@ def change(actor: Actor, draft: TemplateDraft, spec: Spec, label: str, key: str 
     assert current is not None
     if current.spec == spec:
         return False
-    stored_json.take(actor, spec)
+    stored_json.reserve(actor, spec)
     moment = clock.now()
     later = DraftRevision.number > draft.position
     db.session.execute(delete(DraftRevision).where(DraftRevision.draft_id == draft.id, later))
@@ -264,7 +271,7 @@ def change(actor: Actor, draft: TemplateDraft, spec: Spec, label: str, key: str 
     return True
 
 
-def step(draft: TemplateDraft, by: int) -> str | None:
+def undo_or_redo(draft: TemplateDraft, by: int) -> str | None:
     """Undo (-1) or redo (1) one change. Return its label; None if there is no change. Does not commit."""
     if _revision(draft, draft.position + by) is None:
         return None
@@ -274,7 +281,7 @@ def step(draft: TemplateDraft, by: int) -> str | None:
     return undone.label if undone is not None else None
 
 
-def saved(draft: TemplateDraft, template_id: str, version: int, spec: Spec) -> None:
+def mark_saved(draft: TemplateDraft, template_id: str, version: int, spec: Spec) -> None:
     """Record that the current revision is saved as a version of a template. Does not commit."""
     current = _revision(draft, draft.position)
     assert current is not None
@@ -288,13 +295,13 @@ def discard(draft: TemplateDraft) -> None:
     db.session.delete(draft)
 
 
-def state(draft: TemplateDraft | None) -> State:
+def describe_state(draft: TemplateDraft | None) -> DraftState:
     """Return the state of a draft for the page; None stands for a page without changes."""
     if draft is None:
-        return State(False, None, None, None)
+        return DraftState(False, None, None, None)
     back, ahead = _revision(draft, draft.position), _revision(draft, draft.position + 1)
     can_undo = _revision(draft, draft.position - 1) is not None
-    return State(
+    return DraftState(
         is_dirty(draft),
         back.label if can_undo and back is not None else None,
         ahead.label if ahead is not None else None,
@@ -307,7 +314,7 @@ def is_dirty(draft: TemplateDraft) -> bool:
     return draft.position != draft.saved_position
 
 
-def as_sent(template: Template, number: int | None = None) -> Spec:
+def submitted_spec(template: Template, number: int | None = None) -> Spec:
     """Return a version of a template as a client would send it to create the same version again."""
     spec = templates.version_of(template, number).spec
     return {key: deepcopy(spec[key]) for key in templates.CHANGEABLE if spec.get(key) is not None}
@@ -316,17 +323,17 @@ def as_sent(template: Template, number: int | None = None) -> Spec:
 # --- Rows of a draft ----------------------------------------------------------------------------------------
 
 Result = TypeVar("Result")
-Parse = Callable[[Mapping[str, Any]], DraftInput]
+ParseDraft = Callable[[Mapping[str, Any]], DraftInput]
 """Parse the input of a generate call. Raises validation_error."""
 
 _PLACEHOLDER: Final = {"type": "number", "options": {}}
-_PLACEHOLDERS: Final = 3  # ways to replace a field with errors by one that has no values
+_PLACEHOLDER_ATTEMPTS: Final = 3  # ways to replace a field with errors by one that has no values
 # Fields that are too large together have their errors one after the other, each after rows were generated.
 _MAX_ROUNDS: Final = 20
 
 
 @dataclass(slots=True)
-class Sample:
+class DraftSample:
     """Rows of a draft. `faults` are the errors of its fields; `waiting` are fields of the first level, by id, that have
     no errors but depend on such a field, with its name. `empty` are the ids of those without values. `error` says why
     there are no rows at all."""
@@ -345,66 +352,78 @@ class Sample:
 
 def sample(
     actor: Actor,
-    parse: Parse,
+    parse: ParseDraft,
     draft: Mapping[str, Any],
-    own: str,
+    template_id: str,
     *,
     seed: str,
     offset: int = 0,
     count: int = limits.BUILDER_ROWS,
     fetch: bool = False,
     timer: Callable[[], float] = time.perf_counter,
-) -> Sample:
+) -> DraftSample:
     """Return rows of a draft. The first ones are a preview, which is not counted toward the quota; others are counted.
 
-    `parse` makes the input of a generate call from a JSON object. `own` is the id of the saved template. Errors that
-    are not errors of fields are in `Sample.error`.
+    `parse` makes the input of a generate call from a JSON object. `template_id` is the id of the saved template. Errors
+    that are not errors of fields are in `DraftSample.error`.
     """
     began = timer()
-    found = Sample()
+    result = DraftSample()
 
-    def first(body: dict[str, Any]) -> None:
-        preview = generate.preview_draft(actor, parse(body), fetch, own, count)
-        found.rows = orjson.loads(preview.rows)
-        found.warnings, found.bad, found.seed = preview.warnings, preview.bad or [], preview.seed
+    def preview_first_rows(body: dict[str, Any]) -> None:
+        preview = generate.preview_draft(actor, parse(body), fetch, template_id, count)
+        result.rows = orjson.loads(preview.rows)
+        result.warnings, result.bad, result.seed = preview.warnings, preview.invalid_cells or [], preview.seed
 
-    def later(body: dict[str, Any]) -> None:
+    def generate_later_rows(body: dict[str, Any]) -> None:
         request = {**body, "offset": offset, "count": count, "format": "json"}
-        generation = generate.draft(actor, parse(request), own=own)
+        generation = generate.generate_draft(actor, parse(request), template_id=template_id)
         try:
             raw = generation.body if isinstance(generation.body, bytes) else generation.output.read()
         finally:
             if not isinstance(generation.body, bytes):
                 generation.body.close()
-        found.rows, found.bad = orjson.loads(raw), generation.recipe.bad_cells()
-        found.seed, found.leaks = generation.recipe.pins.seed, generation.leaks
+        result.rows, result.bad = orjson.loads(raw), generation.recipe.invalid_cells()
+        result.seed, result.leaks = generation.recipe.pins.seed, generation.leaks
 
     try:
-        tolerant(draft, seed, later if offset else first, found)
+        call_with_placeholders(draft, seed, generate_later_rows if offset else preview_first_rows, result)
     except ApiError as error:
         if error.status >= 500:
             raise
-        found.error = error.message
-    found.milliseconds = (timer() - began) * 1000
-    return found
+        result.error = error.message
+    result.milliseconds = (timer() - began) * 1000
+    return result
 
 
-def download(
-    actor: Actor, parse: Parse, draft: Mapping[str, Any], own: str, *, seed: str, more: Mapping[str, Any]
+def generate_file(
+    actor: Actor,
+    parse: ParseDraft,
+    draft: Mapping[str, Any],
+    template_id: str,
+    *,
+    seed: str,
+    more: Mapping[str, Any],
 ) -> Generation:
     """Generate a file from a draft; fields with errors are empty. `more` are further attributes of the generate call:
-    `count`, `format` and so on. Raises what `generate.draft` raises."""
-    return tolerant(
-        draft, seed, lambda body: generate.draft(actor, parse({**body, **more}), own=own), Sample()
+    `count`, `format` and so on. Raises what `generate.generate_draft` raises."""
+    return call_with_placeholders(
+        draft,
+        seed,
+        lambda body: generate.generate_draft(actor, parse({**body, **more}), template_id=template_id),
+        DraftSample(),
     )
 
 
-def tolerant(
-    draft: Mapping[str, Any], seed: str, act: Callable[[dict[str, Any]], Result], found: Sample
+def call_with_placeholders(
+    draft: Mapping[str, Any],
+    seed: str,
+    function: Callable[[dict[str, Any]], Result],
+    draft_sample: DraftSample,
 ) -> Result:
-    """Call `act` with a draft in which fields with errors are replaced by fields without values. The errors, and the
-    fields that have no values because of them, are added to `found`. Raises validation_error if the errors are not
-    errors of fields, or if finding them takes too many rounds or too long."""
+    """Call `function` with a draft in which fields with errors are replaced by fields without values. The errors, and
+    the fields that have no values because of them, are added to `draft_sample`. Raises validation_error if the errors
+    are not errors of fields, or if finding them takes too many rounds or too long."""
     rounds, began = 0, time.thread_time()
     fields = [dict(item) if isinstance(item, Mapping) else item for item in draft.get("fields", ())]
     tried: dict[int, int] = {}
@@ -414,27 +433,31 @@ def tolerant(
         if seed:
             body["seed"] = seed
         try:
-            result = act(body)
+            result = function(body)
         except ApiError as error:
             if error.code != "validation_error":
                 raise
             faults = faults_of(error)
             places = {place for fault in faults if (place := _field_index(fault.path)) is not None}
-            new = {place for place in places if tried.get(place, 0) < _PLACEHOLDERS and place < len(fields)}
+            new = {
+                place
+                for place in places
+                if tried.get(place, 0) < _PLACEHOLDER_ATTEMPTS and place < len(fields)
+            }
             rounds += 1
             if not new or rounds > _MAX_ROUNDS or time.thread_time() - began > limits.BUILDER_SECONDS:
                 raise
-            _record_faults(found, faults, tried, draft["fields"])
+            _record_faults(draft_sample, faults, tried, draft["fields"])
             for place in new:
                 tried[place] = tried.get(place, 0) + 1
                 fields[place] = _placeholder(draft["fields"][place], place, tried[place])
             continue
-        found.empty = frozenset(_field_id(draft["fields"][place]) for place in tried)
+        draft_sample.empty = frozenset(_field_id(draft["fields"][place]) for place in tried)
         return result
 
 
 def _record_faults(
-    found: Sample, faults: list[Fault], tried: Mapping[int, int], fields: Sequence[Any]
+    found: DraftSample, faults: list[Fault], tried: Mapping[int, int], fields: Sequence[Any]
 ) -> None:
     if not tried:
         found.faults = faults
@@ -458,7 +481,11 @@ def _placeholder(field: Any, index: int, attempt: int) -> dict[str, Any]:
         placeholder["id"] = properties["id"]
     if attempt == 1 and kind is not None:
         placeholder["type"] = kind.name
-    if attempt == _PLACEHOLDERS or not isinstance(placeholder["name"], str) or not placeholder["name"]:
+    if (
+        attempt == _PLACEHOLDER_ATTEMPTS
+        or not isinstance(placeholder["name"], str)
+        or not placeholder["name"]
+    ):
         placeholder |= {"name": f"field {index + 1} "}
         placeholder.pop("id", None)
     return placeholder

@@ -14,7 +14,7 @@ from webapp.config import SettingsError
 from webapp.paths import ROOT
 
 # Command -> module:function that executes it; imported on demand.
-ENTRIES: Final = {
+COMMAND_FUNCTIONS: Final = {
     "up": "webapp.cli.up:run",
     "test": "webapp.cli.development:run_test",
     "soak": "webapp.cli.development:run_soak",
@@ -40,7 +40,7 @@ ENTRIES: Final = {
     "lock": "webapp.cli.development:run_lock",
     "build": "webapp.cli.development:run_build",
 }
-OF_CLONES: Final = ("test", "soak", "format", "lock", "build")
+CLONE_COMMANDS: Final = ("test", "soak", "format", "lock", "build")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -50,14 +50,14 @@ def main(argv: Sequence[str]) -> int:
         print(help_text(arguments.topic), end="")
         return 0
     arguments.rest = rest
-    if arguments.command in OF_CLONES and not (ROOT / "tests").is_dir():
+    if arguments.command in CLONE_COMMANDS and not (ROOT / "tests").is_dir():
         print(
             f"rowsmith: {arguments.command} requires a clone of the repository: it is not part of the package.",
             file=sys.stderr,
         )
         return 1
     try:
-        module, _, function = ENTRIES[arguments.command].partition(":")
+        module, _, function = COMMAND_FUNCTIONS[arguments.command].partition(":")
         return int(getattr(importlib.import_module(module), function)(arguments))
     except CliError as error:
         print(f"rowsmith: {error}", file=sys.stderr)

@@ -35,9 +35,9 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
         raise CliError(
             "Specify the user whose second factor to remove: ./rowsmith sign-in <email> --reset-two-factor."
         )
-    with operator.application(arguments.data_dir) as settings:
-        user = operator.owner(arguments.email).user
-        link = sign_in_link(settings, user)
+    with operator.application_context(arguments.data_dir) as settings:
+        user = operator.find_owner(arguments.email).user
+        link = create_sign_in_link(settings, user)
         if arguments.reset_two_factor:
             removed = two_factor.reset(user)
             outcome = "The second factor was removed" if removed else "There was no second factor"
@@ -46,11 +46,11 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def sign_in_link(settings: Settings, user: User) -> str:
+def create_sign_in_link(settings: Settings, user: User) -> str:
     """Return a new one-time sign-in link for a user; commits. CliError if the address of the service is unknown."""
     if not settings.public_url:
         raise CliError("Set PUBLIC_URL: links need the address of this service.")
-    return f"{settings.public_url}/sign-in/{sign_in.make_link(user)}"
+    return f"{settings.public_url}/sign-in/{sign_in.create_link(user)}"
 
 
 # --- plan ---------------------------------------------------------------------------------------------------
@@ -70,11 +70,11 @@ def run_plan(arguments: argparse.Namespace) -> int:
             raise CliError(
                 f"{value:,} is more than this service supports: --{name.replace('_', '-')} must be at most {maximum:,}."
             )
-    with operator.application(arguments.data_dir):
+    with operator.application_context(arguments.data_dir):
         if arguments.workspace is None:
             listed = list(db.session.scalars(select(Workspace).order_by(Workspace.id)))
         else:
-            listed = [operator.workspace(arguments.workspace)]
+            listed = [operator.find_workspace(arguments.workspace)]
         if arguments.plan:
             change_plan(listed[0], arguments.plan, own_limits)
         for workspace in listed:
@@ -88,7 +88,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
 
 def change_plan(workspace: Workspace, plan: str, own_limits: dict[str, int]) -> None:
     """Change the plan and the limits of a workspace, and commit."""
-    workspaces.change_workspace(actors.system(workspace.id), {"plan": plan, "own_limits": own_limits})
+    workspaces.change_workspace(actors.system_actor(workspace.id), {"plan": plan, "own_limits": own_limits})
 
 
 # --- key ----------------------------------------------------------------------------------------------------
@@ -96,19 +96,19 @@ def change_plan(workspace: Workspace, plan: str, own_limits: dict[str, int]) -> 
 
 def run_key(arguments: argparse.Namespace) -> int:
     """Run the action. Only the new key is printed to standard output, so that `$(./rowsmith key new)` works."""
-    with operator.application(arguments.data_dir):
+    with operator.application_context(arguments.data_dir):
         {"new": _new_key, "list": _list_keys, "revoke": _revoke_key}[arguments.action](arguments)
     return 0
 
 
-def make_key(owner: operator.Owner, name: str) -> str:
+def create_key(owner: operator.Owner, name: str) -> str:
     """Return the text of a new key with all permissions of its user; commits."""
     _, text = api_keys.create(owner.actor, name, api_version=NEWEST_VERSION, user_id=owner.user.id)
     return text
 
 
 def _new_key(arguments: argparse.Namespace) -> None:
-    owner = operator.owner(arguments.email, arguments.project)
+    owner = operator.find_owner(arguments.email, arguments.project)
     expires = clock.now() + timedelta(days=arguments.days) if arguments.days else None
     scopes = [scope.strip() for scope in arguments.scopes.split(",")] if arguments.scopes else None
     key, text = api_keys.create(
@@ -145,7 +145,7 @@ def _revoke_key(arguments: argparse.Namespace) -> None:
     key = db.session.scalar(select(ApiKey).where(ApiKey.handle == handle))
     if key is None:
         raise CliError(f"There is no key {handle}.")
-    api_keys.revoke(actors.system(key.workspace_id, key.project_id, key.team_id), key)
+    api_keys.revoke(actors.system_actor(key.workspace_id, key.project_id, key.team_id), key)
     print(f"{handle} was revoked")
 
 
@@ -155,17 +155,17 @@ def _revoke_key(arguments: argparse.Namespace) -> None:
 def run_workspace(arguments: argparse.Namespace) -> int:
     """List all workspaces, deleted ones marked; or restore a deleted one."""
     # The list is also needed without a running service, such as after a restoration.
-    with operator.application(arguments.data_dir, running=arguments.action != "list"):
+    with operator.application_context(arguments.data_dir, running=arguments.action != "list"):
         if arguments.action == "list":
             for workspace in db.session.scalars(select(Workspace).order_by(Workspace.id)):
                 print(_workspace_line(workspace))
             return 0
         if arguments.workspace is None:
             raise CliError("Specify the workspace to restore: ./rowsmith workspace restore WORKSPACE")
-        found = operator.workspace(arguments.workspace)
+        found = operator.find_workspace(arguments.workspace)
         if found.deleted_at is None:
             raise CliError(f"The workspace {found.name} is not deleted: there is nothing to restore.")
-        workspaces.restore_workspace(actors.system(found.id), found)
+        workspaces.restore_workspace(actors.system_actor(found.id), found)
         print(_workspace_line(found))
     return 0
 
@@ -181,23 +181,25 @@ def _workspace_line(workspace: Workspace) -> str:
 
 def run_setup(arguments: argparse.Namespace) -> int:
     """Create it, and print only the link to standard output, for scripts."""
-    with operator.application(arguments.data_dir) as settings:
+    with operator.application_context(arguments.data_dir) as settings:
         print(
-            make_workspace(settings, arguments.email, arguments.workspace, arguments.plan, arguments.project)
+            create_workspace(
+                settings, arguments.email, arguments.workspace, arguments.plan, arguments.project
+            )
         )
     return 0
 
 
-def make_workspace(settings: Settings, email: str, name: str, plan: str, project: str) -> str:
+def create_workspace(settings: Settings, email: str, name: str, plan: str, project: str) -> str:
     """Create a workspace on a plan with a team, a project and its owner, who may have an account already. Return the
     owner's one-time sign-in link. Raise CliError if they own a workspace with this name, or PUBLIC_URL is not set."""
     if not settings.public_url:
         raise CliError("Set PUBLIC_URL: links need the address of this service.")
     name, project = _check_name(name, "--workspace"), _check_name(project, "--project")
-    email = people.clean_email(email)
+    email = people.normalize_email(email)
     user = people.find_user(email)
     if user is None:
-        user = people.create_user(actors.system(), email)
+        user = people.create_user(actors.system_actor(), email)
     else:  # repeating the command does not create a second workspace
         owned_workspaces = select(Membership.workspace_id).where(
             Membership.user_id == user.id, Membership.role == "owner"
@@ -208,10 +210,10 @@ def make_workspace(settings: Settings, email: str, name: str, plan: str, project
                 f"{user.email} already owns a workspace {name} ({found}): ./rowsmith sign-in {user.email} prints a "
                 "link."
             )
-    workspace = workspaces.create_workspace(actors.system(), name, plan=plan, owner=user)
-    team = workspaces.create_team(actors.system(workspace.id), "Everybody")
-    workspaces.create_project(actors.system(workspace.id, team_id=team.id), project, team_id=team.id)
-    return sign_in_link(settings, user)
+    workspace = workspaces.create_workspace(actors.system_actor(), name, plan=plan, owner=user)
+    team = workspaces.create_team(actors.system_actor(workspace.id), "Everybody")
+    workspaces.create_project(actors.system_actor(workspace.id, team_id=team.id), project, team_id=team.id)
+    return create_sign_in_link(settings, user)
 
 
 def _check_name(text: str, option: str) -> str:

@@ -283,7 +283,7 @@ _OPTIONS: Final = {
 }
 
 
-def parser() -> tuple[Parser, dict[str, Parser]]:
+def build_parsers() -> tuple[Parser, dict[str, Parser]]:
     """Return the parser, and that of each command by its name."""
     root = Parser(prog="rowsmith", add_help=False)
     root.add_argument("-h", "--help", action="store_true", help=argparse.SUPPRESS)
@@ -299,7 +299,7 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """Parse the arguments; for `test`, also those for pytest. Exit with status 2 and a message if they are invalid."""
-    root, each = parser()
+    root, each = build_parsers()
     arguments, rest = root.parse_known_args(argv)
     if arguments.command is None:
         arguments.command, arguments.topic = "help", None
@@ -310,7 +310,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 def help_text(topic: str | None = None) -> str:
     """Return the list of commands, or the options of one."""
-    _, each = parser()
+    _, each = build_parsers()
     if topic:
         return each[topic].format_help()
     width = max(map(len, COMMANDS)) + 2

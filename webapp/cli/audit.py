@@ -13,7 +13,7 @@ from sqlalchemy import or_, select
 from webapp import clock, limits
 from webapp.access.models import Workspace
 from webapp.audit.services import seals, search
-from webapp.audit.services.seals import FIELDS, Report, verify
+from webapp.audit.services.seals import FIELDS, VerificationReport, verify
 from webapp.audit.services.search import EntryFilter
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
@@ -25,16 +25,16 @@ _TEXT_FILTERS: Final = ("kind", "object_id", "user_id", "key_id", "project_id", 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the action. Returns 1 if `verify` finds an inconsistency."""
-    with operator.application(arguments.data_dir, running=False):
+    with operator.application_context(arguments.data_dir, running=False):
         if arguments.action == "verify":
             return _verify(arguments)
         if arguments.workspace is None:
             raise CliError(f"Specify the workspace: ./rowsmith audit {arguments.action} WORKSPACE.")
-        workspace = operator.workspace(arguments.workspace)
+        workspace = operator.find_workspace(arguments.workspace)
         workspace_id = workspace.id
         if arguments.action == "anchor":
             db.session.rollback()  # the read transaction holds SQLite's lock, which writing the entry needs
-            seals.re_anchor(workspace_id, clock.now())
+            seals.accept_chain(workspace_id, clock.now())
             print(f"{workspace_id}: the current head of the chain was saved.")
             return 0
         # Export: one entry per line, as in `GET /audit?format=jsonl`, oldest first.
@@ -44,14 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
         }
         try:
             times: dict[str, Any] = {
-                name: search.moment(text)
+                name: search.parse_time(text)
                 for name in ("since", "until")
                 if (text := getattr(arguments, name)) is not None
             }
         except ApiError as error:
             raise CliError(error.message) from error
         db.session.rollback()
-        for rows in search.every(workspace_id, EntryFilter(**filters, **times)):
+        for rows in search.iter_entries(workspace_id, EntryFilter(**filters, **times)):
             for row in rows:
                 entry = {name: getattr(row, name) for name in FIELDS if name != "workspace_id"}
                 entry["at"] = clock.to_text(row.at)
@@ -67,7 +67,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         is_listed = or_(Workspace.deleted_at.is_(None), Workspace.deleted_at >= since)
         ids = list(db.session.scalars(select(Workspace.id).where(is_listed).order_by(Workspace.id)))
     else:
-        ids = [operator.workspace(arguments.workspace).id]
+        ids = [operator.find_workspace(arguments.workspace).id]
     db.session.rollback()
     head: dict[str, Any] | None = None
     if arguments.head:
@@ -84,10 +84,10 @@ def _verify(arguments: argparse.Namespace) -> int:
     for report in reports:
         for line in report_lines(report):
             print(line)
-    return 1 if any(report.misfits for report in reports) else 0
+    return 1 if any(report.mismatches for report in reports) else 0
 
 
-def report_lines(report: Report) -> list[str]:
+def report_lines(report: VerificationReport) -> list[str]:
     """Return a report as lines, the first misfit first."""
     counts = (
         f"{_count_text(report.entries, 'entry', 'entries')} in {_count_text(report.seals, 'seal', 'seals')}"
@@ -96,9 +96,9 @@ def report_lines(report: Report) -> list[str]:
         counts += f", {report.removed:,} removed by retention"
     if report.unsealed:
         counts += f", {report.unsealed:,} not sealed yet"
-    if report.misfits:
+    if report.mismatches:
         lines = [f"{report.workspace_id}: VERIFICATION FAILED ({counts})"]
-        for item in report.misfits:
+        for item in report.mismatches:
             location = item.entry_id or f"seal {item.seal}"
             lines.append(f"  {location}: {item.message}")
         return lines

@@ -16,7 +16,7 @@ from typing import Final
 
 from webapp import clock, limits
 from webapp.backup import backup, database, restore
-from webapp.backup.archive import BackupError, Manifest, Reader, as_backup_errors
+from webapp.backup.archive import BackupError, BackupReader, Manifest, as_backup_errors
 from webapp.cli import assets, doctor, operator
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.cli.findings import FAIL, Installation
@@ -27,7 +27,7 @@ from webapp.paths import ROOT
 
 def run_backup(arguments: argparse.Namespace) -> int:
     """Create a backup, or verify one. The exit code is 1 if files are missing from a backup."""
-    path = operator.from_caller(arguments.file)
+    path = operator.resolve_path(arguments.file)
     if path.is_dir():
         path /= f"rowsmith-{clock.now():%Y%m%dT%H%M%SZ}.zip"
     if arguments.verify:
@@ -42,11 +42,11 @@ def run_backup(arguments: argparse.Namespace) -> int:
     data = DataDir(resolve(arguments.data_dir, os.environ))
     with operator.as_cli_errors():
         file = arguments.passphrase_file
-        passphrase = backup.passphrase_of(operator.from_caller(file)) if file else ""
+        passphrase = backup.read_passphrase(operator.resolve_path(file)) if file else ""
     env = data.environment(os.environ)
-    operator.installed(data, env)
-    with operator.application_for(env) as settings:
-        manifest = backup.make(
+    operator.require_installed(data, env)
+    with operator.environment_context(env) as settings:
+        manifest = backup.create_backup(
             settings,
             path,
             replace=arguments.replace,
@@ -56,7 +56,7 @@ def run_backup(arguments: argparse.Namespace) -> int:
         with as_backup_errors(
             "The backup was created, but could not be recorded in the audit log", path.parent
         ):
-            backup.note(manifest)
+            backup.record_in_audit_log(manifest)
     print(f"{path} was created.")
     return _report_backup(path, manifest)
 
@@ -101,17 +101,17 @@ _KEY_NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
 def run_restore(arguments: argparse.Namespace) -> int:
     """Check the backup, the keys and the existing installation, and then restore the backup."""
     data = DataDir(resolve(arguments.data_dir, os.environ))
-    with operator.as_cli_errors(), Reader(operator.from_caller(arguments.file)) as reader:
+    with operator.as_cli_errors(), BackupReader(operator.resolve_path(arguments.file)) as reader:
         restore.check_backup(reader)
-        with operator.stopped(data, os.environ):
+        with operator.ensure_stopped(data, os.environ):
             key_ring = KeyRing(arguments, data, reader)
-            with operator.application_for(key_ring.environment()) as settings:
+            with operator.environment_context(key_ring.environment()) as settings:
                 if (existing := restore.existing_data(settings)) and not arguments.force_empty:
                     raise CliError(
                         f"This installation is not empty: {', '.join(existing)}. --force-empty replaces all of it."
                     )
                 done = restore.restore(
-                    settings, reader, take_keys=key_ring.put, tell=lambda line: print(f"  {line}")
+                    settings, reader, write_keys=key_ring.write, print_line=lambda line: print(f"  {line}")
                 )
     print(f"The backup of {done.manifest.made_at} was restored, revision {done.revision}.")
     for kind, outcome in (
@@ -135,14 +135,14 @@ class KeyRing:
     """The keys that the restored installation will have: those of the environment, else of the data folder, else of the
     backup. They must match the keys that the backup was created with."""
 
-    def __init__(self, arguments: argparse.Namespace, data: DataDir, reader: Reader) -> None:
+    def __init__(self, arguments: argparse.Namespace, data: DataDir, reader: BackupReader) -> None:
         self._data, self._manifest = data, reader.manifest
         self._without_keys = arguments.without_keys
         self._configured_keys = {
             name: os.environ[name] for name in _KEY_NAMES if os.environ.get(name, "").strip()
         }
         self._backup_keys = {} if self._without_keys else self._keys_in_backup(arguments, reader)
-        local_keys = data.keys(make=False)
+        local_keys = data.keys(create=False)
         keys = {**local_keys, **self._configured_keys}
         self._replaces_keys = (
             bool(self._backup_keys) and self._wrong_key(keys) is not None and not self._configured_keys
@@ -166,20 +166,20 @@ class KeyRing:
                 " Without them, stored secrets and masking keys are lost: --without-keys restores everything else."
             )
 
-    def _keys_in_backup(self, arguments: argparse.Namespace, reader: Reader) -> dict[str, str]:
+    def _keys_in_backup(self, arguments: argparse.Namespace, reader: BackupReader) -> dict[str, str]:
         """Return the keys in the backup."""
         if self._manifest.keys == "none" or len(self._configured_keys) == len(_KEY_NAMES):
             return {}
         if self._manifest.keys == "plain":
-            text = b"".join(reader.pieces(backup.PLAIN)).decode()
+            text = b"".join(reader.read_chunks(backup.PLAIN_KEYS_FILE)).decode()
         elif arguments.passphrase_file:
-            passphrase = backup.passphrase_of(operator.from_caller(arguments.passphrase_file))
-            text = backup.opened(b"".join(reader.pieces(backup.SEALED)), passphrase)
+            passphrase = backup.read_passphrase(operator.resolve_path(arguments.passphrase_file))
+            text = backup.decrypt_keys(b"".join(reader.read_chunks(backup.SEALED_KEYS_FILE)), passphrase)
         else:
             raise CliError(
                 "The keys in this backup are encrypted: specify the file with the passphrase, --passphrase-file F."
             )
-        secret_key, ring = backup.read_text(text)
+        secret_key, ring = backup.parse_keys(text)
         return {"SECRET_KEY": secret_key, "VAULT_KEYS": ",".join(ring)}
 
     def _wrong_key(self, keys: Mapping[str, str]) -> str | None:
@@ -190,14 +190,14 @@ class KeyRing:
         ):
             return "SECRET_KEY"
         ring = [key.strip() for key in keys.get("VAULT_KEYS", "").split(",") if key.strip()]
-        return None if backup.opens(ring, self._manifest.vault_mark) else "VAULT_KEYS"
+        return None if backup.can_decrypt(ring, self._manifest.vault_mark) else "VAULT_KEYS"
 
     def environment(self) -> dict[str, str]:
         """Return the environment of the restored installation. If no keys are configured, it contains new ones."""
-        env = self._data.environment(os.environ, make=self._without_keys)
+        env = self._data.environment(os.environ, create_keys=self._without_keys)
         return {**env, **self._backup_keys} if self._replaces_keys else env
 
-    def put(self) -> None:
+    def write(self) -> None:
         """Write the keys of the backup to the data folder."""
         if self._replaces_keys:
             self._data.replace_keys(self._backup_keys)
@@ -213,10 +213,10 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
     """Back up, migrate, and run the doctor. Returns 1 if the doctor then finds a failure."""
     data = DataDir(resolve(arguments.data_dir, os.environ))
     env = data.environment(os.environ)
-    operator.installed(data, env)
-    with operator.stopped(data, env), operator.application_for(env) as settings:
-        old_revision, head = backup.current_revision(settings), database.head()
-        assets.ensure()
+    operator.require_installed(data, env)
+    with operator.ensure_stopped(data, env), operator.environment_context(env) as settings:
+        old_revision, head = backup.current_revision(settings), database.newest_revision()
+        assets.ensure_built()
         if old_revision == head:
             print(f"The database is already at revision {head}.")
             backup_file = None
@@ -232,7 +232,7 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
                 ) from error
             print(f"The database was migrated from revision {old_revision} to {head}.")
             secure_vocabularies()
-    found = doctor.examine(Installation(ROOT, arguments.data_dir))
+    found = doctor.run_all_checks(Installation(ROOT, arguments.data_dir))
     failed = [finding for finding in found if finding.state == FAIL and finding.name in _UPGRADE_CHECKS]
     for finding in failed:
         print(f"FAIL  {finding.name}  {finding.message}" + (f"  fix: {finding.fix}" if finding.fix else ""))
@@ -252,11 +252,11 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
 def _create_backup(arguments: argparse.Namespace, data: DataDir, settings: Settings, head: str) -> Path:
     """Create the backup and return its path. It has no keys, which an upgrade does not change."""
     if arguments.backup:
-        path = operator.from_caller(arguments.backup)
+        path = operator.resolve_path(arguments.backup)
     else:
         folder = data.path / "backups"
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"before-{head}-{clock.now():%Y%m%dT%H%M%SZ}.zip"
-    backup.make(settings, path)
+    backup.create_backup(settings, path)
     print(f"Backup created: {path}")
     return path

@@ -37,7 +37,7 @@ _OFFLINE: Final = re.compile(
 )
 
 
-class Stop(Exception):
+class InstallError(Exception):
     """The command cannot continue; the message is one sentence for the user."""
 
 
@@ -53,7 +53,7 @@ def load_arguments() -> ModuleType:
     return module
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line to standard error: standard output belongs to the command."""
     print(f"rowsmith: {text}", file=sys.stderr, flush=True)
 
@@ -64,33 +64,33 @@ def venv_dir() -> Path:
     return Path(configured).absolute() if configured else HOME / ".venv"
 
 
-def python_of(venv: Path) -> Path:
+def python_path(venv: Path) -> Path:
     """Return the environment's interpreter."""
     return venv / "bin" / "python"
 
 
-def digest(lock: str) -> str:
+def lock_digest(lock: str) -> str:
     """Return the stamp of a lock file."""
     return hashlib.sha256((HOME / lock).read_bytes()).hexdigest()
 
 
-def installed(venv: Path, lock: str) -> bool:
+def is_installed(venv: Path, lock: str) -> bool:
     """Return whether `venv` works and contains exactly the packages of `lock`."""
     try:
         stamp = json.loads((venv / STAMP).read_text())
     except (OSError, ValueError):
         return False
-    return isinstance(stamp, dict) and stamp.get(lock) == digest(lock) and python_of(venv).exists()
+    return isinstance(stamp, dict) and stamp.get(lock) == lock_digest(lock) and python_path(venv).exists()
 
 
 def ensure(lock: str) -> Path:
     """Install `lock` if necessary, and return the environment's interpreter."""
     venv = venv_dir()
-    if not installed(venv, lock):
+    if not is_installed(venv, lock):
         with installation_lock(venv):
-            if not installed(venv, lock):
+            if not is_installed(venv, lock):
                 install(venv, lock)
-    return python_of(venv)
+    return python_path(venv)
 
 
 @contextmanager
@@ -102,19 +102,19 @@ def installation_lock(venv: Path) -> Iterator[None]:
             venv, os.O_RDONLY | os.O_DIRECTORY
         )  # the folder itself is the lock: nothing to remove
     except OSError as error:
-        raise Stop(unwritable(venv, error)) from error
+        raise InstallError(not_writable_message(venv, error)) from error
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("another rowsmith is installing the packages; waiting for it")
+            print_line("another rowsmith is installing the packages; waiting for it")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)
 
 
-def unwritable(folder: Path, error: OSError) -> str:
+def not_writable_message(folder: Path, error: OSError) -> str:
     """Return the message for a folder that cannot be written."""
     if error.errno == errno.ENOSPC:
         return f"The disk is full: {folder} could not be written."
@@ -129,63 +129,65 @@ def install(venv: Path, lock: str) -> None:
     (venv / STAMP).unlink(missing_ok=True)
     log = venv / LOG
     log.write_bytes(b"")
-    say(f"installing the packages into {venv} (once, about a minute)")
+    print_line(f"installing the packages into {venv} (once, about a minute)")
     uv = shutil.which("uv")
     # A uv that cannot (another index in pip.conf, an old version) leaves the work to pip.
-    if not (uv and with_uv(uv, venv, lock, log)):
-        with_pip(venv, lock, log)
+    if not (uv and install_with_uv(uv, venv, lock, log)):
+        install_with_pip(venv, lock, log)
     # Otherwise the first start would do both. A clone that cannot be written does without.
-    run([python_of(venv), "-m", "compileall", "-q", "-j", "0", HOME / "webapp", HOME / "jobs"], log)
-    run([python_of(venv), "-m", "webapp.engine.data.build"], log)
-    stamp = {name: digest(name) for name in (lock, *LOCKS[lock])}
+    run([python_path(venv), "-m", "compileall", "-q", "-j", "0", HOME / "webapp", HOME / "jobs"], log)
+    run([python_path(venv), "-m", "webapp.engine.data.build"], log)
+    stamp = {name: lock_digest(name) for name in (lock, *LOCKS[lock])}
     fresh = venv / f"{STAMP}.new"
     fresh.write_text(json.dumps(stamp))
     fresh.replace(venv / STAMP)
 
 
-def works(venv: Path) -> bool:
+def is_working(venv: Path) -> bool:
     """Return whether `venv` has a working, recent interpreter (its base may have been removed)."""
-    python = python_of(venv)
+    python = python_path(venv)
     return python.exists() and run(
         [python, "-I", "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], None
     )
 
 
-def with_uv(uv: str, venv: Path, lock: str, log: Path) -> bool:
+def install_with_uv(uv: str, venv: Path, lock: str, log: Path) -> bool:
     """Install by uv. Returns whether it worked."""
-    if not works(venv) and not run(
+    if not is_working(venv) and not run(
         [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, venv], log
     ):
         return False
     hashes = ["--require-hashes", "--requirement", str(HOME / lock)]
     return run(
-        [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python_of(venv), *hashes], log
+        [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python_path(venv), *hashes], log
     )
 
 
-def with_pip(venv: Path, lock: str, log: Path) -> None:
-    """Install by the standard library's venv and pip. Raises `Stop` with the reason."""
-    python = python_of(venv)
-    if not (works(venv) and run([python, "-I", "-m", "pip", "--version"], None)):
+def install_with_pip(venv: Path, lock: str, log: Path) -> None:
+    """Install by the standard library's venv and pip. Raises `InstallError` with the reason."""
+    python = python_path(venv)
+    if not (is_working(venv) and run([python, "-I", "-m", "pip", "--version"], None)):
         if not run([sys.executable, "-I", "-c", "import venv, ensurepip"], None):
             number = f"{sys.version_info.major}.{sys.version_info.minor}"
-            raise Stop(
+            raise InstallError(
                 f"{sys.executable} comes without the venv module: install it (Debian and Ubuntu: "
                 f"apt install python{number}-venv) or put uv on the PATH."
             )
-        broken = (venv / "pyvenv.cfg").exists() and not works(venv)
+        broken = (venv / "pyvenv.cfg").exists() and not is_working(venv)
         clear_option = ["--clear"] if broken else []
         if not run([sys.executable, "-I", "-m", "venv", *clear_option, venv], log):
-            raise Stop(f"The virtual environment {venv} could not be created: {last_line(log)}")
+            raise InstallError(f"The virtual environment {venv} could not be created: {last_line(log)}")
     options = ["--quiet", "--no-input", "--disable-pip-version-check", "--retries", "2"]
     if run([python, "-m", "pip", "install", *options, "--require-hashes", "--requirement", HOME / lock], log):
         return
-    text = read(log)
-    if offline(log):
-        raise Stop("The package index cannot be reached: connect this machine to the network and try again.")
+    text = read_log(log)
+    if is_offline(log):
+        raise InstallError(
+            "The package index cannot be reached: connect this machine to the network and try again."
+        )
     if "No space left on device" in text:
-        raise Stop(f"The disk is full: the packages do not fit into {venv}.")
-    raise Stop(f"The packages could not be installed: {last_line(log)} (full log: {log})")
+        raise InstallError(f"The disk is full: the packages do not fit into {venv}.")
+    raise InstallError(f"The packages could not be installed: {last_line(log)} (full log: {log})")
 
 
 def run(command: Sequence[str | Path], log: Path | None) -> bool:
@@ -212,21 +214,21 @@ def run(command: Sequence[str | Path], log: Path | None) -> bool:
     return False
 
 
-def read(log: Path) -> str:
+def read_log(log: Path) -> str:
     """Return the text of the log, which may have been deleted with the environment."""
     with suppress(FileNotFoundError):
         return log.read_text(errors="replace")
     return ""
 
 
-def offline(log: Path) -> bool:
+def is_offline(log: Path) -> bool:
     """Return whether the package index could not be reached."""
-    return _OFFLINE.search(read(log)) is not None
+    return _OFFLINE.search(read_log(log)) is not None
 
 
 def last_line(log: Path) -> str:
     """Return the last line of an error or a message, without pip's prefix."""
-    lines = [line.strip() for line in read(log).splitlines() if line.strip()]
+    lines = [line.strip() for line in read_log(log).splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return (errors or lines or ["no reason was given"])[-1].rstrip(".") + "."
 
@@ -238,24 +240,26 @@ def main(argv: Sequence[str]) -> int:
     if parsed.command == "help":
         print(arguments.help_text(parsed.topic), end="")
         return 0
-    if parsed.command == "doctor" and not installed(venv_dir(), "requirements.lock"):
-        become(
-            python_of(venv_dir()) if works(venv_dir()) else Path(sys.executable), "webapp.cli.doctor", argv
+    if parsed.command == "doctor" and not is_installed(venv_dir(), "requirements.lock"):
+        exec_module(
+            python_path(venv_dir()) if is_working(venv_dir()) else Path(sys.executable),
+            "webapp.cli.doctor",
+            argv,
         )
     try:
         python = ensure(
             "requirements-dev.lock" if parsed.command in ("test", "soak", "format") else "requirements.lock"
         )
-    except Stop as stop:
-        say(str(stop))
+    except InstallError as stop:
+        print_line(str(stop))
         return 1
     except OSError as error:
-        say(unwritable(venv_dir(), error))
+        print_line(not_writable_message(venv_dir(), error))
         return 1
-    become(python, "webapp.cli", argv)
+    exec_module(python, "webapp.cli", argv)
 
 
-def become(python: Path, module: str, argv: Sequence[str]) -> NoReturn:
+def exec_module(python: Path, module: str, argv: Sequence[str]) -> NoReturn:
     """Replace this process by a module of the clone."""
     environment = dict(os.environ)
     # Relative paths are the caller's; the program itself runs in the clone, where `-m` finds it.

@@ -21,7 +21,7 @@ class CliError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningProcess:
     """Information about the `up` process that uses a data folder."""
 
     pid: int
@@ -65,8 +65,8 @@ class DataDir:
                 f"The data folder {self.path} cannot be written ({error.strerror}): choose another one with --data-dir."
             ) from error
 
-    def hold(self, otherwise: str = "or start this one with another --data-dir and --port") -> None:
-        """Prevent other `up` processes from starting until this process exits for any reason. `otherwise`: what the
+    def lock(self, hint: str = "or start this one with another --data-dir and --port") -> None:
+        """Prevent other `up` processes from starting until this process exits for any reason. `hint`: what the
         user can do instead of stopping the running one."""
         handle = os.open(self.path / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -77,7 +77,7 @@ class DataDir:
             location = f" at {other.url}, pid {other.pid}" if other else " and still starting"
             raise CliError(
                 f"Rowsmith is already running{location} (data folder {self.path}): stop it with Ctrl-C there, "
-                f"{otherwise}."
+                f"{hint}."
             ) from None
         self._lock_handle = handle
         self._state.unlink(missing_ok=True)
@@ -89,11 +89,11 @@ class DataDir:
             os.close(self._lock_handle)
             self._lock_handle = None
 
-    def announce(self, running: Running) -> None:
+    def write_running(self, running: RunningProcess) -> None:
         """Store which process uses the folder, for a second `up` and the other commands."""
         _write_private(self._state, json.dumps(asdict(running)))
 
-    def running(self) -> Running | None:
+    def running(self) -> RunningProcess | None:
         """Return the process that uses the folder, or None."""
         try:
             text = self._state.read_text()
@@ -103,18 +103,18 @@ class DataDir:
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return Running(**json.loads(text))
+            return RunningProcess(**json.loads(text))
         finally:
             os.close(handle)
         return None  # written by one that was killed
 
-    def keys(self, *, make: bool) -> dict[str, str]:
-        """Return SECRET_KEY and VAULT_KEYS of this folder, generated on first use if `make`. Without them, stored
-        secrets are lost."""
+    def keys(self, *, create: bool) -> dict[str, str]:
+        """Return SECRET_KEY and VAULT_KEYS of this folder, generated on first use if `create_keys`. Without them,
+        stored secrets are lost."""
         try:
             text = self._keys.read_text()
         except FileNotFoundError:
-            if not make:
+            if not create:
                 return {}
             text = (
                 f"SECRET_KEY={secrets.token_urlsafe(48)}\n"
@@ -141,9 +141,9 @@ class DataDir:
             self._keys.replace(old_file)
         _write_private(self._keys, "".join(f"{name}={value}\n" for name, value in keys.items()))
 
-    def environment(self, env: Mapping[str, str], *, make: bool = False) -> dict[str, str]:
+    def environment(self, env: Mapping[str, str], *, create_keys: bool = False) -> dict[str, str]:
         """Return the environment of a process on this folder. Variables of the caller take precedence."""
-        defaults = {"ROWSMITH_DATA_DIR": str(self.path), **self.keys(make=make)}
+        defaults = {"ROWSMITH_DATA_DIR": str(self.path), **self.keys(create=create_keys)}
         if running := self.running():
             defaults["REDIS_URL"] = running.redis_url
             defaults["PUBLIC_URL"] = running.url

@@ -31,12 +31,12 @@ from webapp.cli import assets
 from webapp.cli.datadir import CliError
 from webapp.config import LAUNCHER_NAMES
 from webapp.engine.data import vocabulary
-from webapp.engine.data.vocab_lock import locked
+from webapp.engine.data.vocab_lock import current_entry
 from webapp.paths import ROOT, static_folder
 from webapp.scenarios.services.requirements import COMMON
 
 # Tests that take minutes or need additional services: only with --all.
-LONG: Final = (
+LONG_TESTS: Final = (
     "tests/browser",
     "tests/chaos",
     "tests/compat",
@@ -69,7 +69,7 @@ LONG: Final = (
 )
 # What shows a promise on SQLite and Valkey, and with TEST_ON=postgresql on PostgreSQL and Redis; tests/promises itself
 # goes through both.
-ON_BOTH: Final = (
+TESTS_ON_BOTH_STACKS: Final = (
     "tests/chaos",
     "tests/jobs/test_retention.py",
     "tests/security/test_http_secrets.py",
@@ -93,7 +93,7 @@ ON_BOTH: Final = (
 )
 # Environment variables of the user's shell that tests must not see: settings of the product, and one that would make
 # each of several hundred processes compile all modules again.
-UNSEEN: Final = (
+HIDDEN_VARIABLES: Final = (
     *("SECRET_KEY", "VAULT_KEYS", "DATABASE_URL", "REDIS_URL", "STORAGE_URL", "PUBLIC_URL"),
     "PYTHONDONTWRITEBYTECODE",
 )
@@ -101,20 +101,24 @@ UNSEEN: Final = (
 
 def run_test(arguments: argparse.Namespace) -> int:
     """Run the checks and tests, or with arguments for pytest only pytest. Return 0 if everything passed."""
-    assets.ensure()
-    env = {name: value for name, value in os.environ.items() if name not in (*UNSEEN, *LAUNCHER_NAMES)}
+    assets.ensure_built()
+    env = {
+        name: value for name, value in os.environ.items() if name not in (*HIDDEN_VARIABLES, *LAUNCHER_NAMES)
+    }
     # Where lint-imports finds the packages of sdk/.
     env["PYTHONPATH"] = os.pathsep.join(
         str(ROOT / "sdk" / name / "src") for name in ("python", "mcp", "spark")
     )
     failed = [
-        name for name, command in steps(arguments.all, arguments.rest) if not passes(name, command, env)
+        name
+        for name, command in test_steps(arguments.all, arguments.rest)
+        if not run_step(name, command, env)
     ]
     print(f"\nfailed: {', '.join(failed)}" if failed else "\nall passed", flush=True)
     return 1 if failed else 0
 
 
-def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
+def test_steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
     """Return name and command of each step."""
     tests = ("tests", [sys.executable, "-m", "pytest", *pytest_arguments(everything, rest)])
     if rest:
@@ -140,7 +144,7 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
             sys.executable,
             "-m",
             "pytest",
-            *pytest_arguments(True, list(ON_BOTH)),
+            *pytest_arguments(True, list(TESTS_ON_BOTH_STACKS)),
         ]
         result.append(("promises on PostgreSQL and Redis", on_postgresql))
     return result
@@ -156,18 +160,20 @@ def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:
     result = [] if has_processes else processes
     if not everything:
         selected = {argument.split("::")[0].rstrip("/") for argument in rest}
-        result += [f"--ignore={long}" for long in LONG if not any(within(long, name) for name in selected)]
+        result += [
+            f"--ignore={long}" for long in LONG_TESTS if not any(is_within(long, name) for name in selected)
+        ]
     return [*result, *rest]
 
 
-def within(one: str, other: str) -> bool:
+def is_within(one: str, other: str) -> bool:
     """Return whether one of the two paths is equal to the other or inside it: a folder of `tests` includes its
     files."""
     deep, top = sorted((one, other), key=len, reverse=True)
     return top != "tests" and (deep == top or deep.startswith(f"{top}/"))
 
 
-def passes(name: str, command: list[str], env: dict[str, str]) -> bool:
+def run_step(name: str, command: list[str], env: dict[str, str]) -> bool:
     """Run one step with its output in the terminal. Returns whether its exit code is 0."""
     print(f"\n== {name}", flush=True)
     return subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, check=False).returncode == 0
@@ -182,10 +188,12 @@ def run_soak(arguments: argparse.Namespace) -> int:
     """Run the load test. Return 0 if all checks passed. The measurements are written to `--out` in any case."""
     if not (ROOT / TEST).is_file():
         raise CliError(f"{TEST} does not exist: run the soak test from a clone of the repository.")
-    assets.ensure()
+    assets.ensure_built()
     folder = Path(arguments.out).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    env = {name: value for name, value in os.environ.items() if name not in (*UNSEEN, *LAUNCHER_NAMES)}
+    env = {
+        name: value for name, value in os.environ.items() if name not in (*HIDDEN_VARIABLES, *LAUNCHER_NAMES)
+    }
     env |= {
         "SOAK_MINUTES": str(60 * arguments.hours),
         "SOAK_STACK": arguments.stack,
@@ -210,19 +218,19 @@ def run_format(arguments: argparse.Namespace) -> int:
     """Format the files, or with --check list those that are not formatted. Returns 1 if there are any."""
     check = ["--check"] if arguments.check else []
     python = subprocess.run([sys.executable, "-m", "ruff", "format", *check, "."], cwd=ROOT, check=False)
-    folder = ensure()
+    folder = ensure_installed()
     files = "\n".join(
         str(path)
         for folder_name in ("static", "templates")
         for path in sorted((ROOT / folder_name).rglob("*"))
         if path.suffix in (".css", ".js", ".html") and "vendor" not in path.parts
     )
-    script = [assets.node_of(folder), str(folder / "format.js"), *check]
+    script = [assets.node_path(folder), str(folder / "format.js"), *check]
     pages = subprocess.run(script, input=files, text=True, cwd=folder, check=False)
     return int(python.returncode != 0 or pages.returncode != 0)
 
 
-def ensure() -> Path:
+def ensure_installed() -> Path:
     """Return the folder with the installed packages. CliError if they cannot be installed."""
     digest = hashlib.sha256(b"".join((TOOLS / name).read_bytes() for name in FILES)).hexdigest()[:16]
     place = Path(sys.prefix) / f"format-{digest}"
@@ -233,7 +241,7 @@ def ensure() -> Path:
         fresh.mkdir()
         for file in FILES:
             shutil.copy(TOOLS / file, fresh)
-        if problem := assets.npm_ci(fresh):
+        if problem := assets.run_npm_ci(fresh):
             raise CliError(f"The formatters could not be installed: {problem}")
         try:
             fresh.rename(place)
@@ -253,7 +261,7 @@ COMPILE: Final = (
 def run_lock(_arguments: argparse.Namespace) -> int:
     """Write the lock files: requirements.lock, those for development, assets, building and scenarios, and
     package-lock.json of the browser code and of the formatters."""
-    uv, npm = tool("uv"), tool("npm")
+    uv, npm = find_program("uv"), find_program("npm")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     _compile(uv, "requirements.lock", "--extra", "drivers", "pyproject.toml")
     # The same versions: what is tested is what runs.
@@ -281,7 +289,7 @@ def run_lock(_arguments: argparse.Namespace) -> int:
     return 0
 
 
-def tool(name: str) -> str:
+def find_program(name: str) -> str:
     """Return the path of a program. CliError if it is not on the PATH."""
     found = shutil.which(name)
     if not found:
@@ -311,7 +319,7 @@ SUMS: Final = "SHA256SUMS"
 
 def run_build(arguments: argparse.Namespace) -> int:
     """Build all packages into a folder, and write their checksums next to them."""
-    git, npm, uv = tool("git"), tool("npm"), str(Path(sys.executable).with_name("uv"))
+    git, npm, uv = find_program("git"), find_program("npm"), str(Path(sys.executable).with_name("uv"))
     out = (
         Path(os.environ.get("ROWSMITH_CALLER_DIR") or ".") / arguments.out if arguments.out else ROOT / "dist"
     )
@@ -319,8 +327,8 @@ def run_build(arguments: argparse.Namespace) -> int:
     if out.exists() and any(out.iterdir()):
         raise CliError(f"{out} is not empty: remove it, or choose another folder with --out.")
     out.mkdir(parents=True, exist_ok=True)
-    assets.ensure()
-    vocabulary.default()
+    assets.ensure_built()
+    vocabulary.open_default()
     commit_time = _run_checked([git, "log", "-1", "--format=%ct"], ROOT, os.environ).strip()
     env = {**os.environ, "SOURCE_DATE_EPOCH": commit_time, "npm_config_update_notifier": "false"}
     with tempfile.TemporaryDirectory(prefix="rowsmith-build-") as scratch:
@@ -332,7 +340,7 @@ def run_build(arguments: argparse.Namespace) -> int:
         if archive.wait() != 0:
             raise CliError(f"{ROOT} has no commit to build from.")
         shutil.copytree(static_folder() / "vendor", source / "static" / "vendor")
-        vocabulary_file = Path("var", "vocab", f"{locked().id}.arrow")
+        vocabulary_file = Path("var", "vocab", f"{current_entry().id}.arrow")
         (source / vocabulary_file.parent).mkdir(parents=True)
         shutil.copy(ROOT / vocabulary_file, source / vocabulary_file)
         lock = ROOT / "requirements-build.lock"

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from webapp.cli.findings import FAIL, OK, WARN, Finding, Installation, run_checks, worst
+from webapp.cli.findings import FAIL, OK, WARN, Finding, Installation, run_checks, worst_state
 
 HOME: Final = Path(__file__).resolve().parents[2]
 # Modules with CHECKS, and what it means when one cannot be imported.
@@ -23,8 +23,8 @@ _LABELS: Final = {OK: "ok  ", WARN: "warn", FAIL: "FAIL"}
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings. Returns 1 if one of them is a failure."""
-    found = examine(Installation(HOME, arguments.data_dir))
-    state = worst(found)
+    found = run_all_checks(Installation(HOME, arguments.data_dir))
+    state = worst_state(found)
     if arguments.json:
         print(json.dumps({"state": state, "findings": [finding.as_json() for finding in found]}, indent=2))
         return 1 if state == FAIL else 0
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if state == FAIL else 0
 
 
-def examine(patient: Installation) -> list[Finding]:
+def run_all_checks(installation: Installation) -> list[Finding]:
     """Return all findings about the installation."""
     found: list[Finding] = []
     for area in AREAS:
@@ -48,7 +48,7 @@ def examine(patient: Installation) -> list[Finding]:
             message = f"The {area.rpartition('_')[2]} checks cannot be imported: {error}."
             found.append(Finding(FAIL, "packages", message, "./rowsmith up installs what is missing"))
             continue
-        found += run_checks(patient, checks)
+        found += run_checks(installation, checks)
     return found
 
 

@@ -13,24 +13,24 @@ import sqlalchemy as sa
 
 from webapp import limits
 from webapp.backup import backup, database
-from webapp.backup.backup import engine
+from webapp.backup.backup import create_engine
 from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Installation
-from webapp.extensions import READS
+from webapp.extensions import READ_ONLY_OPTION
 from webapp.security.sealing import Vault
 
 
 @contextmanager
-def reading(patient: Installation) -> Iterator[sa.Connection]:
+def read_connection(patient: Installation) -> Iterator[sa.Connection]:
     """Open a read-only connection."""
-    database_engine = engine(patient.settings.sqlalchemy_url)
+    database_engine = create_engine(patient.settings.sqlalchemy_url)
     try:
-        with database_engine.connect().execution_options(**{READS: True}) as connection:
+        with database_engine.connect().execution_options(**{READ_ONLY_OPTION: True}) as connection:
             yield connection
     finally:
         database_engine.dispose()
 
 
-def answers(patient: Installation) -> Iterator[Finding]:
+def check_connection(patient: Installation) -> Iterator[Finding]:
     """Check the connection and the revision."""
     settings = patient.settings
     if settings is None:
@@ -40,7 +40,7 @@ def answers(patient: Installation) -> Iterator[Finding]:
         yield Finding(WARN, "database", f"The file {path} does not exist yet.", _create_command(patient))
         return
     try:
-        with reading(patient) as connection:
+        with read_connection(patient) as connection:
             found = database.revision(connection)
             patient.results["database"] = found
     except sa.exc.DBAPIError as error:
@@ -50,21 +50,25 @@ def answers(patient: Installation) -> Iterator[Finding]:
             FAIL, "database", f"{url} does not respond: {reason}.", "start it, or correct DATABASE_URL"
         )
         return
-    head = database.head()
+    head = database.newest_revision()
     if found is None:
         yield Finding(WARN, "database", "The database has no tables yet.", _create_command(patient))
     elif found == head:
         yield Finding(OK, "database", f"The database responds and is at revision {found}.")
-    elif database.known(found):
+    elif database.is_known_revision(found):
         message = f"The database is at revision {found}, but this release needs {head}."
-        yield Finding(FAIL, "database", message, f"./rowsmith upgrade{patient.at}")
+        yield Finding(FAIL, "database", message, f"./rowsmith upgrade{patient.data_dir_option}")
     else:
         message = f"The database is at revision {found} of a newer release; this release knows up to {head}."
         yield Finding(FAIL, "database", message, "install the newer release, or restore a backup of this one")
 
 
 def _create_command(patient: Installation) -> str:
-    return f"./rowsmith up{patient.at} creates them" if patient.settings.is_sqlite else "./rowsmith migrate"
+    return (
+        f"./rowsmith up{patient.data_dir_option} creates them"
+        if patient.settings.is_sqlite
+        else "./rowsmith migrate"
+    )
 
 
 def check_integrity(patient: Installation) -> Iterator[Finding]:
@@ -72,7 +76,7 @@ def check_integrity(patient: Installation) -> Iterator[Finding]:
     if not patient.results.get("database"):
         return
     restore_command = "./rowsmith restore FILE --force-empty, with the last good backup"
-    with reading(patient) as connection:
+    with read_connection(patient) as connection:
         if patient.settings.is_sqlite:
             problems = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
             broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(limits.UPKEEP_TOLD)
@@ -106,15 +110,15 @@ def check_clock(patient: Installation) -> Iterator[Finding]:
     """Compare its clock with that of this machine."""
     if patient.results.get("database") is None or patient.settings.is_sqlite:
         return
-    with reading(patient) as connection:
+    with read_connection(patient) as connection:
         started = time.time()
         database_time = float(
             connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one()
         )
-        yield skew("PostgreSQL", database_time - (started + time.time()) / 2)
+        yield clock_skew_finding("PostgreSQL", database_time - (started + time.time()) / 2)
 
 
-def skew(owner: str, seconds: float) -> Finding:
+def clock_skew_finding(owner: str, seconds: float) -> Finding:
     """Report the difference between two clocks, which matters for leases and rate limits."""
     difference = abs(seconds)
     state = (
@@ -130,7 +134,7 @@ def skew(owner: str, seconds: float) -> Finding:
     )
 
 
-def vault_keys(patient: Installation) -> Iterator[Finding]:
+def check_vault_keys(patient: Installation) -> Iterator[Finding]:
     """Check that the key ring can encrypt, and decrypt stored secrets."""
     settings = patient.settings
     if settings is None:
@@ -141,13 +145,13 @@ def vault_keys(patient: Installation) -> Iterator[Finding]:
         message = "VAULT_KEYS is not set: connections with a password cannot be saved or used."
         yield Finding(FAIL, "keys", message, "set VAULT_KEYS, or restore the keys.env of the data folder")
         return
-    ring = backup.ring_now(settings)
+    ring = backup.current_key_ring(settings)
     vault = Vault(ring)
     assert vault.open(vault.seal("canary")) == "canary"
     opened, lost = 0, 0
     if patient.results.get("database"):
-        with reading(patient) as connection:
-            opened, lost = backup.count(connection, ring)
+        with read_connection(patient) as connection:
+            opened, lost = backup.count_secrets(connection, ring)
     if lost:
         message = f"{lost} of {lost + opened} stored secrets cannot be decrypted: their key is missing."
         yield Finding(
@@ -162,9 +166,9 @@ def vault_keys(patient: Installation) -> Iterator[Finding]:
         )
 
 
-def words(patient: Installation) -> Iterator[Finding]:
+def check_vocabularies(patient: Installation) -> Iterator[Finding]:
     """Check for pinned vocabularies that are missing."""
-    if patient.results.get("database") != database.head():
+    if patient.results.get("database") != database.newest_revision():
         return
     from webapp import create_app
     from webapp.extensions import db
@@ -172,15 +176,17 @@ def words(patient: Installation) -> Iterator[Finding]:
 
     with create_app(patient.settings, routes=False).app_context():
         try:
-            pinned, stored = vocabularies.pinned(), vocabularies.stored()
+            pinned, stored = vocabularies.count_pins(), vocabularies.stored_sizes()
             missing = [
-                item for item in pinned if item not in stored and not vocabularies.local(item).exists()
+                item for item in pinned if item not in stored and not vocabularies.local_path(item).exists()
             ]
         finally:
             db.engine.dispose()
     for item in missing:
         message = f"Vocabulary {item} is pinned by {pinned[item]:,} template versions but missing."
-        yield Finding(FAIL, "vocabularies", message, f"./rowsmith vocab install {item}{patient.at}")
+        yield Finding(
+            FAIL, "vocabularies", message, f"./rowsmith vocab install {item}{patient.data_dir_option}"
+        )
     if not missing:
         message = f"All {len(pinned)} pinned vocabularies are available."
         if len(pinned) == 1:
@@ -188,13 +194,13 @@ def words(patient: Installation) -> Iterator[Finding]:
         yield Finding(OK, "vocabularies", message)
 
 
-def secret_hosts(patient: Installation) -> Iterator[Finding]:
+def check_secret_hosts(patient: Installation) -> Iterator[Finding]:
     """Check whether named secrets can be sent to any host."""
-    if patient.results.get("database") != database.head():
+    if patient.results.get("database") != database.newest_revision():
         return
     table = sa.table("secrets", sa.column("name"), sa.column("allowed_hosts"))
     anywhere = sa.select(sa.func.count()).where(table.c.name.is_not(None), table.c.allowed_hosts.is_(None))
-    with reading(patient) as connection:
+    with read_connection(patient) as connection:
         count = connection.execute(anywhere).scalar_one()
     if count:
         message = f"Editors can send {count} named {'secret' if count == 1 else 'secrets'} to any host."
@@ -204,10 +210,10 @@ def secret_hosts(patient: Installation) -> Iterator[Finding]:
 
 
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (
-    ("database", answers),
+    ("database", check_connection),
     ("integrity", check_integrity),
     ("clock", check_clock),
-    ("keys", vault_keys),
-    ("vocabularies", words),
-    ("secrets", secret_hosts),
+    ("keys", check_vault_keys),
+    ("vocabularies", check_vocabularies),
+    ("secrets", check_secret_hosts),
 )

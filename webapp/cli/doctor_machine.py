@@ -17,18 +17,18 @@ from urllib.parse import unquote, urlsplit
 
 from webapp import limits
 from webapp.cli import bootstrap
-from webapp.cli.findings import FAIL, NO_SECRET, OK, WARN, Check, Finding, Installation
+from webapp.cli.findings import FAIL, OK, PLACEHOLDER_SECRET, WARN, Check, Finding, Installation
 
-LEAST_PYTHON: Final = (3, 11)
+MIN_PYTHON: Final = (3, 11)
 _PIN: Final = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)\s*(;[^\\]*)?")
 _STALE_PATTERNS: Final = (".*.restoring", ".*.partial", "backups/.*.partial", "keys.env.[0-9]*")
 
 
-def python(_patient: Installation) -> Iterator[Finding]:
+def check_python(_patient: Installation) -> Iterator[Finding]:
     """Check the version of Python."""
     now = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info < LEAST_PYTHON:
-        minimum = ".".join(map(str, LEAST_PYTHON))
+    if sys.version_info < MIN_PYTHON:
+        minimum = ".".join(map(str, MIN_PYTHON))
         yield Finding(
             FAIL,
             "python",
@@ -39,19 +39,19 @@ def python(_patient: Installation) -> Iterator[Finding]:
         yield Finding(OK, "python", f"Python {now} at {sys.executable}.")
 
 
-def packages(patient: Installation) -> Iterator[Finding]:
+def check_packages(patient: Installation) -> Iterator[Finding]:
     """Compare the virtual environment with its lock file."""
     if not (patient.home / "rowsmith").exists():
         yield Finding(OK, "packages", "The packages were installed together with rowsmith-server.")
         return
     venv = bootstrap.venv_dir()
     reinstall = f"rm -r {venv}, then ./rowsmith up"
-    if not bootstrap.python_of(venv).exists():
+    if not bootstrap.python_path(venv).exists():
         yield Finding(
             FAIL, "packages", f"The virtual environment {venv} does not exist.", "./rowsmith up installs it"
         )
         return
-    if not bootstrap.works(venv):
+    if not bootstrap.is_working(venv):
         yield Finding(
             FAIL,
             "packages",
@@ -59,20 +59,22 @@ def packages(patient: Installation) -> Iterator[Finding]:
             reinstall,
         )
         return
-    if Path(sys.prefix).resolve() == venv.resolve() and (wrong := _wrong(patient.home / "requirements.lock")):
+    if Path(sys.prefix).resolve() == venv.resolve() and (
+        wrong := _mismatched_packages(patient.home / "requirements.lock")
+    ):
         names = ", ".join(wrong[: limits.UPKEEP_TOLD]) + (
             f" and {len(wrong) - limits.UPKEEP_TOLD} more" if len(wrong) > limits.UPKEEP_TOLD else ""
         )
         yield Finding(FAIL, "packages", f"Packages differ from the lock file: {names}.", reinstall)
         return
-    if not bootstrap.installed(venv, "requirements.lock"):
+    if not bootstrap.is_installed(venv, "requirements.lock"):
         message = "The lock file has changed since the packages were installed."
         yield Finding(WARN, "packages", message, "the next command of ./rowsmith installs them")
         return
     yield Finding(OK, "packages", f"{venv} matches requirements.lock.")
 
 
-def _wrong(lock: Path) -> list[str]:
+def _mismatched_packages(lock: Path) -> list[str]:
     """Return the packages of the lock file that are missing or have another version, except for other platforms."""
     found = []
     for line in lock.read_text().splitlines():
@@ -99,24 +101,24 @@ def _applies_here(marker: str | None) -> bool:
     return Marker(marker.lstrip("; ").strip()).evaluate()
 
 
-def browser_code(patient: Installation) -> Iterator[Finding]:
+def check_browser_code(patient: Installation) -> Iterator[Finding]:
     """Check the browser code in static/vendor."""
     from webapp.cli import assets
     from webapp.paths import STATIC_COPY
 
-    if assets.current(patient.home / "static") or assets.current(STATIC_COPY):
+    if assets.is_current(patient.home / "static") or assets.is_current(STATIC_COPY):
         yield Finding(OK, "browser code", "The browser code matches package-lock.json.")
     else:
         message = "The browser code is missing or outdated: pages would not work."
         yield Finding(WARN, "browser code", message, "./rowsmith up or ./rowsmith assets fetches it")
 
 
-def settings(patient: Installation) -> Iterator[Finding]:
+def check_settings(patient: Installation) -> Iterator[Finding]:
     """Check the settings, and report all errors."""
     from webapp.config import Settings, SettingsError
 
     try:
-        Settings.from_env({"SECRET_KEY": NO_SECRET, **patient.env})
+        Settings.from_env({"SECRET_KEY": PLACEHOLDER_SECRET, **patient.env})
     except SettingsError as error:
         for fault in error.faults:
             yield Finding(FAIL, "settings", fault, "see docs/reference/settings.md")
@@ -132,12 +134,15 @@ def settings(patient: Installation) -> Iterator[Finding]:
         yield Finding(OK, "settings", "The settings are valid.")
 
 
-def data_folder(patient: Installation) -> Iterator[Finding]:
+def check_data_folder(patient: Installation) -> Iterator[Finding]:
     """Check the permissions of the folder and of the keys in it."""
     folder = patient.folder
     if not folder.is_dir():
         yield Finding(
-            WARN, "data folder", f"{folder} does not exist yet.", f"./rowsmith up{patient.at} creates it"
+            WARN,
+            "data folder",
+            f"{folder} does not exist yet.",
+            f"./rowsmith up{patient.data_dir_option} creates it",
         )
         return
     try:
@@ -159,7 +164,7 @@ def data_folder(patient: Installation) -> Iterator[Finding]:
         yield Finding(OK, "data folder", f"{folder} is writable, and accessible only to its owner.")
 
 
-def disk(patient: Installation) -> Iterator[Finding]:
+def check_disk(patient: Installation) -> Iterator[Finding]:
     """Check the free space for data and files."""
     folders = {"data folder": patient.folder}
     if patient.settings is not None and patient.settings.storage_url.startswith("file:"):
@@ -177,7 +182,7 @@ def disk(patient: Installation) -> Iterator[Finding]:
         yield Finding(state, "disk", message, mend)
 
 
-def left_behind(patient: Installation) -> Iterator[Finding]:
+def check_leftover_files(patient: Installation) -> Iterator[Finding]:
     """Check for files of killed commands, and for an `up.json` without a running `up`."""
     from webapp.cli.datadir import DataDir
 
@@ -199,7 +204,7 @@ def left_behind(patient: Installation) -> Iterator[Finding]:
         yield Finding(WARN, "left behind", message, f"rm {path}")
 
 
-def port(patient: Installation) -> Iterator[Finding]:
+def check_port(patient: Installation) -> Iterator[Finding]:
     """Check that the web server responds, or that its port is free."""
     from webapp.cli import probe
 
@@ -213,7 +218,7 @@ def port(patient: Installation) -> Iterator[Finding]:
     elif running:
         message = f"No server responds at {url}, although ./rowsmith up is running."
         yield Finding(FAIL, "web", message, f"see {patient.folder / 'logs' / 'web.log'}")
-    elif reason := probe.port_is_free(settings.host, settings.port):
+    elif reason := probe.port_error(settings.host, settings.port):
         message = f"Port {settings.port} of {settings.host} is used by another program ({reason})."
         yield Finding(WARN, "web", message, "choose another one with --port or ROWSMITH_PORT")
     else:
@@ -221,12 +226,12 @@ def port(patient: Installation) -> Iterator[Finding]:
 
 
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (
-    ("python", python),
-    ("packages", packages),
-    ("browser code", browser_code),
-    ("settings", settings),
-    ("data folder", data_folder),
-    ("disk", disk),
-    ("up", left_behind),
-    ("web", port),
+    ("python", check_python),
+    ("packages", check_packages),
+    ("browser code", check_browser_code),
+    ("settings", check_settings),
+    ("data folder", check_data_folder),
+    ("disk", check_disk),
+    ("up", check_leftover_files),
+    ("web", check_port),
 )

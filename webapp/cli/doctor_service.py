@@ -12,13 +12,13 @@ import redis
 from webapp import limits, storage
 from webapp.cli import valkey
 from webapp.cli.datadir import CliError
-from webapp.cli.doctor_database import skew
+from webapp.cli.doctor_database import clock_skew_finding
 from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Installation
 from webapp.monitoring import health
 from webapp.net import clamd
 
 
-def queue(patient: Installation) -> Iterator[Finding]:
+def check_queue(patient: Installation) -> Iterator[Finding]:
     """Check Redis or Valkey: the connection, the eviction policy, the clock."""
     if patient.settings is None:
         return
@@ -46,7 +46,7 @@ def queue(patient: Installation) -> Iterator[Finding]:
     patient.results["redis"] = client
     name = "Valkey" if info.get("server_name") == "valkey" else "Redis"
     yield from _memory(name, info)
-    yield skew(name, seconds + micros / 1_000_000 - (started + finished) / 2)
+    yield clock_skew_finding(name, seconds + micros / 1_000_000 - (started + finished) / 2)
 
 
 def _memory(name: str, info: dict[str, Any]) -> Iterator[Finding]:
@@ -73,7 +73,7 @@ def _memory(name: str, info: dict[str, Any]) -> Iterator[Finding]:
         yield Finding(OK, "redis", f"{prefix}, {used / limits.MB:,.0f} MB in use, {policy}.")
 
 
-def files(patient: Installation) -> Iterator[Finding]:
+def check_storage(patient: Installation) -> Iterator[Finding]:
     """Check that the storage stores a file and returns it unchanged."""
     settings = patient.settings
     if settings is None:
@@ -82,7 +82,7 @@ def files(patient: Installation) -> Iterator[Finding]:
     if url.startswith("file:") and not patient.folder.exists():
         return  # reported above
     try:
-        good = storage.from_url(url, settings.s3_options).usable()
+        good = storage.from_url(url, settings.s3_options).is_usable()
     except Exception as error:  # any error of the disk, the network or the bucket
         reason = str(error).strip().partition("\n")[0][:300]
         yield Finding(
@@ -98,12 +98,12 @@ def files(patient: Installation) -> Iterator[Finding]:
         yield Finding(FAIL, "storage", f"{url} returns different content than was stored.", "check its disk")
 
 
-def scanner(patient: Installation) -> Iterator[Finding]:
+def check_scanner(patient: Installation) -> Iterator[Finding]:
     """Check that the virus scanner responds, if one is configured."""
     if patient.settings is None or patient.settings.scanner is None:
         return
     try:
-        with clamd.begun(patient.settings.scanner) as scan:
+        with clamd.open_scan(patient.settings.scanner) as scan:
             scan.verdict()
     except clamd.ScannerError as error:
         message = f"The virus scanner returned no verdict: {error}. Workspace files cannot be stored."
@@ -112,18 +112,21 @@ def scanner(patient: Installation) -> Iterator[Finding]:
         yield Finding(OK, "scanner", "The virus scanner returns verdicts.")
 
 
-def processes(patient: Installation) -> Iterator[Finding]:
+def check_processes(patient: Installation) -> Iterator[Finding]:
     """Check the running processes."""
     client = patient.results.get("redis")
     if client is None:
         return
     since = time.time() - limits.WORKER_SEEN_SECONDS
     parts = (health.WORKER, health.RUNNER, health.SWEEPER)
-    alive = {part: health.alive(client, part, since) for part in parts}
+    alive = {part: health.count_alive(client, part, since) for part in parts}
     message = ", ".join(f"{count} {part}(s)" for part, count in alive.items())
     if not any(alive.values()):
         yield Finding(
-            WARN, "workers", "No processes found: the service is not running.", f"./rowsmith up{patient.at}"
+            WARN,
+            "workers",
+            "No processes found: the service is not running.",
+            f"./rowsmith up{patient.data_dir_option}",
         )
         return
     missing = [part for part, count in alive.items() if not count]
@@ -136,7 +139,7 @@ def processes(patient: Installation) -> Iterator[Finding]:
         yield Finding(OK, "workers", f"Running: {message}.")
 
 
-def sandbox(patient: Installation) -> Iterator[Finding]:
+def check_sandbox(patient: Installation) -> Iterator[Finding]:
     """Report how programs are isolated on this machine."""
     if patient.settings is None:
         return
@@ -157,9 +160,9 @@ def sandbox(patient: Installation) -> Iterator[Finding]:
 
 
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (
-    ("redis", queue),
-    ("storage", files),
-    ("scanner", scanner),
-    ("workers", processes),
-    ("sandbox", sandbox),
+    ("redis", check_queue),
+    ("storage", check_storage),
+    ("scanner", check_scanner),
+    ("workers", check_processes),
+    ("sandbox", check_sandbox),
 )

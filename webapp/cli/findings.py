@@ -13,7 +13,7 @@ from typing import Any, Final
 OK: Final = "ok"
 WARN: Final = "warn"
 FAIL: Final = "fail"
-NO_SECRET: Final = "".join(map(chr, range(33, 97)))  # placeholder for a missing SECRET_KEY
+PLACEHOLDER_SECRET: Final = "".join(map(chr, range(33, 97)))  # placeholder for a missing SECRET_KEY
 STATES: Final = (OK, WARN, FAIL)
 
 
@@ -36,7 +36,7 @@ class Installation:
     """An installation to check. Unknown values are None."""
 
     home: Path
-    option: str | None = None
+    data_dir: str | None = None
     """The value of --data-dir."""
     results: dict[str, Any] = field(default_factory=dict)
     """Results that a check passes on to later checks."""
@@ -46,7 +46,7 @@ class Installation:
         """The data folder."""
         from webapp.cli.datadir import resolve
 
-        return resolve(self.option, os.environ)
+        return resolve(self.data_dir, os.environ)
 
     @cached_property
     def env(self) -> dict[str, str]:
@@ -62,31 +62,31 @@ class Installation:
         from webapp.config import Settings, SettingsError
 
         try:
-            return Settings.from_env({"SECRET_KEY": NO_SECRET, **self.env})
+            return Settings.from_env({"SECRET_KEY": PLACEHOLDER_SECRET, **self.env})
         except SettingsError:
             return None
 
     @property
-    def at(self) -> str:
+    def data_dir_option(self) -> str:
         """Return the option that selects the data folder in a command."""
-        return f" --data-dir {self.option}" if self.option else ""
+        return f" --data-dir {self.data_dir}" if self.data_dir else ""
 
 
 Check = Callable[[Installation], Iterable[Finding]]
 
 
-def run_checks(patient: Installation, checks: Sequence[tuple[str, Check]]) -> list[Finding]:
+def run_checks(installation: Installation, checks: Sequence[tuple[str, Check]]) -> list[Finding]:
     """Run checks and yield their findings. An exception in a check becomes a finding."""
     found: list[Finding] = []
     for name, check in checks:
         try:
-            found += check(patient)
+            found += check(installation)
         except Exception as error:  # one failed check must not hide the others
             reason = str(error).partition("\n")[0]
             found.append(Finding(FAIL, name, f"This could not be checked: {type(error).__name__}: {reason}"))
     return found
 
 
-def worst(findings: Iterable[Finding]) -> str:
+def worst_state(findings: Iterable[Finding]) -> str:
     """Return the worst state."""
     return max((finding.state for finding in findings), key=STATES.index, default=OK)

@@ -29,7 +29,7 @@ from webapp.monitoring import health
 # Shared by backup, restore and upgrade: the application for a data folder whose service is not running, and messages.
 
 
-def from_caller(name: str) -> Path:
+def resolve_path(name: str) -> Path:
     """Return the path of a file argument, relative to the current folder of the user."""
     return Path(os.environ.get("ROWSMITH_CALLER_DIR") or Path.cwd(), Path(name).expanduser()).absolute()
 
@@ -43,7 +43,7 @@ def as_cli_errors() -> Iterator[None]:
         raise CliError(str(error)) from error
 
 
-def installed(data: DataDir, env: Mapping[str, str]) -> None:
+def require_installed(data: DataDir, env: Mapping[str, str]) -> None:
     """Raise CliError if nothing was ever started there: a mistyped name must not create an installation."""
     if "SECRET_KEY" not in env:
         raise CliError(
@@ -53,7 +53,7 @@ def installed(data: DataDir, env: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def application_for(env: Mapping[str, str]) -> Iterator[Settings]:
+def environment_context(env: Mapping[str, str]) -> Iterator[Settings]:
     """Enter the application's context for an environment. Errors of a backup become a `CliError`."""
     settings = Settings.from_env(env)
     with create_app(settings, routes=False).app_context(), as_cli_errors():
@@ -65,11 +65,11 @@ def application_for(env: Mapping[str, str]) -> Iterator[Settings]:
 
 
 @contextmanager
-def stopped(data: DataDir, env: Mapping[str, str]) -> Iterator[None]:
+def ensure_stopped(data: DataDir, env: Mapping[str, str]) -> Iterator[None]:
     """Ensure that the service is not running: lock the data folder against `up`, and check that Redis, if it is
     running, has had no worker heartbeat for a while. Raises CliError otherwise."""
     data.prepare()
-    data.hold("then try again")
+    data.lock("then try again")
     try:
         if url := env.get("REDIS_URL"):
             _check_no_heartbeat(url)
@@ -85,7 +85,7 @@ def _check_no_heartbeat(url: str) -> None:
     since = clock.epoch() - limits.LEASE_SECONDS
     try:
         parts = (health.WORKER, health.RUNNER, health.SWEEPER)
-        alive = [part for part in parts if health.alive(client, part, since)]
+        alive = [part for part in parts if health.count_alive(client, part, since)]
     except redis.RedisError:
         return  # required for all work
     finally:
@@ -104,7 +104,7 @@ def megabytes(size: int) -> str:
 
 
 @contextmanager
-def application(data_dir: str | None, *, running: bool = True) -> Iterator[Settings]:
+def application_context(data_dir: str | None, *, running: bool = True) -> Iterator[Settings]:
     """Enter the application's context. `running`: require a Redis address. Errors of the services become a
     `CliError`."""
     data = DataDir(resolve(data_dir, os.environ))
@@ -114,7 +114,7 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
             f"Rowsmith is not running on the data folder {data.path}: start it with ./rowsmith up, specify another "
             "folder with --data-dir, or set DATABASE_URL, REDIS_URL and SECRET_KEY."
         )
-    installed(data, env)
+    require_installed(data, env)
     settings = Settings.from_env(env)
     try:
         with create_app(settings, routes=False).app_context():
@@ -130,9 +130,9 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
         revision = None
         with suppress(BackupError):
             revision = backup.current_revision(settings)
-        if revision is not None and revision != database.head():
+        if revision is not None and revision != database.newest_revision():
             raise CliError(
-                f"The database is at revision {revision}, but this release needs {database.head()}: "
+                f"The database is at revision {revision}, but this release needs {database.newest_revision()}: "
                 "run ./rowsmith upgrade."
             ) from error
         raise CliError(
@@ -148,7 +148,7 @@ class Owner:
     actor: Actor  # the service itself, in that workspace and project
 
 
-def owner(email: str | None = None, project_id: str | None = None) -> Owner:
+def find_owner(email: str | None = None, project_id: str | None = None) -> Owner:
     """Return a user by address, or the owner of the oldest workspace, in the given project or the oldest one."""
     statement = select(Membership).order_by(Membership.workspace_id, Membership.id).limit(1)
     if email:
@@ -172,11 +172,11 @@ def owner(email: str | None = None, project_id: str | None = None) -> Owner:
         raise CliError(
             f"There is no project {project_id} in that workspace." if project_id else "There is no project."
         )
-    actor = actors.system(member.workspace_id, project.id, project.team_id)
+    actor = actors.system_actor(member.workspace_id, project.id, project.team_id)
     return Owner(db.session.get_one(User, member.user_id), actor)
 
 
-def workspace(id_or_name: str) -> Workspace:
+def find_workspace(id_or_name: str) -> Workspace:
     """Return a workspace by its id or its name."""
     statement = (
         select(Workspace).where((Workspace.id == id_or_name) | (Workspace.name == id_or_name)).limit(2)

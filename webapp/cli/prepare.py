@@ -68,14 +68,14 @@ def secure_vocabularies() -> None:
 def create_demo_access(settings: Settings, plan: str | None) -> dict[str, str]:
     """Create the demo in an empty service, set its plan, and return how to sign in. Needs an application context."""
     demo_workspace.ensure_demo(plan or limits.DEMO_PLAN)
-    owner = operator.owner()
+    owner = operator.find_owner()
     workspace = db.session.get_one(Workspace, owner.actor.workspace_id)
     if plan and workspace.plan != plan:
         accounts.change_plan(workspace, plan, {})
-    found = {"sign_in_url": accounts.sign_in_link(settings, owner.user)}
+    found = {"sign_in_url": accounts.create_sign_in_link(settings, owner.user)}
     keys = select(ApiKey.id).where(ApiKey.workspace_id == workspace.id).limit(1)
     if db.session.scalar(keys) is None:
-        found["api_key"] = accounts.make_key(owner, "first key")
+        found["api_key"] = accounts.create_key(owner, "first key")
     templates = select(Template.id).where(
         Template.project_id == owner.actor.project_id, Template.deleted_at.is_(None)
     )

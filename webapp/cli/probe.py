@@ -16,7 +16,7 @@ from webapp.monitoring import health
 from webapp.work import jobs_queue
 
 
-def redis_answers(url: str) -> Callable[[], bool]:
+def redis_check(url: str) -> Callable[[], bool]:
     """Return whether Redis answers a ping and has loaded its data."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
 
@@ -29,20 +29,20 @@ def redis_answers(url: str) -> Callable[[], bool]:
     return check
 
 
-def has_heartbeats(url: str, part: str, minimum: int, since: float) -> Callable[[], bool]:
+def heartbeat_check(url: str, part: str, minimum: int, since: float) -> Callable[[], bool]:
     """Return whether at least `minimum` processes of a kind have sent a heartbeat since `since` (epoch seconds)."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
 
     def check() -> bool:
         try:
-            return health.alive(client, part, since) >= minimum
+            return health.count_alive(client, part, since) >= minimum
         except redis.RedisError:
             return False
 
     return check
 
 
-def work_waits(url: str, kinds: Iterable[str]) -> Callable[[], bool]:
+def waiting_work_check(url: str, kinds: Iterable[str]) -> Callable[[], bool]:
     """Return whether work of these kinds waits in the queue, now and at the previous check: a single result may
     be from the moment before an idle worker takes it."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
@@ -92,7 +92,7 @@ def http_ok(url: str, path: str) -> Callable[[], bool]:
     return check
 
 
-def port_is_free(host: str, port: int) -> str | None:
+def port_error(host: str, port: int) -> str | None:
     """Return None if a server can listen there, else the reason why it cannot."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)

@@ -15,7 +15,7 @@ from webapp.paths import ROOT
 def run(arguments: argparse.Namespace) -> int:
     """Replace this process with the command. Returns only after `release`, `assets` and `migrate`, which end."""
     if arguments.command == "assets":
-        assets.ensure()
+        assets.ensure_built()
         return 0
     data = DataDir(resolve(arguments.data_dir, os.environ))
     env = data.environment(os.environ)
@@ -30,13 +30,13 @@ def run(arguments: argparse.Namespace) -> int:
         from webapp.cli.prepare import migrate
 
         if arguments.command == "release":
-            assets.ensure()
+            assets.ensure_built()
         migrate(settings)
         return 0
     module = ["jobs." + arguments.command]
     if arguments.command == "worker" and arguments.queues is not None:
         module += ["--queues", arguments.queues]
     if arguments.command == "web":
-        assets.ensure()
+        assets.ensure_built()
         module = ["gunicorn", "--config", str(ROOT / "gunicorn.conf.py"), "wsgi:app"]
     os.execve(sys.executable, [sys.executable, "-m", *module], env)

@@ -63,32 +63,32 @@ _SUPERVISOR_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProcessSpec:
     """One process to keep running.
 
-    `main` is called in the process, whose environment is `env`; `execute` is one that becomes another program. `ready`
-    is polled until it returns true, at most `PART_READY_SECONDS`. A part with `needed` is not started with the others,
-    but as soon as that returns true; it is called every `PART_NEEDED_SECONDS`.
+    `main` is called in the process, whose environment is `env`; `exec_program` is one that becomes another program.
+    `is_ready` is polled until it returns true, at most `PART_READY_SECONDS`. A part with `is_needed` is not started
+    with the others, but as soon as that returns true; it is called every `PART_NEEDED_SECONDS`.
     """
 
     name: str
     main: Callable[[], object]
     env: Mapping[str, str]
-    ready: Callable[[], bool]
-    needed: Callable[[], bool] | None = None
+    is_ready: Callable[[], bool]
+    is_needed: Callable[[], bool] | None = None
 
 
-def execute(command: Sequence[str]) -> NoReturn:
+def exec_program(command: Sequence[str]) -> NoReturn:
     """Replace the process of a part with a program, with the signals as a shell leaves them."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.execvp(command[0], list(command))
 
 
 @dataclass(slots=True)
-class _Running:
+class _RunningProcess:
     """A part, its process, and its restarts."""
 
-    part: Part
+    part: ProcessSpec
     log: Path
     process: ForkProcess | None = None
     since: float = 0.0
@@ -107,10 +107,10 @@ class Supervisor:
 
     logs: Path
     cwd: Path
-    tell: Callable[[str], None]
+    print_line: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
-    _parts: list[_Running] = field(default_factory=list)
-    _waiting: list[Part] = field(default_factory=list)  # parts that are not needed yet
+    _parts: list[_RunningProcess] = field(default_factory=list)
+    _waiting: list[ProcessSpec] = field(default_factory=list)  # parts that are not needed yet
     _stop_signals: int = 0  # number of stop signals
 
     @contextmanager
@@ -142,24 +142,24 @@ class Supervisor:
             with suppress(BlockingIOError):
                 os.read(self._wake_in, 4096)
 
-    def check(self) -> None:
+    def raise_if_stopping(self) -> None:
         """Raise `StopRequested` after a stop signal."""
         if self._stop_signals:
             raise StopRequested
 
-    def start(self, *parts: Part) -> None:
+    def start(self, *parts: ProcessSpec) -> None:
         """Start parts that need nothing of each other and wait until all are ready, apart from those that are started
         when they are needed.
 
         CliError with the end of its log if one does not become so.
         """
-        self._waiting += [part for part in parts if part.needed]
-        started = [self._launch(part) for part in parts if not part.needed]
+        self._waiting += [part for part in parts if part.is_needed]
+        started = [self._launch(part) for part in parts if not part.is_needed]
         for running in started:
             part, process = running.part, running.process
             assert process
-            while not part.ready():
-                self.check()
+            while not part.is_ready():
+                self.raise_if_stopping()
                 if process.exitcode is not None:
                     self._parts.remove(running)
                     raise CliError(
@@ -170,18 +170,18 @@ class Supervisor:
                         f"{part.name} was not ready after {limits.PART_READY_SECONDS:.0f} s:\n{self._log_tail(running)}"
                     )
                 self._pause(limits.PROBE_PAUSE_SECONDS)
-            self.tell(f"  {part.name:<12} ready in {self.clock() - running.since:.1f} s")
+            self.print_line(f"  {part.name:<12} ready in {self.clock() - running.since:.1f} s")
 
-    def _launch(self, part: Part) -> _Running:
-        running = _Running(part, self.logs / f"{part.name}.log")
+    def _launch(self, part: ProcessSpec) -> _RunningProcess:
+        running = _RunningProcess(part, self.logs / f"{part.name}.log")
         self._parts.append(running)
         self._spawn(running)
         return running
 
-    def once(self, name: str, main: Callable[[], object], env: Mapping[str, str]) -> str:
+    def run_once(self, name: str, main: Callable[[], object], env: Mapping[str, str]) -> str:
         """Call `main` in a separate process. Returns what it printed; raises CliError with the end of its log if it
         fails."""
-        running = _Running(Part(name, main, env, lambda: True), self.logs / f"{name}.log")
+        running = _RunningProcess(ProcessSpec(name, main, env, lambda: True), self.logs / f"{name}.log")
         self._parts.append(running)
         readable, writable = os.pipe()
         try:
@@ -195,7 +195,7 @@ class Supervisor:
         finally:
             os.close(readable)
         while process.exitcode is None:
-            self.check()
+            self.raise_if_stopping()
             self._pause(limits.PROBE_PAUSE_SECONDS)
         self._parts.remove(running)
         if process.exitcode != 0:
@@ -205,7 +205,7 @@ class Supervisor:
     def _read(self, descriptor: int) -> bytes:
         """Return the next bytes of a pipe; empty at its end. Raises `StopRequested` if a stop signal comes first."""
         while True:
-            self.check()
+            self.raise_if_stopping()
             readable, _, _ = select.select([descriptor, self._wake_in], [], [])
             if descriptor in readable:
                 return os.read(descriptor, 65536)
@@ -234,28 +234,28 @@ class Supervisor:
         """Start the first waiting part of each kind that is needed now."""
         checked: set[Callable[[], bool]] = set()
         for part in list(self._waiting):
-            assert part.needed
-            if part.needed in checked:
+            assert part.is_needed
+            if part.is_needed in checked:
                 continue
-            checked.add(part.needed)
-            if part.needed():
+            checked.add(part.is_needed)
+            if part.is_needed():
                 self._waiting.remove(part)
                 self._launch(part)
-                self.tell(f"{part.name} started: the others are busy")
+                self.print_line(f"{part.name} started: the others are busy")
 
-    def _check_process(self, running: _Running) -> None:
+    def _check_process(self, running: _RunningProcess) -> None:
         """Notice a death; start again when its time has come."""
         if running.restart_at is not None:
             if self.clock() >= running.restart_at:
                 running.restart_at = None
                 self._spawn(running)
                 assert running.process is not None
-                self.tell(f"{running.part.name} restarted, pid {running.process.pid}")
+                self.print_line(f"{running.part.name} restarted, pid {running.process.pid}")
             return
         process = running.process
         if process is None or process.exitcode is None:
             return
-        _end_group(process.pid)  # its remaining files would disturb the next one
+        _kill_group(process.pid)  # its remaining files would disturb the next one
         lived = self.clock() - running.since
         running.quick_deaths = running.quick_deaths + 1 if lived < limits.QUICK_DEATH_SECONDS else 0
         reason = _exit_reason(process.exitcode)
@@ -265,16 +265,16 @@ class Supervisor:
                 f"so everything is stopped:\n{self._log_tail(running)}"
             )
         pause = limits.RESTART_PAUSES[max(running.quick_deaths - 1, 0)]
-        self.tell(f"{running.part.name} died ({reason}); restarting it")
+        self.print_line(f"{running.part.name} died ({reason}); restarting it")
         if process.exitcode > 0:
-            self.tell(self._log_tail(running))
+            self.print_line(self._log_tail(running))
         running.restart_at = self.clock() + pause
 
     def stop(self) -> None:
         """Stop all processes in reverse order: SIGTERM, STOP_SECONDS to finish, SIGKILL. A second Ctrl-C skips the
         wait."""
         if self._parts:
-            self.tell("\nstopping")
+            self.print_line("\nstopping")
         patience = self._stop_signals + 1
         for running in reversed(self._parts):
             process = running.process
@@ -284,12 +284,12 @@ class Supervisor:
             deadline = self.clock() + limits.STOP_SECONDS
             while process.exitcode is None and self.clock() < deadline and self._stop_signals < patience:
                 self._pause(min(deadline - self.clock(), 0.5))
-            _end_group(process.pid)
+            _kill_group(process.pid)
             process.join()
-            self.tell(f"  {running.part.name:<12} stopped")
+            self.print_line(f"  {running.part.name:<12} stopped")
         self._parts.clear()
 
-    def _spawn(self, running: _Running, stdout: int | None = None) -> None:
+    def _spawn(self, running: _RunningProcess, stdout: int | None = None) -> None:
         """Start the process of a part, whose output goes to its log, or to the descriptor `stdout`."""
         with open(os.open(running.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
             running.offset = log.tell()
@@ -305,12 +305,12 @@ class Supervisor:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
         running.since = self.clock()
 
-    def _log_tail(self, running: _Running) -> str:
+    def _log_tail(self, running: _RunningProcess) -> str:
         lines = tail(running.log, running.offset, limits.PART_LOG_LINES)
         return "\n".join([*(f"    {line}" for line in lines), f"    (full log: {running.log})"])
 
 
-def _run_part(part: Part, outputs: tuple[int, int], cwd: Path, supervisor: int) -> None:
+def _run_part(part: ProcessSpec, outputs: tuple[int, int], cwd: Path, supervisor: int) -> None:
     """Run the process of a part, from its fork to its end, in a separate session, so that Ctrl-C reaches only the
     supervisor, with whom the process ends (on Linux; elsewhere only when the supervisor stops in order)."""
     os.setsid()
@@ -348,7 +348,7 @@ def _release_descriptors() -> None:
     os.close(nothing)
 
 
-def _end_group(leader: int | None) -> None:
+def _kill_group(leader: int | None) -> None:
     """Kill what is left of a part's process group."""
     assert leader is not None
     with suppress(ProcessLookupError, PermissionError):

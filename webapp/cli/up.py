@@ -22,8 +22,8 @@ from sqlalchemy.orm import configure_mappers
 from webapp import clock, connectors, limits, memory
 from webapp.cli import assets, probe, valkey
 from webapp.cli.arguments import port as port_of
-from webapp.cli.datadir import CliError, DataDir, Running, resolve
-from webapp.cli.supervisor import Part, StopRequested, Supervisor, execute
+from webapp.cli.datadir import CliError, DataDir, RunningProcess, resolve
+from webapp.cli.supervisor import ProcessSpec, StopRequested, Supervisor, exec_program
 from webapp.config import EVERYWHERE, Settings
 from webapp.config.values import is_loopback
 from webapp.monitoring import health
@@ -31,7 +31,7 @@ from webapp.paths import ROOT
 from webapp.work import jobs_queue
 
 
-def tell(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line and flush it."""
     print(line, flush=True)
 
@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     os.umask(0o077)  # files are accessible only to the owner
     data = DataDir(resolve(arguments.data_dir, os.environ))
     data.prepare()
-    data.hold()
-    supervisor = Supervisor(data.logs, ROOT, tell)
+    data.lock()
+    supervisor = Supervisor(data.logs, ROOT, print_line)
     try:
         with supervisor.signals():
             try:
@@ -67,11 +67,11 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
             raise CliError(f"ROWSMITH_PORT: {error}.") from None
     port = port or valkey.free_port()
     host = arguments.host or os.environ.get("ROWSMITH_HOST") or "127.0.0.1"
-    if reason := probe.port_is_free(host, port):
+    if reason := probe.port_error(host, port):
         raise CliError(f"Port {port} of {host} cannot be used ({reason}): choose another one with --port.")
-    assets.ensure()
-    supervisor.check()
-    env = data.environment(os.environ, make=True)
+    assets.ensure_built()
+    supervisor.raise_if_stopping()
+    env = data.environment(os.environ, create_keys=True)
     env |= {"ROWSMITH_HOST": host, "ROWSMITH_PORT": str(port), "PYTHONUNBUFFERED": "1"}
     queue = None if env.get("REDIS_URL") else valkey.prepare(data.valkey)
     if queue:
@@ -84,40 +84,40 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
             "or PUBLIC_URL and TRUSTED_PROXIES."
         )
     env.setdefault("PUBLIC_URL", local_url)
-    tell(f"Starting Rowsmith (data folder {data.path})")
+    print_line(f"Starting Rowsmith (data folder {data.path})")
     if queue:
-        command = partial(execute, queue.command)
-        _start_queue(supervisor, Part("valkey", command, env, probe.redis_answers(queue.url)), data)
-    elif not probe.redis_answers(settings.redis_url)():
+        command = partial(exec_program, queue.command)
+        _start_queue(supervisor, ProcessSpec("valkey", command, env, probe.redis_check(queue.url)), data)
+    elif not probe.redis_check(settings.redis_url)():
         raise CliError(
             "REDIS_URL is set, but no server responds there: start it, or unset REDIS_URL to use the embedded server."
         )
     _import_parts()
     demo = _prepare(supervisor, env, arguments.plan)
     workers, runners = arguments.workers or limits.UP_WORKERS, arguments.runners or limits.UP_RUNNERS
-    supervisor.start(*_parts(env, settings, local_url, workers, runners))
+    supervisor.start(*_process_specs(env, settings, local_url, workers, runners))
     client = redis.Redis.from_url(settings.redis_url, socket_timeout=limits.PROBE_SECONDS)
     with suppress(redis.RedisError):
         if "none" in health.reported_values(client, health.RUNNER, 0):
-            tell(
+            print_line(
                 "  Scenarios cannot run: this machine has no way to isolate their programs (docs/reference/sandbox.md)."
             )
-    data.announce(Running(os.getpid(), env["PUBLIC_URL"], env["REDIS_URL"]))
-    tell(banner(env["PUBLIC_URL"], data.path, demo))
+    data.write_running(RunningProcess(os.getpid(), env["PUBLIC_URL"], env["REDIS_URL"]))
+    print_line(banner(env["PUBLIC_URL"], data.path, demo))
     if host in EVERYWHERE and not settings.is_https:
-        tell(
+        print_line(
             "  To allow other machines to connect, set TLS_CERT and TLS_KEY: only loopback is served without https.\n"
         )
 
 
-def _start_queue(supervisor: Supervisor, part: Part, data: DataDir) -> None:
+def _start_queue(supervisor: Supervisor, part: ProcessSpec, data: DataDir) -> None:
     """Start Valkey; once more without its snapshot if it cannot read that."""
     try:
         supervisor.start(part)
     except CliError as error:
-        if not valkey.set_aside(data.valkey):
+        if not valkey.move_snapshot_aside(data.valkey):
             raise
-        tell(f"{error}\nvalkey starts again without its old snapshot")
+        print_line(f"{error}\nvalkey starts again without its old snapshot")
         supervisor.start(part)
 
 
@@ -127,7 +127,7 @@ def _import_parts() -> None:
     The collector of cyclic garbage is off in the meantime: nothing that an import creates is garbage. Afterwards
     `gc.freeze` keeps it away from these objects, so that processes do not copy them.
     """
-    memory.settle()
+    memory.configure_malloc()
     os.environ.setdefault(
         "OPENBLAS_NUM_THREADS", "1"
     )  # a thread of this process would be missing in forked ones
@@ -152,13 +152,13 @@ def _import_parts() -> None:
 def _prepare(supervisor: Supervisor, env: Mapping[str, str], plan: str | None) -> dict[str, Any]:
     """Migrate and seed in a separate process, so that this one has no connection to the database."""
     started = supervisor.clock()
-    main = _main("webapp.cli.prepare", *([plan] if plan else []))
-    result: dict[str, Any] = json.loads(supervisor.once("prepare", main, env) or "{}")
-    tell(f"  {'database':<12} ready in {supervisor.clock() - started:.1f} s")
+    main = _module_main("webapp.cli.prepare", *([plan] if plan else []))
+    result: dict[str, Any] = json.loads(supervisor.run_once("prepare", main, env) or "{}")
+    print_line(f"  {'database':<12} ready in {supervisor.clock() - started:.1f} s")
     return result
 
 
-def _main(module: str, *arguments: str) -> Callable[[], object]:
+def _module_main(module: str, *arguments: str) -> Callable[[], object]:
     """Return what `python -m module arguments` does. Dotted, because the application does not import jobs; imported by
     the process that runs it, unless this one has imported it for all."""
     return lambda: importlib.import_module(module).main(arguments)
@@ -170,9 +170,9 @@ def _serve() -> None:
     importlib.import_module("gunicorn.app.wsgiapp").run()
 
 
-def _parts(
+def _process_specs(
     env: Mapping[str, str], settings: Settings, local_url: str, workers: int, runners: int
-) -> list[Part]:
+) -> list[ProcessSpec]:
     """Return the parts: workers, runners, sweeper, web. /health/ready of the web server needs all others: it is last.
 
     The first worker and the first runner start immediately, the others when all started ones are busy."""
@@ -180,26 +180,31 @@ def _parts(
     runs = [name for name, kind in jobs_queue.KINDS.items() if kind.queue == "runs"]
     others = [name for name in jobs_queue.KINDS if name not in runs]
     heartbeat_parts = [
-        Part(
+        ProcessSpec(
             f"{part}-{number}",
-            _main("jobs.worker", *more),
+            _module_main("jobs.worker", *more),
             env,
-            probe.has_heartbeats(settings.redis_url, part, number, now),
+            probe.heartbeat_check(settings.redis_url, part, number, now),
             needed if number > 1 else None,
         )
         for part, maximum, more, needed in (
-            (health.WORKER, workers, (), probe.work_waits(settings.redis_url, others)),
-            (health.RUNNER, runners, ("--queues", "runs"), probe.work_waits(settings.redis_url, runs)),
+            (health.WORKER, workers, (), probe.waiting_work_check(settings.redis_url, others)),
+            (
+                health.RUNNER,
+                runners,
+                ("--queues", "runs"),
+                probe.waiting_work_check(settings.redis_url, runs),
+            ),
         )
         for number in range(1, maximum + 1)
     ]
-    sweeper = Part(
+    sweeper = ProcessSpec(
         "sweeper",
-        _main("jobs.sweeper"),
+        _module_main("jobs.sweeper"),
         env,
-        probe.has_heartbeats(settings.redis_url, health.SWEEPER, 1, now),
+        probe.heartbeat_check(settings.redis_url, health.SWEEPER, 1, now),
     )
-    web = Part("web", _serve, env, probe.http_ok(local_url, "/health/ready"))
+    web = ProcessSpec("web", _serve, env, probe.http_ok(local_url, "/health/ready"))
     return [*heartbeat_parts, sweeper, web]
 
 
@@ -219,12 +224,12 @@ def banner(url: str, data_dir: Path, demo: Mapping[str, Any]) -> str:
         f"  API key   {key}   (shown only once)" if key else f"  API key   to create another one: {command}"
     )
     if template := demo.get("template_id"):
-        lines += ["  try it    " + curl(url, template, key or f"$({command})")]
+        lines += ["  try it    " + curl_command(url, template, key or f"$({command})")]
     lines += [f"  logs      {data_dir / 'logs'}", "  stop      Ctrl-C", ""]
     return "\n".join(lines)
 
 
-def curl(url: str, template_id: str, key: str) -> str:
+def curl_command(url: str, template_id: str, key: str) -> str:
     """Return a shell command that generates three rows of a template."""
     body = shlex.quote('{"count": 3, "format": "csv"}')
     headers = f'-H "Authorization: Bearer {key}" -H "Content-Type: application/json"'

@@ -87,7 +87,7 @@ def prepare(folder: Path) -> Valkey:
     return Valkey([find_server(), str(config)], url)
 
 
-def set_aside(folder: Path) -> bool:
+def move_snapshot_aside(folder: Path) -> bool:
     """Move a snapshot out of the way that the server cannot read (torn by a power cut, or a newer server's).
 
     Returns whether there was one: nothing in it must survive, so a start without it is better than none.

@@ -29,18 +29,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the action. If VAULT_KEYS is set in the environment, only the operator can change the key ring: secrets are
     only encrypted again."""
     data = DataDir(resolve(arguments.data_dir, os.environ))
-    with operator.application(arguments.data_dir, running=False) as settings:
+    with operator.application_context(arguments.data_dir, running=False) as settings:
         if arguments.action == "show":
             count = secrets.count() + masking_keys.count() + two_factor.count() + webhooks.count()
-            print(f"{len(ring(data, settings))} key(s) in the ring, {count} secret(s) stored")
+            print(f"{len(current_ring(data, settings))} key(s) in the ring, {count} secret(s) stored")
             return 0
-        with _alone(data):
+        with _lock_ring(data):
             (rotate if arguments.action == "rotate" else drop_old)(data, settings)
     return 0
 
 
 @contextmanager
-def _alone(data: DataDir) -> Iterator[None]:
+def _lock_ring(data: DataDir) -> Iterator[None]:
     """Lock the ring: a parallel change could lose a key and all secrets encrypted with it."""
     with open(data.path / "vault.lock", "w") as file:
         try:
@@ -50,14 +50,14 @@ def _alone(data: DataDir) -> Iterator[None]:
         yield
 
 
-def ring(data: DataDir, settings: Settings) -> list[str]:
+def current_ring(data: DataDir, settings: Settings) -> list[str]:
     """Return the current keys, newest first."""
-    return list(settings.vault_keys) if _from_environment() else data_ring(data)
+    return list(settings.vault_keys) if _from_environment() else stored_ring(data)
 
 
-def data_ring(data: DataDir) -> list[str]:
+def stored_ring(data: DataDir) -> list[str]:
     """Return the keys in the data folder."""
-    return app_vault.keys_in(data.path / "keys.env")
+    return app_vault.read_key_ring(data.path / "keys.env")
 
 
 def _from_environment() -> bool:
@@ -68,13 +68,14 @@ def rotate(data: DataDir, settings: Settings) -> None:
     """Add a new key in front, and encrypt every secret with it. Safe to repeat and to interrupt."""
     if not _from_environment():
         fresh = base64.urlsafe_b64encode(random.token_bytes(32)).decode()
-        data.replace_vault_keys([fresh, *data_ring(data)])
-        app_vault.vault().renew()
-    resealed = (secrets.reseal(), masking_keys.reseal(), two_factor.reseal(), webhooks.reseal())
+        data.replace_vault_keys([fresh, *stored_ring(data)])
+        app_vault.vault().reload()
+    resealed = (secrets.reencrypt_all(), masking_keys.reencrypt_all(), two_factor.reseal(), webhooks.reseal())
     mail.reseal()
     renewed, total = (sum(numbers) for numbers in zip(*resealed, strict=True))
     print(
-        f"{renewed} of {total} secret(s) encrypted with the newest key; {len(ring(data, settings))} key(s) in the ring"
+        f"{renewed} of {total} secret(s) encrypted with the newest key; {len(current_ring(data, settings))} "
+        f"key(s) in the ring"
     )
     if _from_environment():
         print(
@@ -89,9 +90,9 @@ def drop_old(data: DataDir, settings: Settings) -> None:
         raise CliError("VAULT_KEYS is set in the environment: after a rotation, remove the older keys there.")
     if data.running():
         raise CliError("Stop Rowsmith first: a running process may still encrypt secrets with an older key.")
-    keys = data_ring(data)
-    secrets.reseal()
-    masking_keys.reseal()
+    keys = stored_ring(data)
+    secrets.reencrypt_all()
+    masking_keys.reencrypt_all()
     two_factor.reseal()
     webhooks.reseal()
     mail.reseal()

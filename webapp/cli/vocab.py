@@ -19,7 +19,7 @@ from webapp.cli import bootstrap, operator
 from webapp.cli.datadir import CliError
 from webapp.config import Settings
 from webapp.engine.data import build, vocab_lock
-from webapp.engine.data.vocab_lock import Lock, VocabularyError
+from webapp.engine.data.vocab_lock import LockEntry, VocabularyError
 from webapp.paths import ROOT
 from webapp.row_templates.services import vocabularies
 
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the action. CliError for errors that users can fix."""
     if (arguments.action == "install") != (arguments.id is not None):
         raise CliError("Only install takes an id, and requires one: ./rowsmith vocab install ID.")
-    with operator.application(arguments.data_dir, running=False):
+    with operator.application_context(arguments.data_dir, running=False):
         try:
             return {"list": show, "install": install, "prune": prune}[arguments.action](arguments)
         except OSError as error:
@@ -42,14 +42,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show(_arguments: argparse.Namespace) -> int:
     """Print a line for each vocabulary that is present, pinned or stored: id, state, versions that pin it, location."""
-    present = vocab_lock.locked().id
-    pinned, stored = vocabularies.pinned(), vocabularies.stored()
+    present = vocab_lock.current_entry().id
+    pinned, stored = vocabularies.count_pins(), vocabularies.stored_sizes()
     for vocabulary_id in (present, *sorted({*pinned, *stored} - {present})):
         count = pinned.get(vocabulary_id, 0)
         used = f"pinned by {count:,} version{'' if count == 1 else 's'}"
         if vocabulary_id in stored:
             state, location = "stored", f"{_storage_url()}/{vocabularies.key_of(vocabulary_id)}"
-        elif (path := vocabularies.local(vocabulary_id)).exists():
+        elif (path := vocabularies.local_path(vocabulary_id)).exists():
             state, location = "stored", f"{path} (not in the storage yet)"
         else:
             state, location = "missing", f"missing: ./rowsmith vocab install {vocabulary_id}"
@@ -84,14 +84,14 @@ def install(arguments: argparse.Namespace) -> int:
     if vocabularies.is_intact(vocabulary_id):
         print(f"{vocabulary_id} is already in the storage.")
         return 0
-    path = vocabularies.local(vocabulary_id)
+    path = vocabularies.local_path(vocabulary_id)
     try:
-        is_valid = path.exists() and bool(vocabularies.checked(path, vocabulary_id))
+        is_valid = path.exists() and bool(vocabularies.verify_file(path, vocabulary_id))
     except VocabularyError:
         path.unlink()
         is_valid = False
     if is_valid:
-        vocabularies.put(path, vocabulary_id)
+        vocabularies.store(path, vocabulary_id)
     else:
         rebuild(vocabulary_id)
     print(f"{vocabulary_id} is in the storage: {_storage_url()}/{vocabularies.key_of(vocabulary_id)}")
@@ -105,30 +105,30 @@ def rebuild(vocabulary_id: str, environment: Environment | None = None) -> None:
     libraries that the lock names. Errors: CliError, VocabularyError; then nothing is stored.
     """
     try:
-        lock = vocab_lock.lock_of(vocabulary_id)
+        lock = vocab_lock.find_entry(vocabulary_id)
     except VocabularyError:
         raise CliError(
-            f"{vocabulary_id} is unknown here: {vocab_lock.LOCK.name} lists the vocabularies of this release and"
+            f"{vocabulary_id} is unknown here: {vocab_lock.LOCK_FILE.name} lists the vocabularies of this release and"
             f" those before it. Take {vocabularies.key_of(vocabulary_id)} from a backup of the storage, or install it"
             " with the newer release that created it."
         ) from None
-    if lock.source and lock.source != build.source_of(lock.extractor):
+    if lock.source and lock.source != build.source_digest(lock.extractor):
         raise CliError(
             f"{vocabulary_id} cannot be built here: the extractor {lock.extractor} is not the one that created it. "
             "Undo the change of its files."
         )
-    vocabularies.home().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".build-", dir=vocabularies.home()) as name:
+    vocabularies.local_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=vocabularies.local_folder()) as name:
         folder = Path(name)
-        if vocabulary_id == vocab_lock.locked().id:
+        if vocabulary_id == vocab_lock.current_entry().id:
             path = build.build(folder)
         else:
             path = _build_earlier(lock, folder, environment or make_environment)
-        vocabularies.put(path, vocabulary_id)
-        os.replace(path, vocabularies.local(vocabulary_id))
+        vocabularies.store(path, vocabulary_id)
+        os.replace(path, vocabularies.local_path(vocabulary_id))
 
 
-def _build_earlier(lock: Lock, folder: Path, environment: Environment) -> Path:
+def _build_earlier(lock: LockEntry, folder: Path, environment: Environment) -> Path:
     """Build the file of an earlier vocabulary in `folder`, and return its path."""
     print(f"rowsmith: installing the libraries of {lock.id} for this once", file=sys.stderr, flush=True)
     libraries = [f"{library}=={number}" for library, number in sorted(lock.versions.items())]
@@ -160,7 +160,7 @@ def make_environment(venv: Path, requirements: Sequence[str]) -> Path:
     """Create an environment with these packages, by uv if it is on the PATH, else by venv and pip. Error: CliError."""
     log = venv.with_suffix(".log")
     log.touch()
-    python = bootstrap.python_of(venv)
+    python = bootstrap.python_path(venv)
     uv = shutil.which("uv")
     if uv and bootstrap.run([uv, "venv", "--quiet", "--python", sys.executable, venv], log):
         if bootstrap.run([uv, "pip", "install", "--quiet", "--python", python, *requirements], log):
@@ -170,7 +170,7 @@ def make_environment(venv: Path, requirements: Sequence[str]) -> Path:
         raise CliError(f"The virtual environment {venv} could not be created: {bootstrap.last_line(log)}")
     if bootstrap.run([python, "-m", "pip", "install", *_PIP, *requirements], log):
         return python
-    if bootstrap.offline(log):
+    if bootstrap.is_offline(log):
         raise CliError(
             "The package index cannot be reached, and nothing was stored: connect this machine to the network and "
             "try again, or take the file from a backup of the storage."

@@ -19,16 +19,16 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from webapp import clock, limits
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import Project, User
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
-from webapp.extensions import changed_rows, db
+from webapp.extensions import affected_row_count, db
 from webapp.files import services as files
 from webapp.files.models import CompatObject, KeyMapEntry
 
 
-def maps(actor: Actor) -> list[Any]:
+def list_maps(actor: Actor) -> list[Any]:
     """Return a row for each map and object of the actor's project: map_name, object_name, entries, updated_at."""
     newest = func.max(KeyMapEntry.updated_at)
     statement = _select_entries(actor).with_only_columns(
@@ -43,14 +43,14 @@ def maps(actor: Actor) -> list[Any]:
     )
 
 
-def put(
+def put_entries(
     actor: Actor, map_name: str, object_name: str, keys: Mapping[str, str], run_id: str | None = None
 ) -> int:
     """Store new keys by old keys, replacing existing entries; commits. Returns the number of entries.
 
     Errors: forbidden, validation_error (no project), quota_exceeded.
     """
-    require(actor, "write")
+    require_scope(actor, "write")
     place = tenancy.current_scope(actor)
     sizes = {old: entry_bytes(map_name, object_name, old, new, run_id) for old, new in keys.items()}
     removed = _make_room_for_keys(actor, map_name, object_name, sizes)
@@ -72,7 +72,7 @@ def put(
     )  # fmt: skip
     db.session.commit()
     for key in removed:
-        files.drop(key)
+        files.delete_content(key)
     return len(values)
 
 
@@ -89,7 +89,7 @@ def lookup(actor: Actor, map_name: str, object_name: str, old_keys: Iterable[str
     return {row.old_key: row.new_key for row in found}
 
 
-def entries(
+def list_entries(
     actor: Actor, map_name: str, object_name: str | None, offset: int, limit: int
 ) -> tuple[list[KeyMapEntry], int]:
     """Return a page of a map's entries, in the order of object and old key, and how many entries there are."""
@@ -99,13 +99,13 @@ def entries(
     return list(db.session.scalars(page)), total or 0
 
 
-def drop(actor: Actor, map_name: str, object_name: str | None = None) -> int:
+def delete_entries(actor: Actor, map_name: str, object_name: str | None = None) -> int:
     """Delete a map, or its entries of one object; commits. Returns the number of entries. Error: forbidden."""
-    require(actor, "write")
+    require_scope(actor, "write")
     place = tenancy.current_scope(actor)
     chosen = _select_entries(actor, map_name, object_name).with_only_columns(KeyMapEntry.id)
     statement = delete(KeyMapEntry).where(KeyMapEntry.id.in_(chosen))
-    deleted = changed_rows(db.session.execute(statement.execution_options(synchronize_session=False)))
+    deleted = affected_row_count(db.session.execute(statement.execution_options(synchronize_session=False)))
     audit_log.record(
         actor, "key_map.delete", ("project", place["project_id"]), join=True,
         map=map_name, object=object_name, entries=deleted,
@@ -142,12 +142,12 @@ def _make_room_for_keys(actor: Actor, map_name: str, object_name: str, sizes: Ma
     size = sum(sizes.values()) - replaced_bytes
     if size <= 0:
         return []
-    return [key for _, key in files.make_room(actor, size, replaces=0, what="these keys need")]
+    return [key for _, key in files.free_space(actor, size, replaces=0, what="these keys need")]
 
 
 # --- Objects ------------------------------------------------------------------------------------------------
 
-WORDS: Final = {
+KIND_LABELS: Final = {
     "set": "set",
     "custom_data_type": "custom data type",
     "masking_policy": "masking policy",
@@ -170,10 +170,10 @@ def get(
         found = tenancy.get(actor, CompatObject, object_id, scope, lock=lock)
     except ApiError as error:
         if error.code == "not_found":
-            raise tenancy.not_found(WORDS[kind], object_id) from None
+            raise tenancy.not_found(KIND_LABELS[kind], object_id) from None
         raise
     if found.kind != kind:
-        raise tenancy.not_found(WORDS[kind], object_id)
+        raise tenancy.not_found(KIND_LABELS[kind], object_id)
     if rows:
         db.session.refresh(found, ["rows"])
     return found
@@ -194,7 +194,7 @@ def find_by_name(actor: Actor, kind: str, name: str) -> CompatObject | None:
     ).first()
 
 
-def in_project(project_id: str, kind: str) -> dict[str, str]:
+def names_by_id(project_id: str, kind: str) -> dict[str, str]:
     """Return the names of a kind's objects in a project, by id. The caller has checked the right to read there."""
     columns = select(CompatObject.id, CompatObject.name)
     found = db.session.execute(
@@ -214,14 +214,14 @@ def create(actor: Actor, kind: str, name: str, document: Mapping[str, Any], rows
 
     Errors: forbidden, validation_error (no project), quota_exceeded, invalid_request (it is too large).
     """
-    require(actor, "write")
+    require_scope(actor, "write")
     place = tenancy.current_scope(actor)
     lock(actor)
     count = select(func.count()).where(
         CompatObject.project_id == place["project_id"], CompatObject.kind == kind
     )
     if (db.session.scalar(count) or 0) >= limits.COMPAT_OBJECTS:
-        text = f"A project can have at most {limits.COMPAT_OBJECTS:,} objects of type {WORDS[kind]}."
+        text = f"A project can have at most {limits.COMPAT_OBJECTS:,} objects of type {KIND_LABELS[kind]}."
         raise ApiError("quota_exceeded", f"{text} Delete some first.", {"limit": limits.COMPAT_OBJECTS})
     row = CompatObject(**place, kind=kind, name=name, document=dict(document), created_by=actor.user_id)
     _check_document(row, document)
@@ -250,7 +250,7 @@ def change(
         db.session.execute(select(Project.id).where(Project.id == row.project_id).with_for_update())
         _check_document(row, {**row.document, **document})
     new_document = {**row.document, **(document or {})}
-    changes = audit_log.between(
+    changes = audit_log.changes_between(
         {"name": row.name, **row.document}, {"name": name or row.name, **new_document}
     )
     removed = _put_rows(actor, row, rows) if rows is not _UNCHANGED else []
@@ -268,7 +268,7 @@ def delete_object(actor: Actor, row: CompatObject) -> None:
     db.session.commit()
 
 
-def creator(row: CompatObject) -> str | None:
+def creator_name(row: CompatObject) -> str | None:
     """Return the name of the user who created an object."""
     user = db.session.get(User, row.created_by) if row.created_by else None
     return user.name if user else None
@@ -277,7 +277,7 @@ def creator(row: CompatObject) -> str | None:
 def _check_document(row: CompatObject, document: Mapping[str, Any]) -> None:
     """Check that an object's document, and those of its kind in the locked project, are not too large: lists have no
     pages. Errors: invalid_request, quota_exceeded."""
-    size, kind = len(orjson.dumps(document)), WORDS[row.kind]
+    size, kind = len(orjson.dumps(document)), KIND_LABELS[row.kind]
     if size > limits.MAX_COMPAT_BYTES:
         limit_mb = limits.MAX_COMPAT_BYTES // limits.MB
         text = f"A {kind} can have at most {limit_mb} MB of JSON; this one has {size:,} bytes."
@@ -319,11 +319,11 @@ def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
             text += "Delete some, or store rows in workspace files."
             details = {"limit_bytes": limits.MAX_SETS_BYTES, "used_bytes": used_bytes}
             raise ApiError("quota_exceeded", text, details)
-        removed = [key for _, key in files.make_room(actor, more, replaces=0, what="this set needs")]
+        removed = [key for _, key in files.free_space(actor, more, replaces=0, what="this set needs")]
     row.rows, row.size = rows, size
     return removed
 
 
 def _delete_files(keys: Iterable[str]) -> None:
     for key in keys:
-        files.drop(key)
+        files.delete_content(key)

@@ -12,17 +12,17 @@ from webapp import limits
 from webapp.model_base import (
     JSON_DOC,
     Base,
-    Created,
-    InProject,
-    InWorkspace,
-    SoftDeleted,
-    Updated,
-    identity,
-    reference,
+    CreatedAtMixin,
+    ProjectMixin,
+    SoftDeleteMixin,
+    UpdatedAtMixin,
+    WorkspaceMixin,
+    foreign_key_column,
+    id_column,
 )
 
 
-class Connection(Updated, SoftDeleted, InProject, Base):
+class Connection(UpdatedAtMixin, SoftDeleteMixin, ProjectMixin, Base):
     """A connection to a target. `settings` contains no secrets, but `{"secret": "sec_..."}` in their places.
 
     `verification` is the last result, None before the first. `metadata_key` is the storage key of the cached metadata.
@@ -30,7 +30,7 @@ class Connection(Updated, SoftDeleted, InProject, Base):
 
     __tablename__ = "connections"
 
-    id: Mapped[str] = identity("con")
+    id: Mapped[str] = id_column("con")
     name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS), index=True)
     type: Mapped[str] = mapped_column(String(20))
     settings: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
@@ -46,10 +46,12 @@ class Connection(Updated, SoftDeleted, InProject, Base):
     file_folder: Mapped[str | None] = mapped_column(String(40))
     """Of a SQLite connection: the folder, inside the workspace's own, that its file is in. None: the workspace's own
     folder, for connections from before files belonged to projects."""
-    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    created_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )
 
 
-class Secret(Updated, InWorkspace, Base):
+class Secret(UpdatedAtMixin, WorkspaceMixin, Base):
     """An encrypted text. With a `connection_id`, it belongs to that connection's settings and is not listed. Others
     have a name, and are used as `${name}`.
 
@@ -60,29 +62,35 @@ class Secret(Updated, InWorkspace, Base):
     __tablename__ = "secrets"
     __table_args__ = (UniqueConstraint("workspace_id", "name"),)
 
-    id: Mapped[str] = identity("sec")
+    id: Mapped[str] = id_column("sec")
     name: Mapped[str | None] = mapped_column(String(limits.MAX_NAME_CHARS))
-    connection_id: Mapped[str | None] = reference("connections.id", nullable=True, ondelete="CASCADE")
+    connection_id: Mapped[str | None] = foreign_key_column(
+        "connections.id", nullable=True, ondelete="CASCADE"
+    )
     allowed_hosts: Mapped[list[Any] | None] = mapped_column(JSON_DOC)
-    project_id: Mapped[str | None] = reference("projects.id", nullable=True, ondelete="CASCADE")
+    project_id: Mapped[str | None] = foreign_key_column("projects.id", nullable=True, ondelete="CASCADE")
     sealed: Mapped[bytes] = mapped_column(LargeBinary)
-    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    created_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )
 
 
-class MaskingKey(Created, InWorkspace, Base):
+class MaskingKey(CreatedAtMixin, WorkspaceMixin, Base):
     """An encrypted key for masking real values of a workspace. The newest version is used for new templates; older
     versions are kept, so that they can produce the same values again."""
 
     __tablename__ = "masking_keys"
     __table_args__ = (UniqueConstraint("workspace_id", "version"),)
 
-    id: Mapped[str] = identity("mky")
+    id: Mapped[str] = id_column("mky")
     version: Mapped[int]
     sealed: Mapped[bytes] = mapped_column(LargeBinary)
-    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    created_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )
 
 
-class Fetched(InWorkspace, Base):
+class Fetched(WorkspaceMixin, Base):
     """An external value: the response of a connection to one request, kept until `expires_at`, or longer while running
     work uses it. Small responses are in `value`, lists of keys in the storage under `storage_key`."""
 
@@ -93,7 +101,7 @@ class Fetched(InWorkspace, Base):
     )
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
-    connection_id: Mapped[str] = reference("connections.id", ondelete="CASCADE")
+    connection_id: Mapped[str] = foreign_key_column("connections.id", ondelete="CASCADE")
     question: Mapped[str] = mapped_column(String(64))
     """Hash of the request."""
     value: Mapped[Any] = mapped_column(JSON_DOC, nullable=True)
@@ -105,15 +113,17 @@ class Fetched(InWorkspace, Base):
     expires_at: Mapped[datetime]
 
 
-class Endpoint(Updated, SoftDeleted, InProject, Base):
+class Endpoint(UpdatedAtMixin, SoftDeleteMixin, ProjectMixin, Base):
     """A saved request on a connection, which is shared, or created for an endpoint with its own URL
     (`Connection.of_endpoint`). `settings` override those of the connection: method, path, headers, body, and how rows
     are sent. Only the connection has secrets."""
 
     __tablename__ = "endpoints"
 
-    id: Mapped[str] = identity("end")
+    id: Mapped[str] = id_column("end")
     name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS), index=True)
-    connection_id: Mapped[str] = reference("connections.id", ondelete="CASCADE")
+    connection_id: Mapped[str] = foreign_key_column("connections.id", ondelete="CASCADE")
     settings: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
-    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    created_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )

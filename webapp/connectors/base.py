@@ -214,7 +214,7 @@ class Target(ABC):
     `RowError` with the reason `wrong_type`, `too_long` or `out_of_range`.
     """
 
-    writing: WriteSpec
+    spec: WriteSpec
 
     @abstractmethod
     def begin(self) -> None:
@@ -259,7 +259,7 @@ class Target(ABC):
         target rejected the commit, so that no row of the chunk was written.
         """
 
-    def check_at_once(self) -> bool:
+    def check_constraints_immediately(self) -> bool:
         """Let later transactions check deferred constraints with each statement, so that `send` reports the rows that
         violate them. Return False if the target cannot, or does already."""
         return False
@@ -274,7 +274,7 @@ class Target(ABC):
         sent."""
 
 
-class Link(ABC):
+class OpenConnection(ABC):
     """An open connection to a target. It may be closed more than once."""
 
     @abstractmethod
@@ -308,7 +308,7 @@ class Link(ABC):
         """
 
 
-class TableReader(Link):
+class TableReader(OpenConnection):
     """A connection that can read tables of a database."""
 
     @abstractmethod
@@ -326,7 +326,7 @@ class TableReader(Link):
         """
 
     @abstractmethod
-    def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+    def contains(self, entity: Entity, columns: Sequence[str], candidates: pa.RecordBatch) -> pa.BooleanArray:
         """Return for each combination of values in `candidates` whether the table contains it."""
 
     @abstractmethod
@@ -350,7 +350,7 @@ class Session(TableReader):
     read_only: bool = False
     """The connection was opened for reading only."""
 
-    def may_write(self) -> None:
+    def check_writable(self) -> None:
         """Raise `ConnectorError` (reason `read_only`) if the connection was opened for reading only."""
         if self.read_only:
             raise ConnectorError(
@@ -376,11 +376,11 @@ class Session(TableReader):
         """Return the statement that `create` would run."""
 
     @abstractmethod
-    def target(self, writing: WriteSpec) -> Target:
+    def target(self, spec: WriteSpec) -> Target:
         """Return a target that writes to a table. Raises `ConnectorError` (reason `read_only`,
         `no_permission`, `unsupported`)."""
 
-    def advance(self, entity: Entity, column: str, highest: Callable[[], int | None]) -> int | None:
+    def advance_sequence(self, entity: Entity, column: str, highest: Callable[[], int | None]) -> int | None:
         """Set the counter of an identity column to the highest value that was written to it, unless it is
         higher already.
 
@@ -389,19 +389,19 @@ class Session(TableReader):
         """
         return None
 
-    def may_suspend_foreign_keys(self) -> bool:
+    def can_suspend_foreign_keys(self) -> bool:
         """Return whether this account may write rows before the rows that they refer to."""
         return False
 
     @contextmanager
-    def suspended_foreign_keys(self) -> Iterator[None]:
-        """Suspend foreign key checks for this session. Call it only if `may_suspend_foreign_keys` returns True."""
+    def suspend_foreign_keys(self) -> Iterator[None]:
+        """Suspend foreign key checks for this session. Call it only if `can_suspend_foreign_keys` returns True."""
         raise ConnectorError(
             "This kind of connection cannot suspend foreign key checks.", reason="unsupported"
         )
         yield
 
-    def highest(self, entity: Entity, column: str) -> int | None:
+    def max_value(self, entity: Entity, column: str) -> int | None:
         """Return the highest value of an integer column, None if the table is empty."""
         raise ConnectorError(
             "This kind of connection cannot read the highest value of a column.", reason="unsupported"
@@ -442,7 +442,7 @@ class Connector(ABC):
     default_port: ClassVar[int | None] = None
     can: ClassVar[Capabilities] = Capabilities()
     Settings: ClassVar[type[Settings]]
-    harmless: ClassVar[frozenset[str]] = frozenset({"schema", "database", "password"})
+    secret_independent_settings: ClassVar[frozenset[str]] = frozenset({"schema", "database", "password"})
     """Settings that affect neither where a secret is sent nor how securely."""
 
     def __init__(self, settings: Any, gate: Gate, folder: str = "", read_only: bool = False) -> None:
@@ -460,5 +460,5 @@ class Connector(ABC):
         """Verify the connection stage by stage, up to the first failure. Each stage has its own time limit."""
 
     @abstractmethod
-    def open(self, timeout: float | None = None) -> Link:
+    def open(self, timeout: float | None = None) -> OpenConnection:
         """Connect, and return a `Session` for a database or a `Channel` for HTTP. Raises `ConnectorError`."""

@@ -27,7 +27,7 @@ _NULL: Final = pa.scalar(None, pa.string())
 _TRUE: Final = pa.array(["t", "true", "1"])
 
 
-def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+def to_plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Convert to one of the types that the engine's writers support.
 
     These are int64, uint64, decimal128, float64, bool, date32, time64, timestamp in microseconds, string,
@@ -38,7 +38,7 @@ def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     kind = array.type
     if pa.types.is_dictionary(kind):
         is_supported = pa.types.is_string(kind.value_type) and kind.index_type.bit_width <= 32
-        return array if is_supported else plain(array.dictionary_decode())
+        return array if is_supported else to_plain(array.dictionary_decode())
     if pa.types.is_string(kind) or pa.types.is_null(kind):
         return array
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -67,7 +67,7 @@ def convert_to_column(array: pa.Array, column: Column) -> pa.Array:
     Text becomes bytes, 3.00 an integer, true 1, and nested values JSON. Values that do not fit are left
     unchanged, so that the target rejects them.
     """
-    array = plain(array)
+    array = to_plain(array)
     kind = array.type
     if column.type in _NUMERIC and pa.types.is_boolean(kind):
         return array.cast(pa.int64())
@@ -84,11 +84,11 @@ def convert_to_column(array: pa.Array, column: Column) -> pa.Array:
     if pa.types.is_nested(kind):
         return pc.if_else(array.is_null(), _NULL, json_texts(array))
     if pa.types.is_binary(kind) and column.type != "binary":
-        return hexed(array)
+        return to_hex(array)
     return array
 
 
-def hexed(array: pa.Array) -> pa.Array:
+def to_hex(array: pa.Array) -> pa.Array:
     """Return binary values as hexadecimal digits, `string[n]`."""
     _, offsets, data = array.buffers()
     span = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
@@ -112,7 +112,7 @@ _ARROW: Final[dict[str, pa.DataType]] = {
 }
 
 
-def read(texts: list[str | None], kind: ColumnType, scale: int | None = None) -> pa.Array:
+def from_texts(texts: list[str | None], kind: ColumnType, scale: int | None = None) -> pa.Array:
     """Convert a column of a server's texts to Arrow.
 
     The result is text if Arrow's type cannot represent one of them (an infinite date, a year 20000, a number
@@ -141,10 +141,10 @@ def read(texts: list[str | None], kind: ColumnType, scale: int | None = None) ->
         return array
 
 
-def of_objects(values: list[Any]) -> pa.Array:
+def from_objects(values: list[Any]) -> pa.Array:
     """Convert a column of a driver's objects to Arrow; mixed or unknown objects become text."""
     try:
-        return plain(pa.array(values))
+        return to_plain(pa.array(values))
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return pa.array([_as_text(value) for value in values], pa.string())
 
@@ -177,11 +177,11 @@ class ConversionError(ValueError):
 def convert_column(array: pa.Array, column: Column, convert: Converter) -> tuple[list[Any], list[RowError]]:
     """Convert a column's values with `convert`, keeping nulls, and return them with the errors of values that
     do not fit."""
-    values = plain(array)
+    values = to_plain(array)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_binary(values.type) and column.type not in ("binary", "uuid", "other"):
-        values = hexed(values)
+        values = to_hex(values)
     converted: list[Any] = []
     failures: list[RowError] = []
     for row, value in enumerate(values.to_pylist()):
@@ -193,64 +193,67 @@ def convert_column(array: pa.Array, column: Column, convert: Converter) -> tuple
     return converted, failures
 
 
-def shown(value: Any) -> str:
+def shorten_value(value: Any) -> str:
     """Return a value for a message, shortened."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def integer(value: Any, column: Column) -> int:
+def to_integer(value: Any, column: Column) -> int:
     """Convert to an integer within the column's bits. 3.00 is accepted."""
     try:
         number = Decimal(value.strip()) if isinstance(value, str) else value
         result = int(number)
     except (InvalidOperation, ValueError, OverflowError, TypeError):
-        raise ConversionError("wrong_type", f"{shown(value)} is not a whole number") from None
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not a whole number") from None
     if result != number:
-        raise ConversionError("wrong_type", f"{shown(value)} has a fraction")
+        raise ConversionError("wrong_type", f"{shorten_value(value)} has a fraction")
     if column.bits is not None:
         limit = 1 << (column.bits if column.unsigned else column.bits - 1)
         if not (0 if column.unsigned else -limit) <= result < limit:
-            raise ConversionError("out_of_range", f"{shown(value)} has more than {column.bits} bits")
+            raise ConversionError("out_of_range", f"{shorten_value(value)} has more than {column.bits} bits")
     elif column.precision is not None and abs(result) >= 10**column.precision:
-        raise ConversionError("out_of_range", f"{shown(value)} has more than {column.precision} digits")
+        raise ConversionError(
+            "out_of_range", f"{shorten_value(value)} has more than {column.precision} digits"
+        )
     return result
 
 
-def number(value: Any, column: Column) -> Decimal:
+def to_decimal(value: Any, column: Column) -> Decimal:
     """Convert to a decimal whose integer digits fit. The target rounds the fraction."""
     try:
         result = Decimal(str(value).strip() if isinstance(value, str | float) else value)
     except (InvalidOperation, ValueError, TypeError):
         result = Decimal("NaN")
     if not result.is_finite():
-        raise ConversionError("wrong_type", f"{shown(value)} is not a number")
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not a number")
     if column.precision is not None and abs(result) >= Decimal(10) ** (
         column.precision - (column.scale or 0)
     ):
         raise ConversionError(
-            "out_of_range", f"{shown(value)} has too many digits for ({column.precision},{column.scale or 0})"
+            "out_of_range",
+            f"{shorten_value(value)} has too many digits for ({column.precision},{column.scale or 0})",
         )
     return result
 
 
-def real(value: Any, column: Column) -> float:
+def to_float(value: Any, column: Column) -> float:
     """Convert to a double."""
     try:
         return float(value)
     except (ValueError, TypeError, OverflowError):
-        raise ConversionError("wrong_type", f"{shown(value)} is not a number") from None
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not a number") from None
 
 
-def boolean(value: Any, column: Column) -> bool:
+def to_boolean(value: Any, column: Column) -> bool:
     """Convert to a boolean."""
     lowered = str(value).strip().lower()
     if lowered not in (*TRUE, *FALSE):
-        raise ConversionError("wrong_type", f"{shown(value)} is neither true nor false")
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is neither true nor false")
     return lowered in TRUE
 
 
-def moment(value: Any, column: Column) -> dt.datetime:
+def to_datetime(value: Any, column: Column) -> dt.datetime:
     """Convert to a date and time, with a time zone only if the value has one. A date becomes midnight."""
     try:
         result = dt.datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
@@ -259,28 +262,28 @@ def moment(value: Any, column: Column) -> dt.datetime:
     if isinstance(result, dt.date) and not isinstance(result, dt.datetime):
         result = dt.datetime.combine(result, dt.time())
     if not isinstance(result, dt.datetime):
-        raise ConversionError("wrong_type", f"{shown(value)} is not a date and time")
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not a date and time")
     return result
 
 
-def instant(value: Any, column: Column) -> dt.datetime:
+def to_utc_datetime(value: Any, column: Column) -> dt.datetime:
     """Convert to a date and time in UTC. Without a time zone, UTC is assumed."""
-    result = moment(value, column)
+    result = to_datetime(value, column)
     return result.replace(tzinfo=dt.UTC) if result.tzinfo is None else result.astimezone(dt.UTC)
 
 
-def local(value: Any, column: Column) -> dt.datetime:
+def to_naive_datetime(value: Any, column: Column) -> dt.datetime:
     """Convert to a date and time without a time zone: in UTC if the value has one."""
-    result = moment(value, column)
+    result = to_datetime(value, column)
     return result if result.tzinfo is None else result.astimezone(dt.UTC).replace(tzinfo=None)
 
 
-def day(value: Any, column: Column) -> dt.date:
+def to_date(value: Any, column: Column) -> dt.date:
     """Convert to a date."""
-    return local(value, column).date()
+    return to_naive_datetime(value, column).date()
 
 
-def time(value: Any, column: Column) -> dt.time:
+def to_time(value: Any, column: Column) -> dt.time:
     """Convert to a time of day."""
     try:
         result = dt.time.fromisoformat(value.strip()) if isinstance(value, str) else value
@@ -289,11 +292,11 @@ def time(value: Any, column: Column) -> dt.time:
     if isinstance(result, dt.datetime):
         result = result.time()
     if not isinstance(result, dt.time):
-        raise ConversionError("wrong_type", f"{shown(value)} is not a time of day")
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not a time of day")
     return result.replace(tzinfo=None)
 
 
-def text(value: Any, column: Column) -> str:
+def to_text(value: Any, column: Column) -> str:
     """Convert to text; nested values become JSON."""
     if isinstance(value, str):
         return value
@@ -306,9 +309,9 @@ def text(value: Any, column: Column) -> str:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
-def octets(value: Any, column: Column) -> bytes:
+def to_bytes(value: Any, column: Column) -> bytes:
     """Convert to bytes; text is encoded as UTF-8."""
-    result = value if isinstance(value, bytes) else text(value, column).encode()
+    result = value if isinstance(value, bytes) else to_text(value, column).encode()
     if column.max_length is not None and len(result) > column.max_length:
         raise ConversionError(
             "too_long", f"the value has {len(result):,} bytes, but at most {column.max_length:,} fit"
@@ -316,27 +319,29 @@ def octets(value: Any, column: Column) -> bytes:
     return result
 
 
-def identifier(value: Any, column: Column) -> uuid.UUID:
+def to_uuid(value: Any, column: Column) -> uuid.UUID:
     """Convert to a UUID."""
     try:
-        return uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(text(value, column))
+        return uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(to_text(value, column))
     except ValueError:
-        raise ConversionError("wrong_type", f"{shown(value)} is not a UUID") from None
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not a UUID") from None
 
 
-def document(value: Any, column: Column) -> str:
+def to_json_text(value: Any, column: Column) -> str:
     """Return JSON text, after checking that it is valid."""
-    result = text(value, column)
+    result = to_text(value, column)
     try:
         json.loads(result)
     except (ValueError, RecursionError):
-        raise ConversionError("wrong_type", f"{shown(value)} is not JSON") from None
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not JSON") from None
     return result
 
 
 CONVERTERS: Final[Mapping[str, Converter]] = {
-    "integer": integer, "decimal": number, "float": real, "boolean": boolean, "date": day, "time": time,
-    "timestamp": local, "timestamptz": instant, "text": text, "enum": text, "interval": text, "uuid": identifier,
-    "binary": octets, "json": text, "array": text, "objectid": text, "other": text,
+    "integer": to_integer, "decimal": to_decimal, "float": to_float, "boolean": to_boolean, "date": to_date,
+    "time": to_time,
+    "timestamp": to_naive_datetime, "timestamptz": to_utc_datetime, "text": to_text, "enum": to_text,
+    "interval": to_text, "uuid": to_uuid,
+    "binary": to_bytes, "json": to_text, "array": to_text, "objectid": to_text, "other": to_text,
 }  # fmt: skip
 """Converters for SQL columns, by `Column.type`."""

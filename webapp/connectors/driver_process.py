@@ -35,7 +35,7 @@ from webapp.fork_server import ForkServer, die_with_parent, serve
 from webapp.net.gate import Gate
 from webapp.net.session import open_session
 
-_turns = threading.BoundedSemaphore(limits.APART_AT_ONCE)
+_slots = threading.BoundedSemaphore(limits.APART_AT_ONCE)
 server: Final = ForkServer("webapp.connectors.driver_process")
 
 
@@ -45,7 +45,7 @@ def stages(connector: Connector, seconds: float) -> list[dict[str, Any]]:
     A stage that exceeds the remaining time counts as failed. Never raises ConnectorError.
     """
     began = time.monotonic()
-    results, error = _inspect("stages", connector, seconds)
+    results, error = _run_operation("stages", connector, seconds)
     if error is not None and all(result["ok"] for result in results):
         last = STAGES.index(results[-1]["name"]) + 1 if results else 0
         spent = round((time.monotonic() - began) * 1000) - sum(result["ms"] for result in results)
@@ -58,7 +58,7 @@ def stages(connector: Connector, seconds: float) -> list[dict[str, Any]]:
 
 def metadata(connector: Connector, seconds: float) -> dict[str, Any]:
     """Return the target's metadata, as `metadata_json.to_json` formats it. Raises ConnectorError."""
-    parts, error = _inspect("metadata", connector, seconds)
+    parts, error = _run_operation("metadata", connector, seconds)
     if error is not None:
         raise error
     known: dict[str, Any] = parts[0]
@@ -72,7 +72,7 @@ def samples(
 
     Raises ConnectorError if the connection itself failed.
     """
-    parts, error = _inspect("samples", connector, seconds, tables=list(tables), rows=rows)
+    parts, error = _run_operation("samples", connector, seconds, tables=list(tables), rows=rows)
     if error is not None and not parts:
         raise error
     batches = {}
@@ -88,49 +88,49 @@ def counts(connector: Connector, tables: Sequence[str], seconds: float) -> dict[
 
     Raises ConnectorError if the connection itself failed.
     """
-    parts, error = _inspect("counts", connector, seconds, tables=list(tables))
+    parts, error = _run_operation("counts", connector, seconds, tables=list(tables))
     if error is not None and not parts:
         raise error
     return {part["name"]: part["count"] for part in parts if part["name"] is not None}
 
 
 def existing_values(
-    connector: Connector, columns: Mapping[str, Mapping[str, Sequence[str]]], most: int, seconds: float
+    connector: Connector, columns: Mapping[str, Mapping[str, Sequence[str]]], max_values: int, seconds: float
 ) -> dict[str, dict[str, Any]]:
     """Return what columns of tables contain, by table name, for those that could be read within the time limit.
 
     `columns` are by table `{"highest": names of integer columns, "values": names}`. The result has the same form:
-    `highest` the highest integer by column (None: no row has one), `values` the first `most` values in their order.
-    Raises ConnectorError if the connection itself failed.
+    `highest` the highest integer by column (None: no row has one), `values` the first `max_values` values in their
+    order. Raises ConnectorError if the connection itself failed.
     """
     tables = {table: {kind: list(names) for kind, names in kinds.items()} for table, kinds in columns.items()}
-    parts, error = _inspect("existing", connector, seconds, tables=tables, most=most)
+    parts, error = _run_operation("existing", connector, seconds, tables=tables, most=max_values)
     if error is not None and not parts:
         raise error
     return {part["name"]: part for part in parts if part["name"] is not None}
 
 
-def _inspect(
-    question: str, connector: Connector, seconds: float, **more: Any
+def _run_operation(
+    operation: str, connector: Connector, seconds: float, **arguments: Any
 ) -> tuple[list[Any], ConnectorError | None]:
     """Run a child, and return the parts of its answer and the error that interrupted it, if any."""
     document = connector.document if isinstance(connector, HttpConnector) else None
     request = {
-        "question": question,
-        **described(connector),
+        "question": operation,
+        **describe(connector),
         "seconds": seconds,
         "document": base64.b64encode(document).decode() if document is not None else None,
-        **more,
+        **arguments,
     }
     credentials = connector.token_credentials if isinstance(connector, HttpConnector) else None
     auth: TokenAuth | None = None
     if credentials is not None:  # the token is fetched here, because tokens are shared between processes
         auth = credentials.requests_auth(open_session(connector.gate, verify_tls=connector.settings.trust))
-        request["token"] = asdict(auth.stored())
+        request["token"] = asdict(auth.get_stored_token())
     module = type(connector).__module__
     if not isinstance(connector, HttpConnector):
         module = f"{module.rpartition('.')[0]}.session"  # its import brings the driver
-    if not _turns.acquire(timeout=limits.APART_TURN_SECONDS):
+    if not _slots.acquire(timeout=limits.APART_TURN_SECONDS):
         return [], ConnectorError(
             "Too many connections are being inspected at the moment.",
             reason="busy",
@@ -138,21 +138,21 @@ def _inspect(
             transient=True,
         )
     try:
-        output, timed_out = _carried_out(orjson.dumps(request), module, seconds)
+        output, timed_out = _run_child(orjson.dumps(request), module, seconds)
     finally:
-        _turns.release()
+        _slots.release()
     if auth is not None:
         try:
             last_line = orjson.loads(output.splitlines()[-1])
         except (IndexError, orjson.JSONDecodeError):
             last_line = {}  # the child was killed
         if "token" in last_line:  # the one that the child used last; none if the target rejected it
-            auth.keep(StoredToken(**last_line["token"]) if last_line["token"] else None)
+            auth.save_returned_token(StoredToken(**last_line["token"]) if last_line["token"] else None)
     return _parse_output(output, timed_out, seconds)
 
 
-def described(connector: Connector) -> dict[str, Any]:
-    """Return a description from which `connector_of` creates the same connector in a child process."""
+def describe(connector: Connector) -> dict[str, Any]:
+    """Return a description from which `create_connector` creates the same connector in a child process."""
     return {
         "kind": connector.kind,
         "settings": connector.settings.model_dump(mode="json", by_alias=True, exclude_unset=True),
@@ -163,7 +163,7 @@ def described(connector: Connector) -> dict[str, Any]:
     }
 
 
-def _carried_out(request: bytes, module: str, seconds: float) -> tuple[bytes, bool]:
+def _run_child(request: bytes, module: str, seconds: float) -> tuple[bytes, bool]:
     """Run a child with a request, and return its output and whether the time limit was exceeded."""
     parent_socket, child_socket = socket.socketpair()
     with parent_socket:
@@ -221,7 +221,7 @@ def _parse_output(output: bytes, timed_out: bool, seconds: float) -> tuple[list[
 # --- In the child -------------------------------------------------------------------------------------------
 
 
-def connector_of(request: Mapping[str, Any]) -> Connector:
+def create_connector(request: Mapping[str, Any]) -> Connector:
     """Create the connector of a request, in the child process."""
     from webapp.connectors import KINDS
 
@@ -238,9 +238,9 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limits.QUERY_MEMORY_BYTES,) * 2)
 
 
-def answer_parts(request: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
+def handle_request(request: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
     """Yield the parts of the answer to a request. `tokens` has the OAuth token. Raises ConnectorError."""
-    connector = connector_of(request)
+    connector = create_connector(request)
     if not isinstance(connector, HttpConnector):
         limit_memory()
     if isinstance(connector, HttpConnector) and request["document"] is not None:
@@ -287,7 +287,7 @@ def _existing(
     session: Session, entity: Entity, columns: Mapping[str, Sequence[str]], limit: int
 ) -> dict[str, Any]:
     """Return what `existing_values` returns for a table."""
-    highest = {column: session.highest(entity, column) for column in columns["highest"]}
+    highest = {column: session.max_value(entity, column) for column in columns["highest"]}
     values: dict[str, list[str]] = {}
     for column in columns["values"]:
         existing: list[Any] = []
@@ -339,7 +339,7 @@ def _handle_request(channel: socket.socket) -> None:
 
     tokens = ParentToken(StoredToken(**message["token"]) if "token" in message else None)
     try:
-        for part in answer_parts(message, tokens):
+        for part in handle_request(message, tokens):
             say({"part": part})
         last_line: dict[str, Any] = {"done": True}
     except MemoryError:

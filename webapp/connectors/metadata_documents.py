@@ -32,12 +32,12 @@ def metadata(
     `kind` is odata or openapi, `found_at` is the URL that the document came from, and `seconds` limits the
     CPU time. Raises `ConnectorError` (reason `bad_document`).
     """
-    answer = run(_READERS[kind], document, {"found_at": found_at}, seconds)
+    answer = run_in_process(_READERS[kind], document, {"found_at": found_at}, seconds)
     entities, _, data = answer.partition(b"\n")
     return data, int(entities)
 
 
-def run(function: str, document: bytes, arguments: dict[str, Any], seconds: int) -> bytes:
+def run_in_process(function: str, document: bytes, arguments: dict[str, Any], seconds: int) -> bytes:
     """Run a function that returns `answer(...)` in a separate process. Raises the same `ConnectorError`."""
     try:
         result = document_process.run(function, document, arguments, seconds)
@@ -53,7 +53,7 @@ def run(function: str, document: bytes, arguments: dict[str, Any], seconds: int)
 # --- In the separate process
 
 
-def answer(read: Callable[[], bytes]) -> bytes | dict[str, Any]:
+def result_or_error(read: Callable[[], bytes]) -> bytes | dict[str, Any]:
     """Return the result of `read`, or the `ConnectorError` that it raises as JSON."""
     try:
         return read()

@@ -57,7 +57,7 @@ def _reset_slots() -> None:
 os.register_at_fork(after_in_child=_reset_slots)
 
 
-def too_large(text: str) -> ConnectorError:
+def too_large_error(text: str) -> ConnectorError:
     """Return the error for a query whose values, rows or result exceed the limits."""
     return ConnectorError(text, reason="too_large", hint="Read fewer rows or shorter values.")
 
@@ -88,7 +88,7 @@ class ReaderProcess(TableReader):
         process = self._process
         is_complete = False
         try:
-            for letter, payload in process.answer(method, arguments):
+            for letter, payload in process.request(method, arguments):
                 if letter == b"E":
                     error = _error(payload)
                     is_complete = error.reason not in (
@@ -141,9 +141,9 @@ class ReaderProcess(TableReader):
         """See `TableReader.keys`."""
         return self._batches("keys", entity, list(columns), where, None if order is None else list(order))
 
-    def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+    def contains(self, entity: Entity, columns: Sequence[str], candidates: pa.RecordBatch) -> pa.BooleanArray:
         """See `TableReader.contains`."""
-        return self._batch("contains", entity, list(columns), wanted).column(0)
+        return self._batch("contains", entity, list(columns), candidates).column(0)
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `TableReader.query`. All rows together may take `limits.QUERY_ANSWER_BYTES`."""
@@ -191,14 +191,14 @@ class _Process:
             self._channel.settimeout(None)
             if sys.platform.startswith("linux"):
                 self._descriptor = os.pidfd_open(self._pid)
-            for letter, payload in self.answer("open", (driver_process.described(connector), timeout)):
+            for letter, payload in self.request("open", (driver_process.describe(connector), timeout)):
                 if letter == b"E":
                     raise _error(payload)
         except BaseException:
             self.close()
             raise
 
-    def answer(self, method: str, arguments: Sequence[Any]) -> Iterator[tuple[bytes, bytes | bytearray]]:
+    def request(self, method: str, arguments: Sequence[Any]) -> Iterator[tuple[bytes, bytes | bytearray]]:
         """Send a request, and yield the frames of its answer."""
         data = pickle.dumps((method, arguments))
         with suppress(OSError):  # the process has ended, which reading detects
@@ -220,7 +220,7 @@ class _Process:
                 letter = b""
             if not letter or payload is None:
                 mb = limits.QUERY_MEMORY_BYTES // limits.MB
-                raise too_large(
+                raise too_large_error(
                     f"The query was stopped: it was cancelled, or needed more than {mb:,} MB of memory."
                 )
             yield letter, payload
@@ -350,12 +350,12 @@ class _Worker:
             return
         if failure is None:
             mb = limits.QUERY_MEMORY_BYTES // limits.MB
-            failure = too_large(f"The query needs more than {mb:,} MB of memory.")
+            failure = too_large_error(f"The query needs more than {mb:,} MB of memory.")
         self._send_frame(b"E", orjson.dumps(failure.to_json()))
 
     def _handle(self, method: str, arguments: Sequence[Any]) -> None:
         if method == "open":
-            session = driver_process.connector_of(arguments[0]).open(arguments[1])
+            session = driver_process.create_connector(arguments[0]).open(arguments[1])
             assert isinstance(session, Session)
             self._session = session
             return
@@ -380,8 +380,8 @@ class _Worker:
         for batch in batches:
             total += batch.nbytes
             if limit is not None and total > limit:
-                raise too_large(f"The result is larger than {limit // limits.MB:,} MB.")
-            for piece in bounded(batch):
+                raise too_large_error(f"The result is larger than {limit // limits.MB:,} MB.")
+            for piece in split_batch(batch):
                 sink = pa.BufferOutputStream()
                 with pa.ipc.new_stream(sink, piece.schema) as stream:
                     stream.write_batch(piece)
@@ -396,14 +396,14 @@ class _Worker:
             raise SystemExit from None
 
 
-def bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def split_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Split a batch into pieces of at most `limits.QUERY_ROW_BYTES`. Raises `ConnectorError` if a row or
     value is larger."""
     for column in batch.columns:
         if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
             longest = pc.max(pc.binary_length(column)).as_py() or 0
             if longest > limits.QUERY_VALUE_BYTES:
-                raise too_large(
+                raise too_large_error(
                     f"A value in the result is larger than {limits.QUERY_VALUE_BYTES // limits.MB:,} MB."
                 )
     yield from _split(batch)
@@ -413,7 +413,9 @@ def _split(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     if batch.nbytes <= limits.QUERY_ROW_BYTES:
         yield batch
     elif batch.num_rows == 1:
-        raise too_large(f"A row in the result is larger than {limits.QUERY_ROW_BYTES // limits.MB:,} MB.")
+        raise too_large_error(
+            f"A row in the result is larger than {limits.QUERY_ROW_BYTES // limits.MB:,} MB."
+        )
     else:
         half = batch.num_rows // 2
         yield from _split(batch.slice(0, half))

@@ -14,9 +14,9 @@ _MIN_CHARS: Final = 6  # characters of base64; shorter sequences occur in any te
 _MIN_LINE_CHARS: Final = 8  # characters of a line of a secret; shorter lines ("}", "-----") occur in any text
 
 
-def without(text: str, secrets: Iterable[str]) -> str:
+def redact(text: str, secrets: Iterable[str]) -> str:
     """Return a text with secrets redacted, whether plain, URL-encoded, escaped as in JSON, or in base64."""
-    variants = {form for secret in secrets if secret for form in forms(secret)}
+    variants = {form for secret in secrets if secret for form in encoded_forms(secret)}
     for form in sorted(variants, key=len, reverse=True):
         text = re.sub(re.escape(form), _MASK, text, flags=re.IGNORECASE if "%" in form else 0)
     return text
@@ -25,16 +25,18 @@ def without(text: str, secrets: Iterable[str]) -> str:
 class Redactor:
     """Redacts secrets in bytes. Each line of a multi-line secret is redacted on its own, too."""
 
-    def __init__(self, secrets: Iterable[str], least: int) -> None:
-        long_secrets = {secret for secret in secrets if len(secret) >= least}
+    def __init__(self, secrets: Iterable[str], min_chars: int) -> None:
+        long_secrets = {secret for secret in secrets if len(secret) >= min_chars}
         lines = {
             line
             for secret in long_secrets
             for line in secret.splitlines()
-            if len(line) >= max(least, _MIN_LINE_CHARS)
+            if len(line) >= max(min_chars, _MIN_LINE_CHARS)
         }
         variants = {
-            form.encode("utf-8", "surrogatepass") for item in long_secrets | lines for form in forms(item)
+            form.encode("utf-8", "surrogatepass")
+            for item in long_secrets | lines
+            for form in encoded_forms(item)
         }
         # Escapes such as %2F match in either case. Longer forms come first, so that nothing remains of them.
         parts = [
@@ -46,11 +48,11 @@ class Redactor:
         """Bytes of the longest form. Data that is at least this far from the end of the input can be redacted
         safely."""
 
-    def cut(self, data: bytes) -> bytes:
+    def redact(self, data: bytes) -> bytes:
         """Return the data with secrets redacted."""
         return self._pattern.sub(_MASK.encode(), data) if self._pattern is not None else data
 
-    def border(self, data: bytes, at: int) -> int:
+    def split_position(self, data: bytes, at: int) -> int:
         """Return a position to split the data: `at`, or the end of a secret that contains it."""
         if self._pattern is not None:
             for match in self._pattern.finditer(data, max(0, at - self.longest)):
@@ -61,7 +63,7 @@ class Redactor:
         return at
 
 
-def forms(secret: str) -> list[str]:
+def encoded_forms(secret: str) -> list[str]:
     """Return the ways to write a secret: plain, URL-encoded, escaped as in JSON, and in base64."""
     raw = secret.encode()
     result = [secret, quote(secret, safe=""), quote(secret), quote_plus(secret)]

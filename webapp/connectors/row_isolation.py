@@ -29,7 +29,7 @@ class RowRejection:
     bad: np.ndarray | None = None
     suspect: int | None = None
 
-    def of(self, index: int) -> RowError:
+    def error_for(self, index: int) -> RowError:
         """Return the error of one row."""
         return RowError(int(index), self.reason, self.message, self.native, self.column)
 
@@ -61,18 +61,18 @@ class BatchSizer:
         """The number of rows to try next."""
         return self._rows if self._streak < _STREAK else 1
 
-    def rejected(self, rows: int) -> None:
+    def record_rejected(self, rows: int) -> None:
         """Record that one attempt found this many bad rows."""
         self._streak = self._streak + 1 if rows == 1 else 0
 
-    def accepted(self, rows: int) -> None:
+    def record_accepted(self, rows: int) -> None:
         """Record that this many rows were accepted together."""
         self._streak = 0
         self._accepted += rows
         if self._gap and self._accepted > 2 * self._gap:
             self._set_gap(self._accepted)
 
-    def stopped(self, rows: int) -> None:
+    def record_stop(self, rows: int) -> None:
         """Record that this many good rows preceded a bad one. They are sent again."""
         gap = self._accepted + rows
         self._accepted = -rows
@@ -103,26 +103,26 @@ def isolate_bad_rows(
         rejection = attempt(piece)
         if rejection is None:
             if batch_sizer is not None:
-                batch_sizer.accepted(piece.size)
+                batch_sizer.record_accepted(piece.size)
             continue
         accepted, known = piece.size // 2, len(failures)
         if rejection.at is not None and 0 <= rejection.at < piece.size:
             accepted = rejection.at
-            failures.append(rejection.of(piece[accepted]))
+            failures.append(rejection.error_for(piece[accepted]))
             pending += [piece[accepted + 1 :], piece[:accepted]]
         elif rejection.bad is not None and rejection.bad.size:
             accepted = piece.size // (rejection.bad.size + 1)
-            failures += map(rejection.of, piece[rejection.bad])
+            failures += map(rejection.error_for, piece[rejection.bad])
             pending.append(np.delete(piece, rejection.bad))
         elif piece.size == 1:
-            failures.append(rejection.of(piece[0]))
+            failures.append(rejection.error_for(piece[0]))
         elif rejection.suspect is not None and 0 <= rejection.suspect < piece.size:
             accepted = rejection.suspect
             pending += [piece[accepted + 1 :], piece[accepted : accepted + 1], piece[:accepted]]
         else:
             pending += [piece[accepted:], piece[:accepted]]
         if batch_sizer is not None:
-            batch_sizer.stopped(accepted)
+            batch_sizer.record_stop(accepted)
             if len(failures) > known:
-                batch_sizer.rejected(len(failures) - known)
+                batch_sizer.record_rejected(len(failures) - known)
     return sorted(failures, key=lambda failure: failure.index)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from webapp import limits
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.schema import Entity, Relation
-from webapp.connectors.sql.base import checked_condition, qualified
+from webapp.connectors.sql.base import checked_condition, qualified_name
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
 from webapp.errors import Fault, validation_error
 
@@ -31,7 +31,7 @@ _FETCH_FIRST = ("oracle", "db2", "mssql")
 _NOT_ORDERED = ("json", "binary", "array", "other", "interval")
 
 
-def refused(code: str, text: str, hint: str, path: str = "table") -> Exception:
+def subset_error(code: str, text: str, hint: str, path: str = "table") -> Exception:
     """Return the `validation_error` of a subset."""
     return validation_error([Fault(path, code, text, hint)])
 
@@ -54,8 +54,8 @@ class SubsetSteps:
     tables: Mapping[str, Entity]
     kind: str
     steps: dict[str, Step] = field(default_factory=dict)
-    found: dict[str, str] = field(default_factory=dict)
-    why: dict[str, list[str]] = field(default_factory=dict)
+    final: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def dialect(self) -> Dialect:
@@ -71,32 +71,34 @@ class SubsetSteps:
         )
         if len(self.steps) > limits.SUBSET_STEPS:
             text = f"Following the foreign keys takes more than {limits.SUBSET_STEPS} steps."
-            raise refused("too_many_steps", text, "Select fewer child tables by name, or none.", "children")
+            raise subset_error(
+                "too_many_steps", text, "Select fewer child tables by name, or none.", "children"
+            )
         return name
 
-    def tell(self, table: str, why: str) -> None:
+    def add_reason(self, table: str, reason: str) -> None:
         """Record why rows of a table are in the subset, for users."""
-        reasons = self.why.setdefault(table, [])
-        if why not in reasons:
-            reasons.append(why)
+        reasons = self.reasons.setdefault(table, [])
+        if reason not in reasons:
+            reasons.append(reason)
 
-    def among(self, columns: Sequence[str], step: str, selected: Sequence[str]) -> str:
+    def in_step_condition(self, columns: Sequence[str], step: str, selected: Sequence[str]) -> str:
         """Return the condition that `columns` of a row equal `selected` of a row in the step."""
-        left = self.listed(columns)
-        return f"{left if len(columns) == 1 else f'({left})'} IN (SELECT {self.listed(selected)} FROM {step})"
+        left = self.column_list(columns)
+        return f"{left if len(columns) == 1 else f'({left})'} IN (SELECT {self.column_list(selected)} FROM {step})"
 
-    def listed(self, columns: Sequence[str]) -> str:
+    def column_list(self, columns: Sequence[str]) -> str:
         """Return column names for a statement."""
-        return ", ".join(self.dialect.quoted(column) for column in columns)
+        return ", ".join(self.dialect.quote_name(column) for column in columns)
 
-    def rows(self, step: Step, columns: str) -> str:
+    def select_statement(self, step: Step, columns: str) -> str:
         """Return the SELECT statement of a step."""
         where = " OR ".join(f"({condition})" for condition in step.conditions)
-        return f"SELECT {columns} FROM {qualified(self.dialect, step.entity.parts)}" + (
+        return f"SELECT {columns} FROM {qualified_name(self.dialect, step.entity.parts)}" + (
             f" WHERE {where}" if where else ""
         )
 
-    def before(self, names: Collection[str]) -> str:
+    def with_clause(self, names: Collection[str]) -> str:
         """Return the WITH clause for these steps and all steps they use; "" if there are none."""
         required, pending = set(names), list(names)
         while pending:
@@ -104,7 +106,7 @@ class SubsetSteps:
             required |= new
             pending.extend(new)
         clauses = [
-            f"{name} AS ({self.rows(step, self.listed(self._linked_columns(step.entity)))})"
+            f"{name} AS ({self.select_statement(step, self.column_list(self._linked_columns(step.entity)))})"
             for name, step in self.steps.items()
             if name in required
         ]
@@ -135,31 +137,33 @@ def start_subset(
     try:
         condition = where = checked_condition(kind, where) if where.strip() else ""
     except ConnectorError as error:
-        raise refused("bad_query", error.message, error.hint, path="where") from None
+        raise subset_error("bad_query", error.message, error.hint, path="where") from None
     if limit is not None:
         if not start.keys:
             text = f'"{start.name}" has no primary key, so a limit of {limit:,} rows is not well-defined.'
-            raise refused(
+            raise subset_error(
                 "no_primary_key", text, "Select its rows only with `where`, or start with another table."
             )
         _check_comparable(subset, start, start.keys)
-        keys = subset.listed(start.keys)
-        rows = f"SELECT {keys} FROM {qualified(subset.dialect, start.parts)}"
+        keys = subset.column_list(start.keys)
+        rows = f"SELECT {keys} FROM {qualified_name(subset.dialect, start.parts)}"
         rows += f" WHERE ({where}\n)" if where else ""
         offset = "OFFSET 0 ROWS " if kind == "mssql" else ""
         last = f"{offset}FETCH FIRST {limit} ROWS ONLY" if kind in _FETCH_FIRST else f"LIMIT {limit}"
         left = keys if len(start.keys) == 1 else f"({keys})"
         # MySQL allows LIMIT in a derived table, but not directly in an IN subquery.
         condition = f"{left} IN (SELECT {keys} FROM ({rows} ORDER BY {keys} {last}) chosen)"
-    subset.found[start.name] = subset.add(start.name, [condition], ())
-    subset.tell(start.name, "Requested rows.")
+    subset.final[start.name] = subset.add(start.name, [condition], ())
+    subset.add_reason(start.name, "Requested rows.")
     return subset
 
 
 def _check_comparable(subset: SubsetSteps, entity: Entity, columns: Sequence[str]) -> None:
     if subset.kind == "mssql" and len(columns) > 1:
         text = f'"{entity.name}" has a key of several columns, which SQL Server does not support in an IN subquery.'
-        raise refused("composite_key", text, "Start with another table, or remove that one from `children`.")
+        raise subset_error(
+            "composite_key", text, "Start with another table, or remove that one from `children`."
+        )
 
 
 def follow(subset: SubsetSteps, children: Collection[str] | None, depth: int) -> None:
@@ -168,8 +172,8 @@ def follow(subset: SubsetSteps, children: Collection[str] | None, depth: int) ->
     Rows of the tables `children` (None: all tables) are included if they reference selected rows, up to
     `depth` levels down.
     """
-    parts = {name: [step] for name, step in subset.found.items()}
-    level = dict(subset.found)
+    parts = {name: [step] for name, step in subset.final.items()}
+    level = dict(subset.final)
     for _ in range(depth):
         level = _add_children(subset, level, children)
         for name, step in level.items():
@@ -180,11 +184,11 @@ def follow(subset: SubsetSteps, children: Collection[str] | None, depth: int) ->
             relation.entity == group[0] for relation in subset.tables[group[0]].relations
         )
         for name in group:
-            _add_step(subset, name, parts.get(name, ()), [item for item in subset.found if item not in group])
+            _add_step(subset, name, parts.get(name, ()), [item for item in subset.final if item not in group])
         for _ in range(limits.SUBSET_ROUNDS if circular else 0):
-            before = {name: subset.found[name] for name in group if name in subset.found}
+            before = {name: subset.final[name] for name in group if name in subset.final}
             for name in group:
-                others = [item for item in subset.found if item not in group]
+                others = [item for item in subset.final if item not in group]
                 _add_step(subset, name, parts.get(name, ()), others, before)
 
 
@@ -202,9 +206,9 @@ def _add_children(
             if step is None:
                 continue
             _check_comparable(subset, entity, relation.columns)
-            conditions.append(subset.among(relation.columns, step, relation.entity_columns))
+            conditions.append(subset.in_step_condition(relation.columns, step, relation.entity_columns))
             needs.append(step)
-            subset.tell(
+            subset.add_reason(
                 entity.name, f"They reference rows of {relation.entity} ({', '.join(relation.columns)})."
             )
         if conditions:
@@ -220,7 +224,7 @@ def _add_step(
     previous: Mapping[str, str] | None = None,
 ) -> None:
     """Add the step of a table: its own parts, and the rows that the rows of other steps refer to."""
-    steps = {**{item: subset.found[item] for item in children}, **(previous or {})}
+    steps = {**{item: subset.final[item] for item in children}, **(previous or {})}
     conditions: list[str] = []
     needs: list[str] = []
     for step in parts:
@@ -230,11 +234,11 @@ def _add_step(
         for relation in subset.tables[child].relations:
             if relation.entity == name:
                 _check_comparable(subset, subset.tables[name], relation.entity_columns)
-                conditions.append(subset.among(relation.entity_columns, step, relation.columns))
+                conditions.append(subset.in_step_condition(relation.entity_columns, step, relation.columns))
                 needs.append(step)
-                subset.tell(name, f"Rows of {child} reference them ({', '.join(relation.columns)}).")
+                subset.add_reason(name, f"Rows of {child} reference them ({', '.join(relation.columns)}).")
     if conditions:
-        subset.found[name] = subset.add(name, conditions, needs)
+        subset.final[name] = subset.add(name, conditions, needs)
 
 
 def _circular_groups(subset: SubsetSteps, names: Sequence[str]) -> list[list[str]]:
@@ -250,7 +254,7 @@ def _circular_groups(subset: SubsetSteps, names: Sequence[str]) -> list[list[str
         unseen = parents[name] - subset.tables.keys()
         if unseen:
             text = f'"{name}" references "{unseen.pop()}", which the account of the connection cannot see.'
-            raise refused("no_parent", text, "Allow the account to read that table.")
+            raise subset_error("no_parent", text, "Allow the account to read that table.")
         pending.extend(parents[name])
     reachable: dict[str, set[str]] = {name: set() for name in parents}
     for name, reached in reachable.items():
@@ -277,36 +281,41 @@ def _circular_groups(subset: SubsetSteps, names: Sequence[str]) -> list[list[str
 # --- The queries ------------------------------------------------------------------------------------------------
 
 
-def rows_of(subset: SubsetSteps, table: str) -> str:
+def rows_query(subset: SubsetSteps, table: str) -> str:
     """Return the query for a table's rows in a stable order. Error: validation_error if it is too long."""
-    step, entity = subset.steps[subset.found[table]], subset.tables[table]
+    step, entity = subset.steps[subset.final[table]], subset.tables[table]
     names = [column.name for column in entity.fields]
     order = entity.keys or [column.name for column in entity.fields if column.type not in _NOT_ORDERED]
-    tail = f" ORDER BY {subset.listed(order)}" if order else ""
-    query = f"{subset.before(step.needs)}{subset.rows(step, subset.listed(names))}{tail}"
+    tail = f" ORDER BY {subset.column_list(order)}" if order else ""
+    query = (
+        f"{subset.with_clause(step.needs)}{subset.select_statement(step, subset.column_list(names))}{tail}"
+    )
     if len(query) > limits.SOURCE_QUERY_CHARS:
         text = f'The query for the rows of "{table}" has more than {limits.SOURCE_QUERY_CHARS:,} characters.'
-        raise refused("too_many_steps", text, "Select fewer child tables by name, or none.", "children")
+        raise subset_error("too_many_steps", text, "Select fewer child tables by name, or none.", "children")
     return query
 
 
-def counting(subset: SubsetSteps, table: str) -> str:
+def count_query(subset: SubsetSteps, table: str) -> str:
     """Return the query that counts a table's rows in the subset."""
-    step = subset.steps[subset.found[table]]
-    return f"{subset.before(step.needs)}{subset.rows(step, 'COUNT(*) AS n')}"
+    step = subset.steps[subset.final[table]]
+    return f"{subset.with_clause(step.needs)}{subset.select_statement(step, 'COUNT(*) AS n')}"
 
 
-def missing(subset: SubsetSteps) -> Iterator[tuple[str, Relation, str]]:
+def missing_parent_queries(subset: SubsetSteps) -> Iterator[tuple[str, Relation, str]]:
     """Yield for each foreign key: the table, the key, and a query that counts rows whose parent is not in the
     subset."""
-    for name, step in subset.found.items():
+    for name, step in subset.final.items():
         for relation in subset.tables[name].relations:
-            parent = subset.found[relation.entity]
+            parent = subset.final[relation.entity]
             not_null = " AND ".join(
-                f"{subset.dialect.quoted(column)} IS NOT NULL" for column in relation.columns
+                f"{subset.dialect.quote_name(column)} IS NOT NULL" for column in relation.columns
             )
-            exists = subset.among(relation.columns, parent, relation.entity_columns)
-            query = f"{subset.before([step, parent])}SELECT COUNT(*) AS n FROM {step} WHERE {not_null} AND NOT {exists}"
+            exists = subset.in_step_condition(relation.columns, parent, relation.entity_columns)
+            query = (
+                f"{subset.with_clause([step, parent])}SELECT COUNT(*) AS n FROM {step} WHERE {not_null} "
+                f"AND NOT {exists}"
+            )
             yield name, relation, query
 
 
@@ -314,7 +323,7 @@ def parents_first(subset: SubsetSteps) -> list[str]:
     """Return the tables of a subset, parents before children except in circular references."""
     return [
         name
-        for group in reversed(_circular_groups(subset, list(subset.found)))
+        for group in reversed(_circular_groups(subset, list(subset.final)))
         for name in group
-        if name in subset.found
+        if name in subset.final
     ]

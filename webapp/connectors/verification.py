@@ -54,17 +54,17 @@ def from_gate_error(error: GateError) -> ConnectorError:
     )
 
 
-def unknown_option(name: str, known: Iterable[str], more: str = "") -> ConnectorError:
+def unknown_option_error(name: str, known: Iterable[str], more: str = "") -> ConnectorError:
     """Return the error for an option that is not supported in a connection string."""
     names = list(known)
     matches = difflib.get_close_matches(name.lower(), [name.lower() for name in names], 1)
     suggestion = next((name for name in names if matches and name.lower() == matches[0]), None)
     hint = f"Did you mean {suggestion}?" if suggestion else f"Supported options: {', '.join(names)}."
-    return bad_settings(
+    return bad_settings_error(
         f"The option {name} is not supported in a connection string.", f"{hint} {more}".rstrip()
     )
 
 
-def bad_settings(message: str, hint: str) -> ConnectorError:
+def bad_settings_error(message: str, hint: str) -> ConnectorError:
     """Return the error for settings that cannot be used."""
     return ConnectorError(message, reason="bad_settings", hint=hint)

@@ -23,13 +23,13 @@ from webapp.pushes.services import preparation, pushes
 from webapp.pushes.views import form
 from webapp.pushes.views import pages as push_pages
 from webapp.row_templates.schemas import CsvSection
-from webapp.web.forms.from_model import bound
+from webapp.web.forms.from_model import bind_form
 from webapp.web.inputs import Query, parse
 from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("dataset_destinations", __name__)
-FILES: Final = (
+FILE_FORMATS: Final = (
     ("xlsx", "Excel", "One workbook, one sheet per table"),
     ("sql", "SQL", "One script with INSERT statements"),
     ("csv", "CSV", "One file per table, in a ZIP archive"),
@@ -52,11 +52,11 @@ class Destination:
     production: bool = False
 
 
-def chosen(actor: Actor, dataset: Dataset, requested: str) -> Destination:
+def choose_destination(actor: Actor, dataset: Dataset, requested: str) -> Destination:
     """Return a destination: the requested one, else the one that the dataset was last sent to, else the first
     connection that accepts rows, else a file."""
     requested = requested.partition("/")[0]
-    files = {name: Destination("file", name, title, text) for name, title, text in FILES}
+    files = {name: Destination("file", name, title, text) for name, title, text in FILE_FORMATS}
     if requested in files:
         return files[requested]
     if not actor.can("push", dataset.team_id):
@@ -101,17 +101,19 @@ def _last_format(dataset: Dataset) -> str | None:
     return db.session.scalar(newest)
 
 
-@route(bp, "/datasets/<dataset_id>/destination", scope="read", hidden=True, programs=False)
+@route(bp, "/datasets/<dataset_id>/destination", scope="read", hidden=True, allows_api_keys=False)
 def choose(actor: Actor, dataset_id: str) -> Response:
     """Show the destinations of a dataset, with the options of files."""
     dataset = datasets.get(actor, dataset_id)
-    now = chosen(actor, dataset, request.args.get("to", ""))
+    destination = choose_destination(actor, dataset, request.args.get("to", ""))
     context = {
         "data": datasets.show(dataset),
-        "now": now,
-        "files": FILES,
-        "format_forms": [(name, bound(section, prefix=f"{name}.")) for name, section in _SECTIONS],
-        "destinations": push_pages.destinations(actor, "", "" if now.kind == "file" else now.id),
+        "now": destination,
+        "files": FILE_FORMATS,
+        "format_forms": [(name, bind_form(section, prefix=f"{name}.")) for name, section in _SECTIONS],
+        "destinations": push_pages.destinations(
+            actor, "", "" if destination.kind == "file" else destination.id
+        ),
         "can_generate": actor.can("generate", dataset.team_id),
     }
     if "HX-Request" in request.headers:
@@ -126,14 +128,20 @@ class FillQuery(Query):
 
 
 @route(
-    bp, "/datasets/<dataset_id>/fill", scope="push", query=FillQuery, hidden=True, programs=False, reads=False
+    bp,
+    "/datasets/<dataset_id>/fill",
+    scope="push",
+    query=FillQuery,
+    hidden=True,
+    allows_api_keys=False,
+    reads=False,
 )
 def plan(actor: Actor, dataset_id: str, query: FillQuery) -> Response:
     """Check the columns of a database, and show what would be written."""
-    return _plan(actor, dataset_id, query.connection_id, None)
+    return _render_plan(actor, dataset_id, query.connection_id, None)
 
 
-@route(bp, "/datasets/<dataset_id>/fill", ["POST"], scope="push", hidden=True, programs=False)
+@route(bp, "/datasets/<dataset_id>/fill", ["POST"], scope="push", hidden=True, allows_api_keys=False)
 def fill(actor: Actor, dataset_id: str) -> Response:
     """Send the rows of a dataset to a database."""
     connection_id = request.form.get("connection_id", "")
@@ -141,12 +149,12 @@ def fill(actor: Actor, dataset_id: str) -> Response:
         body = _push_input(
             connection_id, dry_run=False, confirm=request.form.get("confirm", "").strip() or None
         )
-        push = pushes.queue(actor, preparation.of_dataset(actor, dataset_id, body), "dataset.push")
+        push = pushes.queue(actor, preparation.prepare_dataset(actor, dataset_id, body), "dataset.push")
     except ApiError as error:
         if error.code in ("not_found", "forbidden"):
             raise
         db.session.rollback()
-        return _plan(actor, dataset_id, connection_id, error)
+        return _render_plan(actor, dataset_id, connection_id, error)
     address = url_for("pushes.show", push_id=push.id)
     if "HX-Request" in request.headers:
         return Response(status=204, headers={"HX-Redirect": address})
@@ -162,19 +170,19 @@ def _push_input(connection_id: str, *, dry_run: bool, confirm: str | None = None
     return parse(DatasetPushInput, values, strict=False)
 
 
-def _plan(actor: Actor, dataset_id: str, connection_id: str, refused: ApiError | None) -> Response:
+def _render_plan(actor: Actor, dataset_id: str, connection_id: str, push_error: ApiError | None) -> Response:
     dataset = datasets.get(actor, dataset_id, "push")
-    destination = chosen(actor, dataset, connection_id)
-    found, error = None, refused
+    destination = choose_destination(actor, dataset, connection_id)
+    push_plan, error = None, push_error
     try:
-        found = pushes.plan(
-            preparation.of_dataset(actor, dataset_id, _push_input(connection_id, dry_run=True))
+        push_plan = pushes.plan(
+            preparation.prepare_dataset(actor, dataset_id, _push_input(connection_id, dry_run=True))
         )
-    except ApiError as trouble:
-        if trouble.code in ("not_found", "forbidden"):
+    except ApiError as plan_error:
+        if plan_error.code in ("not_found", "forbidden"):
             raise
         db.session.rollback()
-        error = error or trouble
+        error = error or plan_error
     tables = [  # what happens to each, and what may not fit
         {
             "name": item["name"],
@@ -189,12 +197,12 @@ def _plan(actor: Actor, dataset_id: str, connection_id: str, refused: ApiError |
             ],
             "faults": [fault["message"] for fault in item["faults"]],
         }
-        for item in (found["tables"] if found else ())
+        for item in (push_plan["tables"] if push_plan else ())
     ]
     confirm_fault = next(
         (
             item
-            for item in (refused.details.get("fields", ()) if refused else ())
+            for item in (push_error.details.get("fields", ()) if push_error else ())
             if item["path"] == "confirm"
         ),
         None,
@@ -202,13 +210,13 @@ def _plan(actor: Actor, dataset_id: str, connection_id: str, refused: ApiError |
     context = {
         "data": datasets.show(datasets.get(actor, dataset_id)),
         "where": destination,
-        "plan": found,
+        "plan": push_plan,
         "planned": tables,
         "most": limits.DATASET_LINES,
         "error": None if confirm_fault else error,
         "wrong": confirm_fault,
     }
-    status = refused.status if refused is not None else 200
+    status = push_error.status if push_error is not None else 200
     if "HX-Request" in request.headers:
         return Response(render_block(_FILL, "plan", **context))
     return Response(render_template(_FILL, **context), status, mimetype="text/html")

@@ -65,16 +65,16 @@ def _undo_number(version: DatasetVersion) -> int | None:
 
 def undo(actor: Actor, dataset: Dataset) -> dict[str, Any] | None:
     """Undo the last step of a locked dataset; commits. Return the dataset, None if there is nothing to undo."""
-    current = datasets.version_of(dataset)
-    target_number = _undo_number(current)
+    current_version = datasets.version_of(dataset)
+    target_number = _undo_number(current_version)
     if target_number is None:
         return None
-    step, target = current.step or {}, datasets.version_of(dataset, target_number)
+    step, target = current_version.step or {}, datasets.version_of(dataset, target_number)
     changed = {key: (after, before) for key, (before, after) in step.get("templates", {}).items()}
     new_step = {
         "label": (target.step or {}).get("label", ""),
         "undo": _undo_number(target),
-        "redo": current.number,
+        "redo": current_version.number,
     }
     return _restore(
         actor, dataset, target, changed, {**new_step, "templates": (target.step or {}).get("templates", {})}
@@ -143,14 +143,14 @@ def _save_change(
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SaveResult:
     """The result of a change: the dataset as the API shows it, None if nothing changed; and errors by input."""
 
     dataset: dict[str, Any] | None
     faults: dict[str, str]
 
 
-def set_values(actor: Actor, dataset: Dataset, inputs: Mapping[str, str]) -> Saved:
+def set_values(actor: Actor, dataset: Dataset, inputs: Mapping[str, str]) -> SaveResult:
     """Set values of a locked dataset from inputs; commits. Inputs are `name`, `description`, `seed`, `anchor`,
     `count:<template id>` and `as:<template id>`. What is valid is saved, the rest is reported."""
     current = datasets.version_of(dataset).spec
@@ -194,11 +194,11 @@ def set_values(actor: Actor, dataset: Dataset, inputs: Mapping[str, str]) -> Sav
                 raise
     if not changes:
         db.session.rollback()
-        return Saved(None, faults)
+        return SaveResult(None, faults)
     values = {key: value for key, value in body.model_dump(exclude_unset=True).items() if key in changes}
     if "templates" in values:
         values["templates"] = [table.model_dump() for table in body.templates]
-    return Saved(_save_change(actor, dataset, ", ".join(dict.fromkeys(labels)), values), faults)
+    return SaveResult(_save_change(actor, dataset, ", ".join(dict.fromkeys(labels)), values), faults)
 
 
 def _revert_invalid(
@@ -247,7 +247,7 @@ def create(actor: Actor, name: str, template_ids: Sequence[str], with_parents: b
     validation_error."""
     ids = list(dict.fromkeys(template_ids))
     if with_parents:
-        ids = _with_parents(actor, ids)
+        ids = _add_parents(actor, ids)
     return datasets.create(
         actor, name=name, templates=[{"template_id": item, "count": None, "name": None} for item in ids]
     )
@@ -261,7 +261,7 @@ def add_tables(
     existing = {item["template_id"] for item in listed}
     new = [template_id for template_id in dict.fromkeys(template_ids) if template_id not in existing]
     if with_parents:
-        new = [parent for parent in _with_parents(actor, new) if parent not in existing]
+        new = [parent for parent in _add_parents(actor, new) if parent not in existing]
     if not new:
         db.session.rollback()
         return None
@@ -272,19 +272,21 @@ def add_tables(
     return _save_change(actor, dataset, "Add table" if len(new) == 1 else "Add tables", {"templates": listed})
 
 
-def _with_parents(actor: Actor, template_ids: Sequence[str]) -> list[str]:
+def _add_parents(actor: Actor, template_ids: Sequence[str]) -> list[str]:
     """Return templates and those that they reference, parents first."""
     found: dict[str, overview.Contents] = {}
     pending = list(template_ids)
     while pending and len(found) <= limits.MAX_DATASET_TABLES:
-        heads = datasets.look_up_templates(actor, pending)[0]
-        contents = overview.read({key: head.version for key, head in heads.items()})
+        templates_by_id = datasets.look_up_templates(actor, pending)[0]
+        contents = overview.read_contents(
+            {key: template.version for key, template in templates_by_id.items()}
+        )
         found |= contents
         above = {edge.parent_template_id for content in contents.values() for edge in content.edges}
         pending = sorted(above - found.keys())
     edges = [edge for item in found.values() for edge in item.edges]
     return [
-        *relations.order(list(found), edges).template_ids,
+        *relations.sort_tables(list(found), edges).template_ids,
         *(template_id for template_id in template_ids if template_id not in found),
     ]
 
@@ -397,7 +399,7 @@ def set_children(actor: Actor, dataset: Dataset, edge: Edge, children: Children)
     if children.kind == "range":
         count = None  # the number of rows follows from the parents
     elif edge.cardinality and before is None:
-        rows = overview.of(actor, datasets.show(dataset)).by_id[child].rows
+        rows = overview.build_overview(actor, datasets.show(dataset)).by_id[child].rows
         count = max(1, rows) if rows is not None else None
     return _change_template(actor, dataset, child, change, "Rows per parent", {child: count})
 
@@ -407,7 +409,7 @@ def add_relation(
 ) -> tuple[dict[str, Any] | None, str]:
     """Add a reference from one table of a dataset to another; commits. Return the dataset and the new field's name.
     Errors: validation_error, forbidden."""
-    tables = overview.of(actor, datasets.show(dataset)).tables
+    tables = overview.build_overview(actor, datasets.show(dataset)).tables
     names = {table.template_id: table.template_name for table in tables}
     key = next((table.key for table in tables if table.template_id == parent), None)
     if child not in names or parent not in names:

@@ -20,7 +20,7 @@ from sqlalchemy import select
 
 from webapp import limits
 from webapp.access.actors import Actor
-from webapp.engine.relations.cardinality import Counts, OutOfRange, TooMany
+from webapp.engine.relations.cardinality import ChildCountError, ChildCounts, TooManyRowsError
 from webapp.engine.types.registry import find
 from webapp.engine.types.relations import Cardinality
 from webapp.extensions import db
@@ -32,7 +32,7 @@ _BATCH: Final = 200  # versions that are read together
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class FieldColumn:
     """A field of a table, by its path; `label` is the name of its type."""
 
     path: str
@@ -50,15 +50,15 @@ class Contents:
 
     quantity: int
     sourced: bool
-    columns: tuple[Column, ...]
+    columns: tuple[FieldColumn, ...]
     paths: Mapping[str, str]
     edges: tuple[Edge, ...]
     keys: tuple[str | None, frozenset[str], str | None]
 
-    def key(self, referred_to: Iterable[str]) -> str | None:
-        """Return the path of the field that identifies the rows; `referred_to` are those that others reference."""
+    def key_path(self, referenced_paths: Iterable[str]) -> str | None:
+        """Return the path of the field that identifies the rows; `referenced_paths` are those that others reference."""
         declared, unique, fallback = self.keys
-        return declared or next((path for path in referred_to if path in unique), None) or fallback
+        return declared or next((path for path in referenced_paths if path in unique), None) or fallback
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Table:
     from 1; `is_child`: the rows are children of another table's by cardinality; `outside`: references to templates that
     are not in the dataset."""
 
-    place: int
+    index: int
     template_id: str
     name: str
     template_name: str
@@ -82,7 +82,7 @@ class Table:
     problem: str = ""
     order: int = 0
     key: str | None = None
-    columns: Sequence[Column] = ()
+    columns: Sequence[FieldColumn] = ()
     sourced: bool = False
     is_child: bool = False
     quantity: int = 0
@@ -97,7 +97,7 @@ class Overview:
     edges: list[Edge] = field(default_factory=list)
     by_id: dict[str, Table] = field(default_factory=dict)
     load_order: list[Table] = field(default_factory=list)
-    broken: frozenset[int] = frozenset()
+    cyclic_edge_ids: frozenset[int] = frozenset()
     depths: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -114,7 +114,11 @@ class Overview:
     def related(self, template_id: str) -> list[Edge]:
         """Return the relations of a table, those to its parents first."""
         up = [edge for edge in self.edges if edge.child_template_id == template_id]
-        down = [edge for edge in self.edges if edge.parent_template_id == template_id and not edge.to_itself]
+        down = [
+            edge
+            for edge in self.edges
+            if edge.parent_template_id == template_id and not edge.is_self_reference
+        ]
         return up + down
 
     def edge(self, template_id: str, path: str) -> Edge | None:
@@ -123,23 +127,23 @@ class Overview:
         return next((edge for edge in of_child if edge.child_field == path), None)
 
 
-def of(actor: Actor, data: Mapping[str, Any]) -> Overview:
+def build_overview(actor: Actor, data: Mapping[str, Any]) -> Overview:
     """Return the overview of a dataset as the API shows it."""
     template_ids = [str(item["template_id"]) for item in data["templates"]]
-    heads = {
-        head.id: head
-        for head in db.session.scalars(
+    templates_by_id = {
+        template.id: template
+        for template in db.session.scalars(
             select(Template).where(
                 Template.id.in_(template_ids),
                 Template.workspace_id == actor.workspace_id,
                 Template.deleted_at.is_(None),
             )
         )
-        if actor.can("read", head.team_id)
+        if actor.can("read", template.team_id)
     }
     overview = Overview()
     for position, item in enumerate(data["templates"]):
-        head = heads.get(item["template_id"])
+        head = templates_by_id.get(item["template_id"])
         template_name = head.name if head else "deleted template"
         overview.tables.append(
             Table(
@@ -149,15 +153,15 @@ def of(actor: Actor, data: Mapping[str, Any]) -> Overview:
         )  # fmt: skip
     present = [table for table in overview.tables if not table.missing]
     overview.by_id = {table.template_id: table for table in overview.tables}
-    contents = read({table.template_id: table.version for table in present})
-    _relate(overview, contents)
+    contents = read_contents({table.template_id: table.version for table in present})
+    _set_relations(overview, contents)
     _set_row_counts(actor, overview, contents)
     return overview
 
 
-def _relate(overview: Overview, contents: Mapping[str, Contents]) -> None:
+def _set_relations(overview: Overview, contents: Mapping[str, Contents]) -> None:
     ids = [table.template_id for table in overview.tables]
-    everything = [edge for content in contents.values() for edge in content.edges]
+    all_edges = [edge for content in contents.values() for edge in content.edges]
     resolved = [
         replace(
             edge,
@@ -165,9 +169,9 @@ def _relate(overview: Overview, contents: Mapping[str, Contents]) -> None:
         )
         if edge.parent_template_id in contents
         else edge
-        for edge in everything
+        for edge in all_edges
     ]
-    overview.edges = relations.among(resolved, list(contents))
+    overview.edges = relations.edges_among(resolved, list(contents))
     for edge in resolved:
         if edge.parent_template_id not in contents:
             overview.by_id[edge.child_template_id].outside += 1
@@ -175,12 +179,15 @@ def _relate(overview: Overview, contents: Mapping[str, Contents]) -> None:
     for edge in overview.edges:
         referred.setdefault(edge.parent_template_id, []).append(edge.parent_field)
     for table in overview.tables:
-        if (one := contents.get(table.template_id)) is not None:
-            table.columns, table.key = one.columns, one.key(referred.get(table.template_id, ()))
-            table.sourced, table.quantity = one.sourced, one.quantity
-    order = relations.order(ids, overview.edges)
-    overview.broken = frozenset(id(edge) for edge in order.broken)
-    overview.depths = relations.depths(ids, overview.edges)
+        if (table_contents := contents.get(table.template_id)) is not None:
+            table.columns, table.key = (
+                table_contents.columns,
+                table_contents.key_path(referred.get(table.template_id, ())),
+            )
+            table.sourced, table.quantity = table_contents.sourced, table_contents.quantity
+    order = relations.sort_tables(ids, overview.edges)
+    overview.cyclic_edge_ids = frozenset(id(edge) for edge in order.cyclic_edges)
+    overview.depths = relations.table_depths(ids, overview.edges)
     overview.load_order = [overview.by_id[template_id] for template_id in order.template_ids]
     for position, table in enumerate(overview.load_order, 1):
         table.order = position
@@ -192,16 +199,16 @@ def _relate(overview: Overview, contents: Mapping[str, Contents]) -> None:
 def _set_row_counts(actor: Actor, overview: Overview, contents: Mapping[str, Contents]) -> None:
     """Set the number of rows of each table, as the engine does: see `engine/relations/related_plans.py`."""
     known = dict(contents)
-    owners = {key: _counting_edge(found) for key, found in known.items()}
-    unread = {edge.parent_template_id for edge in owners.values() if edge is not None} - known.keys()
+    counting_edges = {key: _counting_edge(found) for key, found in known.items()}
+    unread = {edge.parent_template_id for edge in counting_edges.values() if edge is not None} - known.keys()
     names = {table.template_id: table.name for table in overview.tables}
     while unread:  # parents that are not in the dataset
-        heads = related_templates.newest(actor, sorted(unread))
-        found = read({key: version for key, (version, *_) in heads.items()})
+        heads = related_templates.newest_versions(actor, sorted(unread))
+        found = read_contents({key: version for key, (version, *_) in heads.items()})
         names |= {key: spec["name"] for key, (_, spec, _) in heads.items()}
         known |= found
-        owners |= {key: _counting_edge(contents) for key, contents in found.items()}
-        unread = {edge.parent_template_id for item in found if (edge := owners[item])} - known.keys()
+        counting_edges |= {key: _counting_edge(contents) for key, contents in found.items()}
+        unread = {edge.parent_template_id for item in found if (edge := counting_edges[item])} - known.keys()
     stated = {table.template_id: table.count for table in overview.tables if table.count is not None}
     results: dict[str, tuple[int | None, str]] = {}
 
@@ -209,7 +216,7 @@ def _set_row_counts(actor: Actor, overview: Overview, contents: Mapping[str, Con
         pending = [start]
         while pending:
             template_id = pending[-1]
-            edge = owners.get(template_id)
+            edge = counting_edges.get(template_id)
             parent = edge.parent_template_id if edge else ""
             if edge and parent in known and parent not in results:
                 if parent in pending:
@@ -234,7 +241,7 @@ def _set_row_counts(actor: Actor, overview: Overview, contents: Mapping[str, Con
         if table.template_id not in results:
             resolve(table.template_id)
         table.rows, table.problem = results[table.template_id]
-        if (owner := owners.get(table.template_id)) is not None:
+        if (owner := counting_edges.get(table.template_id)) is not None:
             table.is_child, table.parent = True, names.get(owner.parent_template_id, "another template")
 
 
@@ -256,15 +263,15 @@ def _row_count(
     if parent is None or parent[0] is None:
         return stated, ""
     try:
-        return Counts(
+        return ChildCounts(
             parent[0], Cardinality.model_validate(dict(edge.cardinality)).spread(), stated
         ).total, ""
-    except OutOfRange as error:
+    except ChildCountError as error:
         return (
             None,
             f"{parent[0]:,} rows of {name} have {error.least:,} to {error.most:,} rows in this table.",
         )
-    except TooMany:
+    except TooManyRowsError:
         return None, "The number of rows would exceed the maximum."
 
 
@@ -294,7 +301,7 @@ class _Cache:
 _CACHE: Final = _Cache(limits.DATASET_CONTENTS_CACHED)
 
 
-def read(versions: Mapping[str, int]) -> dict[str, Contents]:
+def read_contents(versions: Mapping[str, int]) -> dict[str, Contents]:
     """Return the contents of versions of templates (`{id: number}`), in the same order. Missing ones are left out."""
     found = {key: _CACHE.get((key, number)) for key, number in versions.items()}
     missing = [key for key, contents in found.items() if contents is None]
@@ -307,23 +314,23 @@ def read(versions: Mapping[str, int]) -> dict[str, Contents]:
         related_templates.check_size(statement)
         for template_id, number, spec in db.session.execute(statement):
             if versions[template_id] == number:
-                found[template_id] = contents = _contents(template_id, spec)
+                found[template_id] = contents = _parse_contents(template_id, spec)
                 _CACHE.put((template_id, number), contents)
     return {key: contents for key, contents in found.items() if contents is not None}
 
 
-def _contents(template_id: str, spec: Mapping[str, Any]) -> Contents:
+def _parse_contents(template_id: str, spec: Mapping[str, Any]) -> Contents:
     fields = spec["fields"]
     walked = list(relations.walk(fields))
     columns = []
     for path, stored in walked:
         if "." not in path:
             kind = find(stored["type"])
-            columns.append(Column(path, stored["type"], kind.label if kind else stored["type"]))
+            columns.append(FieldColumn(path, stored["type"], kind.label if kind else stored["type"]))
     unique = {
         path: stored
         for path, stored in walked
-        if relations.never_repeats(stored) and not stored.get("hidden")
+        if relations.identifies_rows(stored) and not stored.get("hidden")
     }
     declared = next((path for path, stored in unique.items() if stored["options"].get("primaryKey")), None)
     return Contents(
@@ -331,8 +338,8 @@ def _contents(template_id: str, spec: Mapping[str, Any]) -> Contents:
         sourced=spec.get("source") is not None,
         columns=tuple(columns),
         paths={stored["id"]: path for path, stored in walked if stored.get("id")},
-        edges=tuple(relations.edges({template_id: fields})),
-        keys=(declared, frozenset(unique), relations.primary_key(fields) if declared is None else None),
+        edges=tuple(relations.find_edges({template_id: fields})),
+        keys=(declared, frozenset(unique), relations.find_primary_key(fields) if declared is None else None),
     )
 
 
@@ -359,10 +366,10 @@ Lanes = Counter[tuple[int, float]]
 
 
 @dataclass(slots=True)
-class Row:
+class FieldRow:
     """One field of a card; `y` is its middle, from the top of the diagram."""
 
-    column: Column
+    column: FieldColumn
     mark: str  # key, link or ""
     edge: Edge | None = None
     parent: str = ""
@@ -370,12 +377,12 @@ class Row:
 
 
 @dataclass(slots=True)
-class Box:
+class TableCard:
     """The card of one table. `more` is the number of fields that it does not show, `beyond` the number of related
     tables that the diagram does not show."""
 
     table: Table
-    fields: list[Row]
+    fields: list[FieldRow]
     more: int = 0
     beyond: int = 0
     x: int = 0
@@ -388,13 +395,13 @@ class Box:
         lines = len(self.fields) + bool(self.more)
         return _HEAD + _LINE * lines + (_FOOT if lines else 0)
 
-    def port(self, path: str) -> int:
+    def line_height(self, path: str) -> int:
         """Return where a line to a field meets the card; the row count if the field is not shown."""
         return next((row.y for row in self.fields if row.column.path == path), self.y + _ROWS)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RelationLine:
     """One relation: its path, the symbols at its ends, and its label."""
 
     edge: Edge
@@ -417,26 +424,26 @@ class Line:
 class Diagram:
     """The whole diagram: columns of cards, and the cards of tables that are related to none."""
 
-    columns: list[list[Box]] = field(default_factory=list)
-    alone: list[Box] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
+    columns: list[list[TableCard]] = field(default_factory=list)
+    alone: list[TableCard] = field(default_factory=list)
+    lines: list[RelationLine] = field(default_factory=list)
     width: int = 0
     height: int = 0
 
     @property
-    def boxes(self) -> list[Box]:
+    def boxes(self) -> list[TableCard]:
         """All cards."""
         return [box for column in self.columns for box in column] + self.alone
 
 
-def diagram_of(
+def build_diagram(
     overview: Overview, visible: Collection[str] | None = None, *, folded: bool = False
 ) -> Diagram:
     """Return the diagram of the tables of a dataset, or of those that are `visible`. `folded`: without fields."""
     tables = [table for table in overview.tables if visible is None or table.template_id in visible]
     ids = [table.template_id for table in tables]
-    edges = relations.among(overview.edges, ids)
-    boxes = {table.template_id: _box(table, overview, folded) for table in tables}
+    edges = relations.edges_among(overview.edges, ids)
+    boxes = {table.template_id: _build_card(table, overview, folded) for table in tables}
     hidden: dict[str, set[str]] = {}
     for edge in overview.edges:
         for template_id, related_id in _pairs_of(edge):
@@ -445,21 +452,21 @@ def diagram_of(
     for template_id, related_ids in hidden.items():
         boxes[template_id].beyond = len(related_ids)
     diagram = Diagram()
-    order = relations.order(ids, edges)
-    depths = relations.depths(ids, edges)
+    order = relations.sort_tables(ids, edges)
+    depths = relations.table_depths(ids, edges)
     related = {template_id for edge in edges for template_id, _ in _pairs_of(edge)}
-    columns: list[list[Box]] = [
+    columns: list[list[TableCard]] = [
         [] for _ in range(1 + max((depths[template_id] for template_id in related), default=-1))
     ]
     for template_id in order.template_ids:
         if template_id in related:
             columns[depths[template_id]].append(boxes[template_id])
-    _place(columns, edges, diagram)
+    _layout_cards(columns, edges, diagram)
     diagram.alone = [boxes[template_id] for template_id in ids if template_id not in related]
-    broken = set(map(id, order.broken))
+    broken = set(map(id, order.cyclic_edges))
     lanes: Lanes = Counter()
     for edge in edges:
-        diagram.lines.append(_line(edge, boxes, diagram.columns, lanes, id(edge) in broken))
+        diagram.lines.append(_build_line(edge, boxes, diagram.columns, lanes, id(edge) in broken))
     return diagram
 
 
@@ -468,7 +475,7 @@ def _pairs_of(edge: Edge) -> tuple[tuple[str, str], tuple[str, str]]:
     return (child, parent), (parent, child)
 
 
-def in_words(overview: Overview, edge: Edge) -> str:
+def describe_relation(overview: Overview, edge: Edge) -> str:
     """Return a relation as a sentence."""
     child, parent = overview.by_id[edge.child_template_id].name, overview.by_id[edge.parent_template_id].name
     field_name = f".{edge.parent_field}" if edge.parent_field else ""
@@ -493,7 +500,7 @@ def _label_width(label: str) -> float:
     return round(_CHAR * len(label) + 2 * _PAD, 1)
 
 
-def _box(table: Table, overview: Overview, folded: bool) -> Box:
+def _build_card(table: Table, overview: Overview, folded: bool) -> TableCard:
     """Return the card of a table: first its key, foreign keys and referenced fields, then others up to a limit."""
     references = {
         edge.child_field: edge for edge in overview.edges if edge.child_template_id == table.template_id
@@ -502,26 +509,26 @@ def _box(table: Table, overview: Overview, folded: bool) -> Box:
         edge.parent_field for edge in overview.edges if edge.parent_template_id == table.template_id
     }
     if folded:
-        return Box(table, [])
+        return TableCard(table, [])
     rows = []
     paths = {column.path for column in table.columns}
-    nested = [Column(path, "", "") for path in references if path not in paths]
+    nested = [FieldColumn(path, "", "") for path in references if path not in paths]
     for column in [*table.columns, *nested]:
         edge = references.get(column.path)
         parent = overview.by_id[edge.parent_template_id].name if edge else ""
         mark = "key" if column.path == table.key else "link" if edge else ""
-        rows.append(Row(column, mark, edge, parent))
+        rows.append(FieldRow(column, mark, edge, parent))
     important = [row for row in rows if row.mark or row.column.path in referenced]
     ordered = important + [row for row in rows if row not in important]
     limit = _MAX_FIELDS if len(ordered) <= _MAX_FIELDS else _MAX_FIELDS - 1
     visible = ordered[: max(limit, min(len(important), 2 * _MAX_FIELDS))]
-    return Box(table, visible, len(ordered) - len(visible))
+    return TableCard(table, visible, len(ordered) - len(visible))
 
 
 # --- Places -------------------------------------------------------------------------------------------------
 
 
-def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Diagram) -> None:
+def _layout_cards(columns: Sequence[Sequence[TableCard]], edges: Sequence[Edge], diagram: Diagram) -> None:
     """Place columns next to each other, each centred vertically; the cards of a column follow the order of their
     parents."""
     heights = [sum(box.height + _ROW_GAP for box in column) - _ROW_GAP for column in columns]
@@ -533,7 +540,7 @@ def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Dia
     for index, (column, height) in enumerate(zip(columns, heights, strict=True)):
         x, y = _MARGIN + index * (_WIDTH + _COLUMN_GAP), _MARGIN + (tallest - height) // 2
 
-        def weight(box: Box) -> float:
+        def weight(box: TableCard) -> float:
             above = [placed[parent] for parent in parents.get(box.table.template_id, ()) if parent in placed]
             return sum(above) / len(above) if above else 0
 
@@ -556,11 +563,18 @@ def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Dia
 # --- Lines --------------------------------------------------------------------------------------------------
 
 
-def _line(
-    edge: Edge, boxes: Mapping[str, Box], columns: Sequence[Sequence[Box]], lanes: Lanes, is_broken: bool
-) -> Line:
+def _build_line(
+    edge: Edge,
+    boxes: Mapping[str, TableCard],
+    columns: Sequence[Sequence[TableCard]],
+    lanes: Lanes,
+    is_broken: bool,
+) -> RelationLine:
     parent, child = boxes[edge.parent_template_id], boxes[edge.child_template_id]
-    y1, y2 = parent.port(edge.parent_field or parent.table.key or ""), child.port(edge.child_field)
+    y1, y2 = (
+        parent.line_height(edge.parent_field or parent.table.key or ""),
+        child.line_height(edge.child_field),
+    )
     label = label_of(edge)
     description = f"{child.table.name}.{edge.child_field}: {label} per row of {parent.table.name}"
     half_width = _label_width(label) / 2
@@ -571,7 +585,7 @@ def _line(
         bend = x1 + _LOOP
         path = f"M{x1} {y1}C{bend} {y1} {bend} {y2} {x2} {y2}"
         ends, circle = _end_symbols(x1, y1, 1, x2, y2, 1, edge)
-        return Line(
+        return RelationLine(
             edge,
             path,
             label,
@@ -596,11 +610,11 @@ def _line(
     ends, circle = _end_symbols(x1, y1, direction, x2, y2, -direction, edge)
     # The label is at the child's end, where no two lines end at the same field.
     label_x = x2 - direction * (_FEET + half_width)
-    return Line(edge, path, label, description, label_x, y2, ends, circle, is_broken)
+    return RelationLine(edge, path, label, description, label_x, y2, ends, circle, is_broken)
 
 
 def _route_between(
-    x1: int, y1: int, x2: int, y2: int, columns: Sequence[Sequence[Box]], lanes: Lanes
+    x1: int, y1: int, x2: int, y2: int, columns: Sequence[Sequence[TableCard]], lanes: Lanes
 ) -> list[tuple[float, float]]:
     """Return the points at which a line enters and leaves each column that it passes between boxes."""
     passed = [

@@ -36,10 +36,10 @@ from webapp.web.routing import route
 
 bp = Blueprint("dataset_pages", __name__)
 PAGE: Final = "datasets/show.html"
-NEW: Final = "datasets/new.html"
+NEW_PAGE: Final = "datasets/new.html"
 VIEWS: Final = ("diagram", "table", "versions", "api")
 _MAX_BARS: Final = 30
-SHAPES: Final = (
+DISTRIBUTIONS: Final = (
     ("uniform", "Evenly spread"),
     ("poisson", "Around an average"),
     ("geometric", "Mostly few, around an average"),
@@ -65,7 +65,7 @@ class ViewState:
     folded: bool = False
 
     @classmethod
-    def read(cls, parameters: Mapping[str, str]) -> ViewState:
+    def from_parameters(cls, parameters: Mapping[str, str]) -> ViewState:
         """Return the state that the parameters of a page or a form contain."""
         page = parameters.get("page", "")
         return cls(
@@ -79,7 +79,7 @@ class ViewState:
             folded=bool(parameters.get("folded")),
         )
 
-    def values(self, **changes: Any) -> dict[str, Any]:
+    def to_parameters(self, **changes: Any) -> dict[str, Any]:
         """Return it as parameters of an address, without the defaults."""
         current = {name: getattr(self, name) for name in self.__dataclass_fields__} | changes
         defaults = ViewState()
@@ -97,11 +97,11 @@ class Feedback:
     status: int = 200
 
 
-def page(
+def render_page(
     actor: Actor, dataset: Dataset, state: ViewState | None = None, feedback: Feedback | None = None
 ) -> Response:
     """Return the page of a dataset, or the parts of it that an htmx request replaces."""
-    state, feedback = state or ViewState.read(request.args), feedback or Feedback()
+    state, feedback = state or ViewState.from_parameters(request.args), feedback or Feedback()
     context = _context(actor, dataset, state, feedback)
     block = {"workspace": "workspace", "drawer": "drawer"}.get(request.headers.get("HX-Target", ""))
     if "HX-Request" in request.headers and block:
@@ -113,7 +113,7 @@ def page(
 def _context(actor: Actor, dataset: Dataset, state: ViewState, feedback: Feedback) -> dict[str, Any]:
     version = datasets.version_of(dataset)
     data = datasets.as_json(dataset, version)
-    tables = overview.of(actor, data)
+    tables = overview.build_overview(actor, data)
     visible, listed, pages = _visible_tables(tables, state)
     chosen = tables.by_id.get(state.table)
     edge = tables.edge(state.table, state.relation) if chosen and state.relation else None
@@ -133,16 +133,16 @@ def _context(actor: Actor, dataset: Dataset, state: ViewState, feedback: Feedbac
         "most": limits.MAX_DATASET_TABLES,
         "listed": listed,
         "pages": pages,
-        "drawn": overview.diagram_of(tables, visible, folded=state.folded)
+        "drawn": overview.build_diagram(tables, visible, folded=state.folded)
         if state.view == "diagram"
         else None,
         "label_of": overview.label_of,
-        "in_words": overview.in_words,
+        "in_words": overview.describe_relation,
         "newer": [item.name for item in tables.tables if item.version < item.newest],
         "chosen": chosen,
         "edge": edge,
-        "shapes": SHAPES,
-        "destination": destinations.chosen(actor, dataset, state.to),
+        "shapes": DISTRIBUTIONS,
+        "destination": destinations.choose_destination(actor, dataset, state.to),
         "warnings": [item["message"] for item in data["warnings"]],
     }
     if chosen is not None and state.view in ("diagram", "table"):
@@ -169,7 +169,7 @@ def _link_function(dataset_id: str, state: ViewState) -> Callable[..., str]:
     def link(**changes: Any) -> str:
         if changes.keys() & {"view", "q"}:
             changes = {"page": 1, "around": "", **changes}
-        values = state.values(**changes)
+        values = state.to_parameters(**changes)
         address = url_for("datasets.show", dataset_id=dataset_id)
         return f"{address}?{urlencode(values)}" if values else address
 
@@ -250,8 +250,8 @@ def _drawer_context(
     spec = {"seed": data["seed"], "anchor": data["anchor"]}
     pinned = {table.template_id: table.version for table in tables.tables if not table.missing}
     members = [
-        datasets_rows.Member(
-            table.place, table.template_id, pinned[table.template_id], table.name, table.count
+        datasets_rows.TableSpec(
+            table.index, table.template_id, pinned[table.template_id], table.name, table.count
         )
         for table in tables.tables
         if not table.missing
@@ -259,7 +259,7 @@ def _drawer_context(
     member = next(item for item in members if item.template_id == chosen.template_id)
     try:
         rows = datasets_rows.sample(actor, spec, members, member, limits.DATASET_SAMPLE_ROWS)
-        context["grid"] = row_tables.upright(rows, 1)
+        context["grid"] = row_tables.row_table(rows, 1)
     except ApiError as error:
         if error.status >= 500 and error.code not in ("target_failed", "target_timeout", "unavailable"):
             raise
@@ -288,11 +288,11 @@ def _relation_context(edge: Edge) -> dict[str, Any]:
 # --- Changes ------------------------------------------------------------------------------------------------
 
 
-@route(bp, "/datasets/<dataset_id>/edit", ["POST"], scope="write", hidden=True, programs=False)
+@route(bp, "/datasets/<dataset_id>/edit", ["POST"], scope="write", hidden=True, allows_api_keys=False)
 def save(actor: Actor, dataset_id: str) -> Response:
     """Save a change: the inputs that were changed, and then what a button does. The answer has the parts of the page
     that are affected, or the page."""
-    state = ViewState.read(request.form)
+    state = ViewState.from_parameters(request.form)
     verb, _, argument = request.form.get("do", "set").partition(":")
     if verb == "delete":
         deleted = datasets.delete(actor, datasets.get(actor, dataset_id, "write", lock=True))
@@ -326,7 +326,7 @@ def save(actor: Actor, dataset_id: str) -> Response:
     dataset = datasets.get(actor, dataset_id)
     if "HX-Request" not in request.headers:
         if feedback.faults:
-            return page(actor, dataset, state, feedback)
+            return render_page(actor, dataset, state, feedback)
         if feedback.message:
             flash(feedback.message)
         return see_other(_link_function(dataset_id, state)())
@@ -353,7 +353,7 @@ def _perform(actor: Actor, dataset_id: str, verb: str, argument: str, state: Vie
             actor, dataset, request.form.getlist("add") or [argument], bool(request.form.get("parents"))
         )
     elif verb == "remove":
-        removed = overview.of(actor, datasets.show(dataset)).by_id.get(argument)
+        removed = overview.build_overview(actor, datasets.show(dataset)).by_id.get(argument)
         if editing.remove_table(actor, dataset, argument) is not None:
             state.table, state.relation = (
                 ("", "") if state.table == argument else (state.table, state.relation)
@@ -364,7 +364,7 @@ def _perform(actor: Actor, dataset_id: str, verb: str, argument: str, state: Vie
     elif verb == "relate":
         name = request.form.get("relation-name", "")
         child = request.form.get("relation-child", argument)
-        tables = overview.of(actor, datasets.show(dataset))
+        tables = overview.build_overview(actor, datasets.show(dataset))
         parent = request.form.get("relation-parent", "")
         if parent not in tables.by_id:  # a name and not an id
             typed = parent.strip().casefold()
@@ -374,7 +374,7 @@ def _perform(actor: Actor, dataset_id: str, verb: str, argument: str, state: Vie
         _, field_name = editing.add_relation(actor, dataset, child, parent, name, _submitted_children())
         state.table, state.relation = child, field_name
     elif verb in ("children", "unrelate"):
-        edge = overview.of(actor, datasets.show(dataset)).edge(state.table, state.relation)
+        edge = overview.build_overview(actor, datasets.show(dataset)).edge(state.table, state.relation)
         if edge is None:
             return "This relation no longer exists."
         if verb == "children":
@@ -415,7 +415,7 @@ def _faults_by_input(error: ApiError, verb: str) -> dict[str, str]:
 # --- Tables that can be added -------------------------------------------------------------------------------
 
 
-def _choices(actor: Actor, without: list[str], find: str) -> tuple[list[Template], bool]:
+def _find_choices(actor: Actor, without: list[str], find: str) -> tuple[list[Template], bool]:
     """Return the templates that can be added, by name, and whether there are more."""
     statement = tenancy.listing(actor, Template).where(Template.id.not_in(without))
     if find:
@@ -426,7 +426,7 @@ def _choices(actor: Actor, without: list[str], find: str) -> tuple[list[Template
     return list(found[: limits.DATASET_CHOICES]), len(found) > limits.DATASET_CHOICES
 
 
-@route(bp, "/datasets/<dataset_id>/choices", scope="write", hidden=True, programs=False)
+@route(bp, "/datasets/<dataset_id>/choices", scope="write", hidden=True, allows_api_keys=False)
 def choices(actor: Actor, dataset_id: str) -> Response:
     """List the templates that can be added to a dataset."""
     dataset = datasets.get(actor, dataset_id, "write")
@@ -434,14 +434,14 @@ def choices(actor: Actor, dataset_id: str) -> Response:
     find = request.args.get("find", "").strip()
     existing = [template["template_id"] for template in data["templates"]]
     picked = datasets.look_up_templates(actor, request.args.getlist("add"))[0]
-    found, more = _choices(actor, [*existing, *picked], find)
+    found, more = _find_choices(actor, [*existing, *picked], find)
     context = {"data": data, "choice": found, "picked": list(picked.values()), "more": more, "find": find}
     if "HX-Request" in request.headers:
         return Response(render_block("datasets/choices.html", "choices", **context))
     return Response(render_template("datasets/choices.html", **context), mimetype="text/html")
 
 
-@route(bp, "/datasets/new", scope="write", hidden=True, programs=False)
+@route(bp, "/datasets/new", scope="write", hidden=True, allows_api_keys=False)
 def new(actor: Actor) -> Response:
     """Show the form of a new dataset: its name and its first tables."""
     return _new_page(actor, request.args)
@@ -452,7 +452,7 @@ def _new_page(
 ) -> Response:
     picked = [item for item in values.getlist("add") if item]
     find = values.get("find", "").strip()
-    found, more = _choices(actor, picked, find)
+    found, more = _find_choices(actor, picked, find)
     chosen = datasets.look_up_templates(actor, picked)[0]
     context = {
         "name": values.get("name", ""),
@@ -464,11 +464,11 @@ def _new_page(
         "parents": not values or bool(values.get("parents")),
     }
     if request.headers.get("HX-Target") == "choices":
-        return Response(render_block(NEW, "choices", **context))
-    return Response(render_template(NEW, **context), status, mimetype="text/html")
+        return Response(render_block(NEW_PAGE, "choices", **context))
+    return Response(render_template(NEW_PAGE, **context), status, mimetype="text/html")
 
 
-@route(bp, "/datasets/new", ["POST"], scope="write", hidden=True, programs=False)
+@route(bp, "/datasets/new", ["POST"], scope="write", hidden=True, allows_api_keys=False)
 def make(actor: Actor) -> Response:
     """Create a dataset, or search for templates."""
     form = request.form

@@ -12,7 +12,7 @@ from webapp.datasets.schemas import Tables
 from webapp.datasets.services import datasets
 from webapp.errors import Fault
 from webapp.row_templates.schemas import READ_ONLY, Name, Seed
-from webapp.timestamps import Moment
+from webapp.timestamps import Timestamp
 from webapp.versioning.views import Description
 from webapp.web.inputs import Input
 
@@ -39,7 +39,7 @@ class DatasetIn(DatasetInput):
     templates: Tables
     description: Description = ""
     seed: Seed | None = Field(None, description="If left out, a new one is created.")
-    anchor: Moment | None = Field(
+    anchor: Timestamp | None = Field(
         None, description="Reference time for relative dates; null: each template's own anchor."
     )
 
@@ -51,4 +51,4 @@ class DatasetPatch(DatasetInput):
     templates: Tables = Field(default_factory=list)
     description: Description = ""
     seed: Seed | None = None
-    anchor: Moment | None = None
+    anchor: Timestamp | None = None

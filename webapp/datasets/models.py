@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Integer, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from webapp.model_base import JSON_DOC, identity, reference
+from webapp.model_base import JSON_DOC, foreign_key_column, id_column
 from webapp.versioning.models import Version, Versioned
 
 
@@ -16,7 +16,7 @@ class Dataset(Versioned):
 
     __tablename__ = "datasets"
 
-    id: Mapped[str] = identity("dst")
+    id: Mapped[str] = id_column("dst")
     table_count: Mapped[int] = mapped_column(Integer, default=0)
 
 
@@ -30,7 +30,7 @@ class DatasetVersion(Version):
     __tablename__ = "dataset_versions"
     __table_args__ = (UniqueConstraint("dataset_id", "number"),)
 
-    dataset_id: Mapped[str] = reference("datasets.id", ondelete="CASCADE")
+    dataset_id: Mapped[str] = foreign_key_column("datasets.id", ondelete="CASCADE")
     step: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
     """How the page of the dataset undoes this version: see `webapp/dataset_editor/editing.py`. NULL for a version that
     was not saved there."""

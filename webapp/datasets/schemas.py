@@ -20,7 +20,7 @@ from webapp.row_templates.schemas import (
     SqlSection,
     section,
 )
-from webapp.timestamps import Now
+from webapp.timestamps import TimestampOrPresent
 
 READ_ONLY: Final = frozenset({"version"})
 """Keys of a table that a client sends back, and that are then ignored."""
@@ -65,7 +65,7 @@ class DatasetPreviewInput(RowsInput):
     """Three rows of each table."""
 
     seed: Seed | None = Field(None, description="Replaces the seed of the dataset.")
-    now: Now | None = Field(None, description=NOW_OF_DATASET)
+    now: TimestampOrPresent | None = Field(None, description=NOW_OF_DATASET)
 
 
 class DatasetExportInput(DatasetPreviewInput):

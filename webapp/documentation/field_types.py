@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from webapp.documentation.reference import code, table, text
 from webapp.engine.spec import field_schema
 from webapp.engine.types import agreement
-from webapp.engine.types.registry import find, plain
+from webapp.engine.types.registry import find, normalize_name
 from webapp.generation.services import generate
 from webapp.row_templates.schemas import DraftInput
 from webapp.row_templates.services import catalogue
@@ -29,12 +29,12 @@ Schema = Mapping[str, Any]
 _TYPE_NAMES = {"integer": "whole number", "boolean": "true or false", "string": "text", "null": "null"}
 
 
-def options_of(model: type[BaseModel]) -> list[dict[str, Any]]:
+def model_keys(model: type[BaseModel]) -> list[dict[str, Any]]:
     """Return `{name, kind, default, text, required}` of every key of a model."""
-    return keys_of(model.model_json_schema(by_alias=True))
+    return schema_keys(model.model_json_schema(by_alias=True))
 
 
-def keys_of(schema: Schema) -> list[dict[str, Any]]:
+def schema_keys(schema: Schema) -> list[dict[str, Any]]:
     """Return the same for an object's JSON Schema."""
     required = schema.get("required", ())
     found = []
@@ -43,7 +43,7 @@ def keys_of(schema: Schema) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": name,
-                "kind": kind_of(part, schema.get("$defs", {})),
+                "kind": schema_text(part, schema.get("$defs", {})),
                 "default": "" if default is None else json.dumps(default, ensure_ascii=False),
                 "text": part.get("description", ""),
                 "required": name in required,
@@ -52,13 +52,13 @@ def keys_of(schema: Schema) -> list[dict[str, Any]]:
     return found
 
 
-def kind_of(schema: Schema, defs: Schema) -> str:
+def schema_text(schema: Schema, defs: Schema) -> str:
     """Return a schema in a few words: `whole number, 0 to 10`, `a, b or c`, `list of text`."""
     if "$ref" in schema:
-        return kind_of(defs[schema["$ref"].rsplit("/", 1)[1]], defs)
+        return schema_text(defs[schema["$ref"].rsplit("/", 1)[1]], defs)
     for key in ("anyOf", "oneOf", "allOf"):
         if key in schema:
-            parts = [kind_of(one, defs) for one in schema[key] if one.get("type") != "null"]
+            parts = [schema_text(choice, defs) for choice in schema[key] if choice.get("type") != "null"]
             return " or ".join(dict.fromkeys(parts))
     if "enum" in schema or "const" in schema:
         return " or ".join(
@@ -66,7 +66,7 @@ def kind_of(schema: Schema, defs: Schema) -> str:
         )
     name: str = schema.get("type", "any")
     if name == "array":
-        return f"list of {kind_of(schema.get('items', {}), defs)}" + _size_text(
+        return f"list of {schema_text(schema.get('items', {}), defs)}" + _size_text(
             schema, "minItems", "maxItems", " values"
         )
     if name == "object":
@@ -140,7 +140,7 @@ OPTIONS: Final[MappingProxyType[str, dict[str, Any]]] = MappingProxyType(
 )
 """Sample options for types with required options."""
 
-BESIDE: Final[MappingProxyType[str, tuple[dict[str, Any], ...]]] = MappingProxyType(
+SIBLING_FIELDS: Final[MappingProxyType[str, tuple[dict[str, Any], ...]]] = MappingProxyType(
     {
         "derived": (_STATUS, _AMOUNT),
         "template_string": (_STATUS, _AMOUNT),
@@ -154,7 +154,7 @@ BESIDE: Final[MappingProxyType[str, tuple[dict[str, Any], ...]]] = MappingProxyT
 )
 """Other fields of the sample row that a type reads, shown next to it."""
 
-ELSEWHERE: Final = MappingProxyType(
+EXTERNAL_SOURCES: Final = MappingProxyType(
     {
         "reference": "another template",
         "position_in_parent": "a reference with cardinality in the same template",
@@ -172,7 +172,7 @@ ELSEWHERE: Final = MappingProxyType(
 
 SEED: Final = "docs"
 NOW: Final = "2026-01-01T00:00:00Z"
-COMMON: Final = MappingProxyType(
+COMMON_KEYS: Final = MappingProxyType(
     {
         "id": "The field's ID, which Rowsmith assigns and which seeds the column. Send it back to keep the column's"
         " values when other keys change.",
@@ -215,17 +215,21 @@ _GROUPS: Final = MappingProxyType(
 def families() -> list[dict[str, Any]]:
     """Return the catalogue by family, in the registry's order. The result is cached: do not modify it."""
     found: dict[str, dict[str, Any]] = {}
-    for one in catalogue.entries():
-        name = one["category"]
+    for entry in catalogue.entries():
+        name = entry["category"]
         family = found.setdefault(name, {"name": name, "label": label_of(name), "types": []})
         # The picker ranks by whole aliases, so words that the description contains are kept.
-        own_names = {plain(one["name"]), plain(one["label"])}
-        others = {plain(alias): alias.lower() for alias in one["aliases"] if plain(alias) not in own_names}
-        family["types"].append({**one, "find": ",".join(others.values())})
+        own_names = {normalize_name(entry["name"]), normalize_name(entry["label"])}
+        others = {
+            normalize_name(alias): alias.lower()
+            for alias in entry["aliases"]
+            if normalize_name(alias) not in own_names
+        }
+        family["types"].append({**entry, "find": ",".join(others.values())})
     return list(found.values())
 
 
-def index(q: str = "") -> str:
+def types_page(q: str = "") -> str:
     """Return the list of all types by family as Markdown, or with `q` the matching types, best match first."""
     types = catalogue.search(q)
     if q.strip():
@@ -242,23 +246,23 @@ def index(q: str = "") -> str:
         "[Every field](/docs/field-types/every-field) also has keys that do not depend on its type. The same"
         " pages are in the source repository, in `docs/reference/types`.\n\n",
         *(
-            f"## [{one['label']}](/docs/field-types/{one['name']})\n\n{_type_list(one['types'])}\n"
-            for one in families()
+            f"## [{family['label']}](/docs/field-types/{family['name']})\n\n{_type_list(family['types'])}\n"
+            for family in families()
         ),
     ]
     return "".join(parts)
 
 
-def every_field() -> str:
+def common_keys_page() -> str:
     """Return the page of the common field keys as Markdown."""
     rows = [
         (
-            code(one["name"]) + (" (required)" if one["required"] else ""),
-            text(one["kind"]),
-            code(one["default"]),
-            COMMON[one["name"]],
+            code(key["name"]) + (" (required)" if key["required"] else ""),
+            text(key["kind"]),
+            code(key["default"]),
+            COMMON_KEYS[key["name"]],
         )
-        for one in keys_of(field_schema())
+        for key in schema_keys(field_schema())
     ]
     return (
         "# Every field\n\nIn addition to the options of its type, every field has these keys. Only `name` and"
@@ -268,20 +272,21 @@ def every_field() -> str:
 
 def _type_list(types: list[dict[str, Any]]) -> str:
     lines = (
-        f"- [{code(one['name'])}](/docs/field-types/{one['category']}#{one['name']}): {text(one['description'])}"
-        for one in types
+        f"- [{code(entry['name'])}](/docs/field-types/{entry['category']}#{entry['name']}): "
+        f"{text(entry['description'])}"
+        for entry in types
     )
     return "\n".join(lines) + "\n"
 
 
-def family(one: dict[str, Any]) -> str:
+def family_page(family_entry: dict[str, Any]) -> str:
     """Return the page of a family as Markdown: one section per type, with the type's name as anchor."""
     parts = [
-        f"# {one['label']}\n\nEvery field also has the"
+        f"# {family_entry['label']}\n\nEvery field also has the"
         f" [common keys](/docs/field-types/every-field). The sample rows use the seed `{SEED}` and the time"
         f" `{NOW}`.\n"
     ]
-    return "".join([*parts, *(_type_section(entry) for entry in one["types"])])
+    return "".join([*parts, *(_type_section(entry) for entry in family_entry["types"])])
 
 
 def _type_section(entry: dict[str, Any]) -> str:
@@ -295,7 +300,7 @@ def _type_section(entry: dict[str, Any]) -> str:
         facts.append(f"{entry['capacity']:,} distinct values with default options.")
     if kind.localised:
         facts.append("Depends on `locale`.")
-    if kind.group_kind and not kind.solitary:
+    if kind.group_kind and not kind.requires_named_group:
         facts.append(f"Consistent with fields of the same {_GROUPS.get(kind.group_kind, kind.group_kind)}.")
     if rules := agreement.RULES.get(kind.name):
         followed = (" or ".join(map(code, rule.types)) or rule.kind for rule in rules)
@@ -304,16 +309,16 @@ def _type_section(entry: dict[str, Any]) -> str:
     if facts:
         parts.append("\n\n" + " ".join(facts))
     parts.append("\n\n")
-    options = options_of(kind.Options)
+    options = model_keys(kind.Options)
     if options:
         rows = [
             (
-                code(one["name"]) + (" (required)" if one["required"] else ""),
-                text(one["kind"]),
-                code(one["default"]),
-                text(one["text"]),
+                code(option["name"]) + (" (required)" if option["required"] else ""),
+                text(option["kind"]),
+                code(option["default"]),
+                text(option["text"]),
             )
-            for one in options
+            for option in options
         ]
         parts.append(table(("Option", "Value", "Default", "Meaning"), rows) + "\n")
     parts.append(_sample_rows(entry))
@@ -323,24 +328,26 @@ def _type_section(entry: dict[str, Any]) -> str:
 def _sample_rows(entry: dict[str, Any]) -> str:
     """Return sample rows of a type with default options, or with `OPTIONS` if some are required."""
     name = entry["name"]
-    if name in ELSEWHERE:
+    if name in EXTERNAL_SOURCES:
         example = code(row_tables.cell(entry["example"])["text"])
-        return f"The values come from {ELSEWHERE[name]}, for example {example}.\n"
+        return f"The values come from {EXTERNAL_SOURCES[name]}, for example {example}.\n"
     options = OPTIONS.get(name)
-    read_fields = BESIDE.get(name, ())
+    read_fields = SIBLING_FIELDS.get(name, ())
     columns = [*(one["name"] for one in read_fields), "value"]
     rows = [
         (str(number), *(code(row_tables.cell(row[column])["text"]) for column in columns))
-        for number, row in enumerate(rows_of(name), 1)
+        for number, row in enumerate(sample_rows(name), 1)
     ]
     introduction = f"With `{json.dumps(options, ensure_ascii=False)}`:\n\n" if options else ""
     return introduction + table(("Row", *(code(one) if read_fields else "Value" for one in columns)), rows)
 
 
 @lru_cache(maxsize=1024)
-def rows_of(name: str) -> list[dict[str, Any]]:
+def sample_rows(name: str) -> list[dict[str, Any]]:
     """Return the first rows of a type in `value`, with the fields it reads. The result is cached: do not modify it."""
     field = {"name": "value", "type": name, "options": OPTIONS.get(name, {})}
-    draft = DraftInput(fields=[*BESIDE.get(name, ()), field], seed=SEED, now=datetime.fromisoformat(NOW))
+    draft = DraftInput(
+        fields=[*SIBLING_FIELDS.get(name, ()), field], seed=SEED, now=datetime.fromisoformat(NOW)
+    )
     found: list[dict[str, Any]] = orjson.loads(generate.preview_draft(None, draft).rows)
     return found

@@ -42,13 +42,13 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 """The columns of the sample rows. All of them are columns of one template, so that a row is one person at one place."""
 
 
-def names() -> tuple[str, ...]:
+def locale_names() -> tuple[str, ...]:
     """Return the locales of the current vocabulary."""
     return compilation.vocabulary().locales
 
 
 @cache
-def title(name: str) -> str:
+def locale_title(name: str) -> str:
     """Return the English name of a locale, such as German (Austria)."""
     try:
         return Locale.parse(name).get_display_name("en") or name
@@ -56,9 +56,9 @@ def title(name: str) -> str:
         return name
 
 
-def index() -> str:
+def locales_page() -> str:
     """Return the list of all locales as Markdown."""
-    rows = [(code(name), f"[{text(title(name))}](/docs/locales/{name})") for name in names()]
+    rows = [(code(name), f"[{text(locale_title(name))}](/docs/locales/{name})") for name in locale_names()]
     return (
         f"# Locales\n\nThere are {len(rows)} locales. Set one for a template, or for a field with `locale`; a language"
         " without a country, such as `de`, means the first locale of the language. Rows without a locale contain places"
@@ -71,7 +71,7 @@ def index() -> str:
     )
 
 
-def page(name: str) -> str:
+def locale_page(name: str) -> str:
     """Return the page of a locale as Markdown, with sample rows."""
     fields = [{"name": kind, "type": kind} for kinds in COLUMNS.values() for kind in kinds]
     plan = compile_plan(groups.assign(parse(fields, locale=name)), compilation.vocabulary())
@@ -79,8 +79,8 @@ def page(name: str) -> str:
     block = bound.block(0, ROWS)
     columns = {kind: column.to_pylist() for kind, column in zip(bound.schema.names, block, strict=True)}
     parts = [
-        f"# {text(title(name))}\n\nTen rows of the locale {code(name)} with the seed {code(SEED)}. Each row describes"
-        " one person at one place.\n"
+        f"# {text(locale_title(name))}\n\nTen rows of the locale {code(name)} with the seed {code(SEED)}. Each "
+        "row describes one person at one place.\n"
     ]
     for heading, kinds in COLUMNS.items():
         visible = [kind for kind in kinds if kind in columns]
@@ -119,20 +119,20 @@ class Page:
     @cached_property
     def markdown(self) -> str:
         """The page as Markdown, cached. The time to generate sample rows does not count toward the request."""
-        with processor_time.shared():
+        with processor_time.exclude_shared_work():
             return self.read()
 
     @cached_property
     def rendered(self) -> rendering.RenderedPage:
         """The page as HTML, with its sections."""
-        return rendering.draw(self.markdown, self.resolve, anchors_are_code=self.anchors_are_code)
+        return rendering.render(self.markdown, self.resolve, anchors_are_code=self.anchors_are_code)
 
     def resolve(self, link: str) -> str:
         """Return the path in the application for a link of the page's file; other links are unchanged."""
-        return resolved(self.file, link) if self.file else link
+        return resolve_link(self.file, link) if self.file else link
 
 
-def resolved(file: str, link: str) -> str:
+def resolve_link(file: str, link: str) -> str:
     """Return the path in the application for a link of a file; links to elsewhere are unchanged."""
     path, hash, anchor = link.partition("#")
     if not path or "://" in path or path.startswith(("/", "mailto:")):
@@ -140,7 +140,7 @@ def resolved(file: str, link: str) -> str:
     found = posixpath.normpath(posixpath.join(posixpath.dirname(file), path))
     if found.startswith(f"{PICTURES}/"):
         return f"/{found}"
-    page = by_file().get(found)
+    page = pages_by_file().get(found)
     return f"{page.href}{hash}{anchor}" if page else link
 
 
@@ -156,22 +156,22 @@ def all_pages() -> dict[str, Page]:
     for entry in registry.ENTRIES:
         if entry.plain:
             continue
-        read = _GENERATED[entry.address] if entry.address in _GENERATED else _reader(entry.file)
-        coded = entry.address in _ANCHORS_ARE_CODE
-        found[entry.address] = Page(entry.address, entry.title, read, entry.file, coded)
-        found.update({page.address: page for page in _pages_below(entry)})
+        read = _GENERATED[entry.address] if entry.address in _GENERATED else _file_reader(entry.file)
+        anchors_are_code = entry.address in _CODE_ANCHOR_PAGES
+        found[entry.address] = Page(entry.address, entry.title, read, entry.file, anchors_are_code)
+        found.update({page.address: page for page in _child_pages(entry)})
     return found
 
 
 @lru_cache(maxsize=1)
-def by_file() -> dict[str, Page]:
+def pages_by_file() -> dict[str, Page]:
     """Return the pages that come from files, by file."""
     found = {page.file: page for page in all_pages().values() if page.file}
     types = (page for page in all_pages().values() if page.address.partition("/")[0] == "field-types")
     return found | {_types_file(page.address): page for page in types}
 
 
-def _pages_below(entry: registry.Entry) -> list[Page]:
+def _child_pages(entry: registry.Entry) -> list[Page]:
     """Return the pages below an entry, which the list of pages shows under it or not at all."""
     crumbs = ((entry.address, entry.title),)
     if entry.address == "field-types":
@@ -180,11 +180,20 @@ def _pages_below(entry: registry.Entry) -> list[Page]:
             *(_types_page(family["name"], family["label"], crumbs) for family in field_types.families()),
         ]
     if entry.address == "locales":
-        return [Page(f"locales/{name}", title(name), partial(page, name), crumbs=crumbs) for name in names()]
+        return [
+            Page(f"locales/{name}", locale_title(name), partial(locale_page, name), crumbs=crumbs)
+            for name in locale_names()
+        ]
     if entry.address == "adr":
         files = [f"{DECISIONS}/{path.name}" for path in sorted((ROOT / DECISIONS).glob("[0-9]*.md"))]
         return [
-            Page(f"adr/{posixpath.basename(name)[:-3]}", _heading(name), _reader(name), name, crumbs=crumbs)
+            Page(
+                f"adr/{posixpath.basename(name)[:-3]}",
+                _first_heading(name),
+                _file_reader(name),
+                name,
+                crumbs=crumbs,
+            )
             for name in files
         ]
     return []
@@ -208,22 +217,22 @@ def _types_page(name: str, title: str, crumbs: Crumbs, *, anchors_are_code: bool
 def _types_markdown(address: str) -> str:
     """Return a page of the catalogue, with links that lead to other pages as they do from files."""
     file = _types_file(address)
-    text = _reader(file)().partition("\n\n")[2]  # without the remark that it is generated
-    return _LINK.sub(lambda link: resolved(file, link[0]), text)
+    text = _file_reader(file)().partition("\n\n")[2]  # without the remark that it is generated
+    return _LINK.sub(lambda link: resolve_link(file, link[0]), text)
 
 
-def _reader(file: str) -> Callable[[], str]:
+def _file_reader(file: str) -> Callable[[], str]:
     return lambda: (ROOT / file).read_text("utf-8")
 
 
-def _heading(file: str) -> str:
-    return _reader(file)().partition("\n")[0].removeprefix("# ").strip()
+def _first_heading(file: str) -> str:
+    return _file_reader(file)().partition("\n")[0].removeprefix("# ").strip()
 
 
 _GENERATED: Final[dict[str, Callable[[], str]]] = {
     "errors": reference.error_codes_page,
     "limits": reference.limits_page,
     "field-types": partial(_types_markdown, "field-types"),
-    "locales": index,
+    "locales": locales_page,
 }
-_ANCHORS_ARE_CODE: Final = frozenset({"errors"})
+_CODE_ANCHOR_PAGES: Final = frozenset({"errors"})

@@ -68,21 +68,21 @@ class RenderedPage:
         return tuple(section for section in self.sections if 1 < section.level <= _MAX_CONTENTS_LEVEL)
 
 
-def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> RenderedPage:
+def render(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> RenderedPage:
     """Render Markdown as HTML. `resolve` returns the URL of a link or a picture in the application. With
     `anchors_are_code`, the anchor of a heading is the code in it, unchanged: for headings that name a key."""
     tokens = _parser().parse(text)
     sections = list(_sections(tokens, anchors_are_code))
-    for token in _each_token(tokens):
+    for token in _walk_tokens(tokens):
         for name in ("href", "src"):
             if name in token.attrs:
                 token.attrs[name] = resolve(str(token.attrs[name]))
-        if token.type == "image" and (size := size_of(str(token.attrs["src"]))):
+        if token.type == "image" and (size := image_size(str(token.attrs["src"]))):
             token.attrs.update(zip(("width", "height"), size, strict=True))
     return RenderedPage(_parser().renderer.render(tokens, _parser().options, {}), tuple(sections))
 
 
-def size_of(address: str) -> tuple[int, int] | None:
+def image_size(address: str) -> tuple[int, int] | None:
     """Return width and height in pixels of a picture of the documentation, so that the page can reserve its space
     before it is loaded; None for an external picture or one without a size."""
     path = ROOT / address.removeprefix("/")
@@ -96,13 +96,13 @@ def size_of(address: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def _each_token(tokens: Sequence[Token]) -> Iterator[Token]:
+def _walk_tokens(tokens: Sequence[Token]) -> Iterator[Token]:
     for token in tokens:
         yield token
-        yield from _each_token(token.children or ())
+        yield from _walk_tokens(token.children or ())
 
 
-def anchor_of(title: str, taken: set[str]) -> str:
+def unique_anchor(title: str, taken: set[str]) -> str:
     """Return a heading's anchor as code hosts create it: lower case, hyphens instead of spaces, a number if it exists
     already."""
     plain = _NOT_IN_ANCHORS.sub("", title.lower()).replace(" ", "-") or "part"
@@ -117,31 +117,31 @@ def anchor_of(title: str, taken: set[str]) -> str:
 def _sections(tokens: list[Token], anchors_are_code: bool) -> Iterator[Section]:
     """Yield the sections, and set the anchor of each heading."""
     taken: set[str] = set()
-    head: tuple[int, str, str, str] | None = None
+    heading: tuple[int, str, str, str] | None = None
     texts: list[str] = []
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.type == "heading_open":
-            if head:
-                yield Section(*head, " ".join(texts))
-            title = _plain(tokens[place + 1])
+            if heading:
+                yield Section(*heading, " ".join(texts))
+            title = _plain_text(tokens[index + 1])
             codes = [
-                inner.content for inner in tokens[place + 1].children or () if inner.type == "code_inline"
+                inner.content for inner in tokens[index + 1].children or () if inner.type == "code_inline"
             ]
-            anchor = codes[-1] if anchors_are_code and codes else anchor_of(title, taken)
+            anchor = codes[-1] if anchors_are_code and codes else unique_anchor(title, taken)
             if anchors_are_code and not codes:
                 anchor = f"page-{anchor}"  # a page may be called as one of its keys is
             short = title.removesuffix(anchor).strip() if anchors_are_code else title
-            head, texts = (int(token.tag[1]), anchor, title, short or title), []
+            heading, texts = (int(token.tag[1]), anchor, title, short or title), []
             token.attrs["id"] = anchor
-        elif token.type == "inline" and tokens[place - 1].type != "heading_open":
-            texts.append(_plain(token))
+        elif token.type == "inline" and tokens[index - 1].type != "heading_open":
+            texts.append(_plain_text(token))
         elif token.type in ("fence", "code_block"):
             texts.append(token.content)
-    if head:
-        yield Section(*head, " ".join(texts))
+    if heading:
+        yield Section(*heading, " ".join(texts))
 
 
-def _plain(inline: Token) -> str:
+def _plain_text(inline: Token) -> str:
     """Return an inline token as text, without markup."""
     return "".join(
         " " if child.type in ("softbreak", "hardbreak") else child.content for child in inline.children or ()
@@ -156,16 +156,16 @@ def _parser() -> MarkdownIt:
     return found
 
 
-def _fence(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
-    one = tokens[place]
-    language = one.info.strip().partition(" ")[0]
+def _fence(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
+    token = tokens[index]
+    language = token.info.strip().partition(" ")[0]
     label = f"Code, {language}" if language else "Code"
-    code = coloured(one.content.rstrip("\n"), language)
+    code = highlight(token.content.rstrip("\n"), language)
     return f'<div class="code"><pre tabindex="0" aria-label="{escape(label)}"><code>{code}</code></pre>{_COPY}</div>\n'
 
 
-def _heading_close(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
-    opened = tokens[place - 2]
+def _heading_close(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
+    opened = tokens[index - 2]
     if opened.tag != "h2":  # the contents of the page lead to smaller ones
         return f"</{opened.tag}>\n"
     anchor = escape(str(opened.attrs["id"]))
@@ -173,16 +173,16 @@ def _heading_close(_self: Any, tokens: Sequence[Token], place: int, _options: An
     return f' <a class="anchor" href="#{anchor}" aria-hidden="true" tabindex="-1">#</a></{opened.tag}>\n'
 
 
-def _table_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+def _table_open(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
     """Render the start of a table that scrolls horizontally. On narrow screens, a table with many columns whose first
     column is a key shows each row as a list, unless its columns contain numbers, which users compare."""
-    end = next(at for at in range(place, len(tokens)) if tokens[at].type == "table_close")
-    table_tokens = tokens[place:end]
+    end = next(at for at in range(index, len(tokens)) if tokens[at].type == "table_close")
+    table_tokens = tokens[index:end]
     headings = [
         table_tokens[at + 1].content for at, token in enumerate(table_tokens) if token.type == "th_open"
     ]
     cells = [at for at, token in enumerate(table_tokens) if token.type == "td_open"]
-    numbers = all(_is_right(table_tokens[at]) for at in cells[1 : len(headings)])
+    numbers = all(_is_right_aligned(table_tokens[at]) for at in cells[1 : len(headings)])
     is_stacked = (
         len(headings) > 2
         and not numbers
@@ -200,19 +200,19 @@ def _table_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, 
     )
 
 
-def _th_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
-    if not tokens[place + 1].content:
+def _th_open(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
+    if not tokens[index + 1].content:
         return "<td>"  # a corner with nothing in it heads nothing
-    return '<th scope="col" class="right">' if _is_right(tokens[place]) else '<th scope="col">'
+    return '<th scope="col" class="right">' if _is_right_aligned(tokens[index]) else '<th scope="col">'
 
 
-def _td_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
-    one = tokens[place]
-    label = f' data-label="{escape(str(one.attrs["data-label"]))}"' if "data-label" in one.attrs else ""
-    return f'<td class="right"{label}>' if _is_right(one) else f"<td{label}>"
+def _td_open(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
+    token = tokens[index]
+    label = f' data-label="{escape(str(token.attrs["data-label"]))}"' if "data-label" in token.attrs else ""
+    return f'<td class="right"{label}>' if _is_right_aligned(token) else f"<td{label}>"
 
 
-def _is_right(cell: Token) -> bool:
+def _is_right_aligned(cell: Token) -> bool:
     """Return whether a column is right-aligned. The parser sets a style attribute, which the CSP forbids."""
     return str(cell.attrs.get("style", "")).endswith("right")
 
@@ -234,7 +234,7 @@ _RULES: Final[dict[str, Callable[..., str]]] = {
 }
 
 
-def coloured(code: str, language: str) -> str:
+def highlight(code: str, language: str) -> str:
     """Return code as HTML, highlighted if the language is known."""
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None

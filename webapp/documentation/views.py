@@ -100,7 +100,9 @@ def field_types(query: SearchQuery) -> Response:
     assert page is not None  # it is in the registry
     if not query.q.strip():
         return _page_response(page)
-    return _rendered_response(page, rendering.draw(documentation_field_types.index(query.q), str), q=query.q)
+    return _rendered_response(
+        page, rendering.render(documentation_field_types.types_page(query.q), str), q=query.q
+    )
 
 
 @route(bp, "/docs/img/<name>", scope="public", hidden=True)
@@ -133,17 +135,17 @@ def _page_response(found: pages.Page) -> Response:
     return _rendered_response(found, found.rendered)
 
 
-def _rendered_response(found: pages.Page, drawn: rendering.RenderedPage, **context: Any) -> Response:
+def _rendered_response(found: pages.Page, rendered: rendering.RenderedPage, **context: Any) -> Response:
     listed = [entry for entry in registry.ENTRIES if not entry.plain]
-    place = next((at for at, entry in enumerate(listed) if entry.address == found.address), None)
-    previous_page = listed[place - 1] if place else None
-    next_page = listed[place + 1] if place is not None and place + 1 < len(listed) else None
-    body = Markup(drawn.html)  # noqa: S704 - drawn from our own files, raw HTML in them is escaped
+    position = next((at for at, entry in enumerate(listed) if entry.address == found.address), None)
+    previous_page = listed[position - 1] if position else None
+    next_page = listed[position + 1] if position is not None and position + 1 < len(listed) else None
+    body = Markup(rendered.html)  # noqa: S704 - drawn from our own files, raw HTML in them is escaped
     return _page(
         "docs/page.html",
         page=found,
         body=body,
-        contents=drawn.contents,
+        contents=rendered.contents,
         before=previous_page,
         after=next_page,
         **context,

@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from webapp import clock, ids, json_input, limits
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.audit.services import audit_log
 from webapp.connections.models import Connection, Endpoint
 from webapp.connections.services import connections, secrets
@@ -30,18 +30,18 @@ from webapp.pushes.models import Push
 from webapp.pushes.services import planning, pushes, targets
 from webapp.pushes.services.mapping import RequestedMapping
 from webapp.pushes.services.planning import RequestedTable
-from webapp.pushes.services.targets import Destination, Places
+from webapp.pushes.services.targets import Destination, PathCatalogue
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import GenerateInput
 from webapp.versioning import services as versioning
 from webapp.work.models import END_STATES
 
-REQUEST: Final = ("method", "path", "headers", "header_encoding", "query_params", "body")
-SENDING: Final = (
+REQUEST_KEYS: Final = ("method", "path", "headers", "header_encoding", "query_params", "body")
+SENDING_KEYS: Final = (
     "push_mode", "wrapper_key", "batch_size", "retry", "parallel", "rate_per_second", "capture", "delete_path",
     "idempotent",
 )  # fmt: skip
-NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 _PLACEHOLDER_URL: Final = (
     "https://none.invalid"  # replaces an invalid URL, so that the other settings can be checked
 )
@@ -66,7 +66,7 @@ def as_json(endpoint: Endpoint) -> dict[str, Any]:
         "query_params": request.get("query_params", {}),
         "body": request.get("body"),
         "auth": settings.get("auth", {"type": "none"}) if has_own_connection else None,
-        **{name: endpoint.settings.get(name) for name in SENDING},
+        **{name: endpoint.settings.get(name) for name in SENDING_KEYS},
         "environment": connection.environment,
         "project_id": endpoint.project_id,
         "team_id": endpoint.team_id,
@@ -81,8 +81,8 @@ def create(actor: Actor, values: Mapping[str, Any]) -> Endpoint:
     """Create an endpoint, and commit. `values` has the keys of `as_json`. Errors: forbidden, not_found (the
     connection), validation_error with all errors."""
     values = _canonical(values)
-    connection, settings, grants = preview(actor, values)
-    secrets.allow(actor, grants)
+    connection, settings, grants = prepare(actor, values)
+    secrets.allow_hosts(actor, grants)
     if values.get("url"):
         own_settings = {
             "base_url": _split_url(values["url"])[0],
@@ -106,7 +106,7 @@ def create(actor: Actor, values: Mapping[str, Any]) -> Endpoint:
     return endpoint
 
 
-def of_operations(
+def create_for_operations(
     actor: Actor, connection: Connection, requests: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> list[Endpoint]:
     """Create an endpoint for each operation of an API that has none yet, in the caller's transaction.
@@ -135,17 +135,19 @@ def of_operations(
 def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endpoint:
     """Change a locked endpoint, and commit. Masked secrets are kept on update. Errors: see `create`."""
     before, changes = as_json(endpoint), _without_nulls(_canonical(changes))
-    connection, merged, fresh, settings, grants = _prepare_change(actor, endpoint, changes, before)
-    secrets.allow(actor, grants)
-    if fresh is not None:
+    connection, merged, new_connection_settings, settings, grants = _prepare_change(
+        actor, endpoint, changes, before
+    )
+    secrets.allow_hosts(actor, grants)
+    if new_connection_settings is not None:
         connections.apply_changes(
-            actor, connection, {"settings": fresh, "environment": merged["environment"]}
+            actor, connection, {"settings": new_connection_settings, "environment": merged["environment"]}
         )
     endpoint.name = changes.get("name", endpoint.name)
     endpoint.settings = settings
     endpoint.updated_at = clock.now()
     db.session.flush()
-    changed = audit_log.between(before, as_json(endpoint), changes)
+    changed = audit_log.changes_between(before, as_json(endpoint), changes)
     audit_log.record(actor, "endpoint.change", endpoint, join=True, name=endpoint.name, changes=changed)
     db.session.commit()
     return endpoint
@@ -165,7 +167,7 @@ def _prepare_change(
     has_own_connection = connection.of_endpoint
     fixed = ("connection_id", "path") if has_own_connection else ("url", "auth", "environment")
     if endpoint.settings.get("operation"):
-        fixed = (*fixed, "connection_id", *REQUEST)
+        fixed = (*fixed, "connection_id", *REQUEST_KEYS)
     faults = _FaultCollector()
     with faults:
         _check_unchangeable(
@@ -190,7 +192,7 @@ def _prepare_change(
             connections_settings.check(
                 actor, connection.project_id, KINDS[_OWN_KIND], new_settings, connection.settings
             )
-    settings, grants = _settings(merged, endpoint.settings), []
+    settings, grants = _build_settings(merged, endpoint.settings), []
     checked = connection
     if new_settings is not None and not connections_settings.same_hosts(
         connection, KINDS[_OWN_KIND], new_settings
@@ -207,13 +209,13 @@ def _prepare_change(
     return connection, merged, new_settings, settings, grants
 
 
-def preview(
+def prepare(
     actor: Actor, values: Mapping[str, Any]
 ) -> tuple[Connection, dict[str, Any], connections_settings.Grants]:
     """Return the connection and the settings that an endpoint would have, and the hosts to allow secrets for.
 
     Saves nothing. Secrets in `values` are not encrypted in this connection. Errors: see `create`."""
-    require(actor, "write")
+    require_scope(actor, "write")
     values = _canonical(values)
     faults = _FaultCollector()
     with faults:
@@ -239,7 +241,7 @@ def preview(
             settings=own_settings,
             read_only=False,
         )
-    settings, grants = _settings({**values, "path": path}, {}), []
+    settings, grants = _build_settings({**values, "path": path}, {}), []
     with faults:
         grants = _check_settings(actor, connection, settings)
     faults.raise_all()
@@ -271,7 +273,7 @@ def restore(actor: Actor, endpoint: Endpoint) -> None:
 
 def _canonical(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the input with enumerated values (`push_mode`, `auth.type`) in their stored spelling."""
-    return json_input.canonical(KINDS[_OWN_KIND].Settings, values)
+    return json_input.canonicalize_enums(KINDS[_OWN_KIND].Settings, values)
 
 
 def _check_address(values: Mapping[str, Any]) -> None:
@@ -335,7 +337,7 @@ def _rest_connection(actor: Actor, connection_id: str) -> Connection:
     return found
 
 
-def _settings(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+def _build_settings(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     request = {
         "method": values.get("method") or "POST",
         "path": values.get("path") or "",
@@ -344,13 +346,13 @@ def _settings(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str,
         "query_params": values.get("query_params") or {},
         "body": values.get("body"),
     }
-    sending = {name: values[name] for name in SENDING if values.get(name) is not None}
+    sending = {name: values[name] for name in SENDING_KEYS if values.get(name) is not None}
     operation = {"operation": before["operation"]} if before.get("operation") else {}
     return {**sending, **operation, "request_template": before["request_template"] if operation else request}
 
 
 def _check_settings(
-    actor: Actor, connection: Connection, settings: Mapping[str, Any], stored: Mapping[str, Any] = NOTHING
+    actor: Actor, connection: Connection, settings: Mapping[str, Any], stored: Mapping[str, Any] = EMPTY
 ) -> connections_settings.Grants:
     checked = {name: value for name, value in settings.items() if name != "operation"}
     return connections_settings.check_changed(actor, connection, KINDS[connection.type], checked, stored)
@@ -390,33 +392,33 @@ _MASK_REPLACEMENT: Final = (
 )
 
 
-def requests(actor: Actor, values: Mapping[str, Any], template_id: str) -> list[str]:
+def preview_requests(actor: Actor, values: Mapping[str, Any], template_id: str) -> list[str]:
     """Return the exact HTTP requests for a template's first row (in batch mode its first three), with secrets masked.
 
     `values` has the keys of `as_json`. Sends nothing. Errors: forbidden, not_found, validation_error with all errors of
     the endpoint, target_failed (reason unknown_field: the rows have no such `{{field}}`), and errors of external values
     of the template.
     """
-    connection, settings, _ = preview(actor, unmasked(values))
+    connection, settings, _ = prepare(actor, replace_masks(values))
     destination = Destination(connection, None, settings)
     template = tenancy.get(actor, Template, template_id, "read")
     found = generate.TemplateRef(template.id, template.version, template.project_id, template.team_id)
     source = generate.saved_source(found, None)
     count = limits.PREVIEW_ROWS if values.get("push_mode") == "batch" else 1
-    recipe = external_values.recipe(actor, source, GenerateInput(count=count, seed=_SEED))
-    entity = Places(destination).fitting(source.name)
+    recipe = external_values.build_recipe(actor, source, GenerateInput(count=count, seed=_SEED))
+    entity = PathCatalogue(destination).find_by_name(source.name)
     assert entity is not None  # any path is a place
     requested = RequestedTable(
         source.name, entity.name, TemplateRows(recipe.bound), count, RequestedMapping({}, {}), entity
     )
     push_id = ids.new("psh")
-    planned = planning.table(requested, destination.can, push_id, 0)
-    with targets.channel_of(destination) as channel:
+    planned = planning.plan_table(requested, destination.can, push_id, 0)
+    with targets.open_channel(destination) as channel:
         return pushes.preview_requests(push_id, channel, 0, planned)
 
 
-def unmasked(value: Any) -> Any:
+def replace_masks(value: Any) -> Any:
     """Replace masked secrets in the input of a form by a placeholder, so that it can be checked."""
     if isinstance(value, Mapping):
-        return {name: unmasked(item) for name, item in value.items()}
+        return {name: replace_masks(item) for name, item in value.items()}
     return _MASK_REPLACEMENT if value == MASK else value

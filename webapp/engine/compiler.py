@@ -20,16 +20,16 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.engine import groups, postprocess
-from webapp.engine.external_values import Answer, ExternalRequest, Question
+from webapp.engine.external_values import ExternalQuery, ExternalRequest, ExternalResponse
 from webapp.engine.formulas.expression import compile_formula
-from webapp.engine.formulas.uniqueness import ADVICE
+from webapp.engine.formulas.uniqueness import UNIQUE_HINT
 from webapp.engine.layers import Column, Layer, RelatedPlan, Scope
 from webapp.engine.relations import PARENT, RELATION
-from webapp.engine.relations.related_plans import Library, RelatedPlans
-from webapp.engine.relations.unique_together import compile_together
+from webapp.engine.relations.related_plans import RelatedPlans, TemplateLibrary
+from webapp.engine.relations.unique_together import compile_unique_together
 from webapp.engine.spec import FieldSpec, TemplateSpec
 from webapp.engine.types import sourced
-from webapp.engine.types.agreement import agreement_of
+from webapp.engine.types.agreement import compile_agreement
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.relations import ReferenceOptions
 from webapp.errors import Fault, did_you_mean
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from webapp.engine.masking.replace import BindFields
 
 
-def _may_follow(fault: Fault, spec: FieldSpec) -> bool:
+def _is_possible_consequence(fault: Fault, spec: FieldSpec) -> bool:
     """Return whether a fault may follow from another option of the field that is wrong itself."""
     of_one_value = fault.code.startswith(("bad_", "unknown_")) or fault.code == "wrong_format"
     return fault.path.startswith(spec.path) and not of_one_value
@@ -56,22 +56,22 @@ class Compiler:
         spec: TemplateSpec,
         vocabulary: Vocabulary,
         locale: str | None,
-        library: Library,
+        library: TemplateLibrary,
         bind_fields: BindFields,
     ) -> None:
         self.bind_fields = bind_fields
         self.related_plans, self.library = RelatedPlans(spec, vocabulary, library), library
         self.faults: list[Fault] = []
         self.warnings: list[Fault] = []
-        self.leaves = 1
+        self.max_cells_per_row = 1
         self.lookbacks: set[tuple[str, int]] = set()
         own = Scope("", vocabulary, locale, {f.name: f for f in spec.fields})
         self._scope = own
-        self._roots = {"": own}
-        self._source = spec.source.question() if spec.source is not None else None
-        self.asking = ExternalRequests()
+        self._root_scopes = {"": own}
+        self._source_query = spec.source.external_query() if spec.source is not None else None
+        self.external_requests = ExternalRequests()
         self._pending: list[tuple[Scope, str]] = []
-        self._reads = ColumnReads()
+        self._column_reads = ColumnReads()
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -96,7 +96,7 @@ class Compiler:
     @property
     def in_array(self) -> bool:
         """Whether the field being compiled is in the elements of an array, which have no previous rows."""
-        return self._scope.array
+        return self._scope.is_in_array
 
     def fault(self, spec: FieldSpec, option: str, code: str, message: str, hint: str | None = "") -> None:
         """Records what is wrong with ``option`` of a field (``""`` for the field itself)."""
@@ -112,47 +112,51 @@ class Compiler:
         text = f"{spec.type.label}: no words are available for {locale}; English words are used."
         self.warn(spec, "other_language", text)
 
-    def answer(self, spec: FieldSpec, question: Question, keyed: bool = False) -> Answer | None:
+    def response(
+        self, spec: FieldSpec, question: ExternalQuery, keyed: bool = False
+    ) -> ExternalResponse | None:
         """Return the answer to a question; None if it is not known yet. ``keyed``: it depends on values of the row."""
-        return self.library.answers.get(
-            self.asking.note(question, spec.path, keyed, (self._scope, spec.name))
+        return self.library.responses.get(
+            self.external_requests.add(question, spec.path, keyed, (self._scope, spec.name))
         )
 
     @property
-    def source(self) -> Question | None:
+    def source_query(self) -> ExternalQuery | None:
         """The question that fetches the rows of the current template; None if its rows are generated, and for nested
         fields."""
-        return self._source if self._scope is self._roots[""] else None
+        return self._source_query if self._scope is self._root_scopes[""] else None
 
     def source_column(self, name: str) -> str | None:
         """Return the source's column that the field ``name`` reads; None for a generated field."""
-        answer = self.library.answers.get(self._source.key) if self._source is not None else None
-        found = self._roots[""].fields.get(name)
-        if answer is None or answer.taken is None or found is None:
+        answer = (
+            self.library.responses.get(self._source_query.key) if self._source_query is not None else None
+        )
+        found = self._root_scopes[""].fields.get(name)
+        if answer is None or answer.loaded_source is None or found is None:
             return None
-        return sourced.column_of(found, answer.taken.real.columns)
+        return sourced.source_column_name(found, answer.loaded_source.table.column_names)
 
-    def _from_source(self, spec: FieldSpec, field_type: FieldType) -> FieldType:
+    def _apply_source(self, spec: FieldSpec, field_type: FieldType) -> FieldType:
         """Return ``field_type``, or its replacement if the template has a source."""
-        if self.source is None:
+        if self.source_query is None:
             if spec.common.column is not None:
                 text = "column is only available in templates with a source."
                 self.fault(
                     spec, "column", "no_source", text, "Remove column, or add a source to the template."
                 )
             return field_type
-        answer = self.answer(spec, self.source)
+        answer = self.response(spec, self.source_query)
         return (
             field_type
-            if answer is None or answer.taken is None
-            else sourced.take(field_type, answer.taken, self)
+            if answer is None or answer.loaded_source is None
+            else sourced.read_from_source(field_type, answer.loaded_source, self)
         )
 
-    def read_so_far(self) -> list[FieldSpec]:
+    def required_fields(self) -> list[FieldSpec]:
         """Return all fields that the current field has required so far."""
         current = self._pending[-1]
         found: list[FieldSpec] = []
-        for column_ref in self._reads.reached(current) - {current}:
+        for column_ref in self._column_reads.dependencies(current) - {current}:
             assert isinstance(column_ref, tuple)
             scope, name = column_ref
             found.append(scope.fields[name])
@@ -164,12 +168,12 @@ class Compiler:
         locale = spec.common.locale or self.locale
         return self.vocabulary.resolve(locale) if locale else None
 
-    def group_of(self, spec: FieldSpec) -> list[FieldSpec]:
+    def fields_of_same_group(self, spec: FieldSpec) -> list[FieldSpec]:
         """The fields of this level that share a thing with ``spec``, itself among them."""
         key = groups.key_of(spec)
         return [field for field in self._scope.fields.values() if groups.key_of(field) == key]
 
-    def members(self, name: str, kind: str) -> tuple[FieldSpec, ...]:
+    def group_members(self, name: str, kind: str) -> tuple[FieldSpec, ...]:
         """Return the fields of this level that are in a group or read it; empty if the group does not exist."""
         return self._scope.members.get((name, kind), ())
 
@@ -182,38 +186,38 @@ class Compiler:
         """The fields of this level."""
         return list(self._scope.fields.values())
 
-    def need_group(self, key: tuple[str, str]) -> Any:
+    def require_group(self, key: tuple[str, str]) -> Any:
         """Return the compiled kind of a group of this level, (name, kind), which a field reads."""
-        self._group(self._scope, key)
+        self._compile_group(self._scope, key)
         return self._scope.groups[key].kind
 
-    def require(self, spec: FieldSpec, option: str, name: str) -> Column | None:
+    def require_column(self, spec: FieldSpec, option: str, name: str) -> Column | None:
         """The column ``name`` that ``spec`` reads, compiled; None after a fault (unknown, or a cycle)."""
         scope: Scope | None = self._scope
         while scope is not None:
             if name in scope.fields:
-                return self._compile(scope, name, spec, option)
+                return self._compile_column(scope, name, spec, option)
             scope = scope.parent
         if name.startswith(PARENT):
-            found = self.relation(spec, option)
+            found = self.parent_relation(spec, option)
             if found is None:
                 return None
             group, address = found
-            root = self._roots[self.address]
-            root.relation = group
-            self._group(root, (group, RELATION))
-            return self.related(spec, option, address, name.removeprefix(PARENT), group)
+            root = self._root_scopes[self.address]
+            root.parent_group = group
+            self._compile_group(root, (group, RELATION))
+            return self.related_column(spec, option, address, name.removeprefix(PARENT), group)
         names = [name for name in self._scope.fields if name != spec.name]
         text = f'There is no field "{name}" here.'
         self.fault(spec, option, "unknown_field", text, did_you_mean(name, names))
         return None
 
-    def related(
+    def related_column(
         self, spec: FieldSpec, option: str, address: str, name: str, group: str = ""
     ) -> Column | None:
         """Return the compiled column ``name`` of the template at ``address``; None after an error. ``group`` names the
         references that lead there if they are not those of the field itself."""
-        scope = self._root(address)
+        scope = self._root_scope(address)
         if name not in scope.fields:
             text = f'"{self.related_plans.template(address).name}" has no field "{name}".'
             self.fault(spec, option, "unknown_field", text, did_you_mean(name, scope.fields))
@@ -221,7 +225,7 @@ class Compiler:
         before = len(self.faults)
         if not group:
             group = spec.group or RELATION if spec.type.group_kind == RELATION else spec.name
-        column = self._compile(scope, name, spec, option, (self._scope, group))
+        column = self._compile_column(scope, name, spec, option, (self._scope, group))
         if address != self.address and len(self.faults) > before:
             path = f"{spec.path}.{option}"  # theirs are those of fields of the other template
             reported = [replace(fault, path=path) for fault in self.faults[before:] if fault.code == "cycle"]
@@ -231,17 +235,17 @@ class Compiler:
             self.faults[before:] = reported
         return column
 
-    def visible_of(self, spec: FieldSpec, option: str, address: str) -> list[Column]:
+    def related_visible_columns(self, spec: FieldSpec, option: str, address: str) -> list[Column]:
         """The visible columns of the template at ``address``, compiled."""
-        names = [field.name for field in self._root(address).fields.values() if not field.common.hidden]
-        columns = [self.related(spec, option, address, name) for name in names]
+        names = [field.name for field in self._root_scope(address).fields.values() if not field.common.hidden]
+        columns = [self.related_column(spec, option, address, name) for name in names]
         return [column for column in columns if column is not None]
 
-    def relation(self, spec: FieldSpec, option: str) -> tuple[str, str] | None:
+    def parent_relation(self, spec: FieldSpec, option: str) -> tuple[str, str] | None:
         """Group and address of what ``parent`` means to the fields of this template: its owner, else the one template
         it refers to; None after a fault."""
-        scope = self._roots[self.address]
-        owner = self.related_plans.owner(self.address)
+        scope = self._root_scopes[self.address]
+        owner = self.related_plans.parent_field(self.address)
         names = {name for name, kind in scope.members if kind == RELATION}
         if owner is not None:
             names = {owner[0].group or RELATION}
@@ -270,22 +274,24 @@ class Compiler:
             scope, level = scope.parent, level + 1
         return None
 
-    def _root(self, address: str) -> Scope:
-        found = self._roots.get(address)
+    def _root_scope(self, address: str) -> Scope:
+        found = self._root_scopes.get(address)
         if found is None:
             related = self.related_plans.template(address)
             fields = {field.name: field for field in related.spec.fields}
-            found = self._roots[address] = Scope(address, related.vocabulary, related.spec.locale, fields)
-            found.members = groups.members(fields.values())
+            found = self._root_scopes[address] = Scope(
+                address, related.vocabulary, related.spec.locale, fields
+            )
+            found.members = groups.fields_by_group(fields.values())
         return found
 
-    def widen(self, address: str, factor: int) -> None:
+    def add_expansion(self, address: str, factor: int) -> None:
         """Record that a row of the current level has up to ``factor`` rows of the template at ``address``."""
-        scope = self._root(address)
+        scope = self._root_scope(address)
         scope.expansion = self._scope.expansion * factor
-        self.leaves = max(self.leaves, scope.expansion)
+        self.max_cells_per_row = max(self.max_cells_per_row, scope.expansion)
 
-    def kind_of(self, spec: FieldSpec) -> Any:
+    def group_kind_of(self, spec: FieldSpec) -> Any:
         """The compiled kind of the group that ``spec`` is in."""
         kind = spec.type.group_kind
         assert kind is not None
@@ -293,18 +299,18 @@ class Compiler:
 
     def relation_of(self, address: str, name: str) -> Any:
         """The compiled relation ``name`` (a group of references) of the template at ``address``."""
-        scope = self._root(address)
-        self._group(scope, (name, RELATION))
+        scope = self._root_scope(address)
+        self._compile_group(scope, (name, RELATION))
         return scope.groups[name, RELATION].kind
 
-    def _group(self, scope: Scope, key: tuple[str, str]) -> None:
+    def _compile_group(self, scope: Scope, key: tuple[str, str]) -> None:
         if key in scope.groups:
             return
         inner, self._scope = self._scope, scope
         scope.groups[key] = groups.compile_group(key, scope.members[key], self)
         self._scope = inner
 
-    def nested(self, fields: Sequence[FieldSpec], factor: int, array: bool = True) -> Layer:
+    def compile_nested(self, fields: Sequence[FieldSpec], factor: int, array: bool = True) -> Layer:
         """Compile the fields nested in a field. A row of this level has at most ``factor`` of them; without ``array``
         it has exactly one."""
         outer = self._scope
@@ -313,25 +319,25 @@ class Compiler:
         self._scope = Scope(
             outer.address, outer.vocabulary, outer.locale, named, parent=outer, expansion=expansion
         )
-        self._scope.array = array or outer.array
-        self.leaves = max(self.leaves, expansion)
+        self._scope.is_in_array = array or outer.is_in_array
+        self.max_cells_per_row = max(self.max_cells_per_row, expansion)
         try:
-            return self._layer(self._scope)
+            return self._compile_layer(self._scope)
         finally:
             self._scope = outer
 
-    def _layer(self, scope: Scope) -> Layer:
-        scope.members = groups.members(scope.fields.values(), self)
+    def _compile_layer(self, scope: Scope) -> Layer:
+        scope.members = groups.fields_by_group(scope.fields.values(), self)
         for key in scope.members:
-            self._group(scope, key)
+            self._compile_group(scope, key)
         for name in scope.fields:
-            self._compile(scope, name, None, "")
+            self._compile_column(scope, name, None, "")
         visible = tuple(name for name, spec in scope.fields.items() if not spec.common.hidden)
         if not visible and scope.parent is None:
             self.faults.append(Fault("fields", "all_hidden", "At least one field must be visible.", ""))
-        return scope.layer(visible)
+        return scope.to_layer(visible)
 
-    def _compile(
+    def _compile_column(
         self,
         scope: Scope,
         name: str,
@@ -341,10 +347,10 @@ class Compiler:
     ) -> Column | None:
         """The column ``name``; ``reference`` is the group or the field by which it is read in other rows."""
         if self._pending:
-            self._reads.note(self._pending[-1], (scope, name), reference)
+            self._column_reads.add_read(self._pending[-1], (scope, name), reference)
         if name in scope.columns or name in scope.failed:
             return scope.columns.get(name)
-        if scope.fields[name].usable == "no" and scope.fields[name].invalid:
+        if scope.fields[name].checkable == "no" and scope.fields[name].has_errors:
             scope.failed.add(name)
             return None
         positions = [
@@ -385,75 +391,81 @@ class Compiler:
         spec = scope.fields[name]
         key = groups.key_of(spec)
         if key is not None:
-            self._group(scope, key)
-            for read in spec.type.reads_all(key[0]):
+            self._compile_group(scope, key)
+            for read in spec.type.referenced_groups(key[0]):
                 if read in scope.members:
-                    self._group(scope, read)
-        field_type = self._from_source(spec, spec.type(spec, spec.options, self))
+                    self._compile_group(scope, read)
+        field_type = self._apply_source(spec, spec.type(spec, spec.options, self))
         if field_type.expansion > 1:
-            self._reads.children((scope, name), field_type.expansion)
+            self._column_reads.set_rows_per_row((scope, name), field_type.expansion)
         column = None
         if len(self.faults) == fault_count:
-            column = replace(self._column(spec, field_type), agreement=agreement_of(spec, field_type, self))
+            column = replace(
+                self._build_column(spec, field_type), agreement=compile_agreement(spec, field_type, self)
+            )
             located = bool(self.locale_of(spec) or getattr(spec.options, "country", None))
-            if self.vocabulary.engine >= 3 and groups.contradicts_as_unique(
+            if self.vocabulary.engine >= 3 and groups.may_contradict_if_unique(
                 spec, field_type, self.level_fields, located
             ):
                 text = f"{spec.type.label}: unique values do not match the other columns of the row."
                 self.warn(spec, "independent", text, "Remove unique.")
         self._scope = outer_scope
         self._pending.pop()
-        if spec.invalid and spec.usable == "values":
+        if spec.has_errors and spec.checkable == "values":
             self.faults[fault_count:] = [
-                fault for fault in self.faults[fault_count:] if not _may_follow(fault, spec)
+                fault for fault in self.faults[fault_count:] if not _is_possible_consequence(fault, spec)
             ]
-        if column is None or spec.invalid or len(self.faults) > fault_count:
+        if column is None or spec.has_errors or len(self.faults) > fault_count:
             scope.failed.add(name)
             return None
         scope.columns[name] = column
         combination = spec.common.unique_together
-        if combination is not None and combination not in scope.joined:
-            self._compile_together(scope, combination)
+        if combination is not None and combination not in scope.compiled_combinations:
+            self._compile_unique_together(scope, combination)
         return column
 
     def check_cost(self) -> None:
         """Reject columns that need too many other cells. Called after all fields were compiled without errors."""
         for name, spec in self._scope.fields.items():
-            blocks, rows = self._reads.cost((self._scope, name))
+            blocks, rows = self._column_reads.cost((self._scope, name))
             if rows > limits.MAX_CELL_COST or blocks > limits.MAX_LOOKBACKS:
                 maximum = limits.MAX_CELL_COST if rows > limits.MAX_CELL_COST else limits.MAX_LOOKBACKS
                 text = f"One value needs up to {max(rows, blocks):,} other rows; the maximum is {maximum:,}."
                 hint = "Lower the cardinality of its children, or use shorter chains of references."
                 self.fault(spec, "", "too_many_cells", text, hint)
 
-    def _compile_together(self, scope: Scope, name: str) -> None:
+    def _compile_unique_together(self, scope: Scope, name: str) -> None:
         """Compiles the fields that are unique together as ``name``."""
-        scope.joined.add(name)
+        scope.compiled_combinations.add(name)
         members = [spec for spec in scope.fields.values() if spec.common.unique_together == name]
-        found = [self._compile(scope, spec.name, None, "") for spec in members]
+        found = [self._compile_column(scope, spec.name, None, "") for spec in members]
         columns = [column for column in found if column is not None]
         if len(columns) < len(found):
             return
         outer_scope, self._scope = self._scope, scope
-        combination = compile_together(name, members, columns, self)
+        combination = compile_unique_together(name, members, columns, self)
         self._scope = outer_scope
         if combination is not None:
             for position, member_key in enumerate(combination.member_keys):
-                scope.together[member_key] = (combination, position)
+                scope.unique_combinations[member_key] = (combination, position)
 
-    def _relative(self, scope: Scope) -> RelatedPlan:
+    def _related_plan(self, scope: Scope) -> RelatedPlan:
         related = self.related_plans.template(scope.address)
         salt = self.related_plans.salt(scope.address)
         return RelatedPlan(
-            scope.layer(()), related.anchor, related.name, self.related_plans.rows(scope.address), salt
+            scope.to_layer(()),
+            related.anchor,
+            related.name,
+            self.related_plans.row_count(scope.address),
+            salt,
         )
 
-    def _column(self, spec: FieldSpec, field_type: FieldType) -> Column:
+    def _build_column(self, spec: FieldSpec, field_type: FieldType) -> Column:
         common = spec.common
-        after = postprocess.text_steps(common)
+        after = postprocess.text_transform(common)
         formula = None
         if common.formula is not None:
-            formula = compile_formula(self, spec, "formula", common.formula, made=field_type)
+            formula = compile_formula(self, spec, "formula", common.formula, own_type=field_type)
         dtype = field_type.dtype if formula is None else formula.dtype
         structured = pa.types.is_struct(dtype) or pa.types.is_list(dtype)
         if after is not None and structured:
@@ -474,12 +486,16 @@ class Compiler:
         if common.unique and spec.type.localised and postprocess.merges_letters(common, self.locale_of(spec)):
             text = "In uppercase, the Turkish letters ı and i are the same, so names may repeat."
             self.fault(spec, "unique", "not_unique", text, "Remove text_case, or remove unique.")
-        elif common.unique and field_type.space() is None:
+        elif common.unique and field_type.distinct_count() is None:
             text = f"{spec.type.label} cannot be unique with these options."
             self.fault(spec, "unique", "not_unique", text, field_type.unique_hint())
         elif common.unique and formula is not None and formula.proof is None:
             self.fault(
-                spec, "unique", "not_unique", "The formula may produce the same value more than once.", ADVICE
+                spec,
+                "unique",
+                "not_unique",
+                "The formula may produce the same value more than once.",
+                UNIQUE_HINT,
             )
         blank_share = Fraction(0 if field_type.blank_together else common.percent_blank)
         blank = (blank_share.numerator, blank_share.denominator) if blank_share else None
@@ -492,7 +508,7 @@ class ExternalRequests:
     def __init__(self) -> None:
         self._requests: dict[str, tuple[ExternalRequest, set[ColumnRef]]] = {}
 
-    def note(self, question: Question, path: str, keyed: bool, column_ref: ColumnRef) -> str:
+    def add(self, question: ExternalQuery, path: str, keyed: bool, column_ref: ColumnRef) -> str:
         """Takes a question down; answers its key."""
         key = question.key
         _, column_refs = self._requests.setdefault(key, (ExternalRequest(question, path, keyed), set()))
@@ -558,19 +574,19 @@ class ColumnReads:
         self._factors: dict[ColumnRef, int] = {}
         self._costs: dict[frozenset[ColumnRef], tuple[int, int]] = {}
 
-    def note(self, reader: ColumnRef, column: ColumnRef, over: ColumnRef | None) -> None:
-        """Record that ``reader`` reads ``column``: in the same row or in others, reached ``over`` a group or a
+    def add_read(self, reader: ColumnRef, column: ColumnRef, reference: ColumnRef | None) -> None:
+        """Record that ``reader`` reads ``column``: in the same row or in others, reached ``reference`` a group or a
         field."""
-        if over is None:
+        if reference is None:
             self._same_row[reader].add(column)
         else:
-            self._steps[reader].setdefault(over, set()).add(column)
+            self._steps[reader].setdefault(reference, set()).add(column)
 
-    def children(self, reader: ColumnRef, maximum: int) -> None:
+    def set_rows_per_row(self, reader: ColumnRef, maximum: int) -> None:
         """Record that ``reader`` reads up to ``maximum`` other rows for each row."""
         self._factors[reader] = maximum
 
-    def reached(self, column: ColumnRef) -> set[ColumnRef]:
+    def dependencies(self, column: ColumnRef) -> set[ColumnRef]:
         """Return every column that this one depends on, in any row or template, itself included."""
         found, pending = {column}, [column]
         while pending:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Part = tuple[str, str]
+FormatPart = tuple[str, str]
 """("text", literal) or ("day" | "clock", directive)."""
 
 MONTHS = (
@@ -26,8 +26,8 @@ MONTHS = (
 )  # fmt: skip
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
-SECOND = 1_000_000
-DAY = 86_400 * SECOND
+SECOND_MICROS = 1_000_000
+DAY_MICROS = 86_400 * SECOND_MICROS
 """Microseconds."""
 
 _EPOCH_BYTES = 13  # a sign and the twelve digits of the year 9999
@@ -37,35 +37,35 @@ Table = np.ndarray
 """A fixed number of bytes for each of 0, 1, 2 ...: ``V<width>[n]``."""
 
 
-class Writer:
+class DateFormatter:
     """The parts of a format laid out."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[FormatPart]) -> None:
         self._slots: list[tuple[int, int, str]] = []
         template = b""
-        self.ragged = False
+        self.has_variable_width = False
         for kind, value in parts:
             if kind == "text":
                 template += value.encode()
                 continue
-            width = WIDTHS[value]
+            width = DIRECTIVE_WIDTHS[value]
             self._slots.append((len(template), width, value))
-            self.ragged |= value in RAGGED
+            self.has_variable_width |= value in VARIABLE_WIDTH_DIRECTIVES
             template += bytes(width)
         self._template = np.frombuffer(template, np.uint8)
 
-    def spell(self, days: np.ndarray, clock: np.ndarray | None) -> pa.Array:
+    def format(self, days: np.ndarray, clock: np.ndarray | None) -> pa.Array:
         """``string[n]`` of ``int64[n]`` days since 1970 and microseconds of the day (None: midnight).
 
         Raises `OverflowError` for days outside the years 0 to 9999.
         """
         out = np.empty((days.size, self._template.size), np.uint8)
         out[:] = self._template
-        source = _Source(days, clock)
+        source = _DateParts(days, clock)
         for start, width, directive in self._slots:
             table, index = _DIRECTIVES[directive](source)
             out[:, start : start + width].view(table.dtype)[:, 0] = table.take(index)
-        if not self.ragged:
+        if not self.has_variable_width:
             return _strings(out.reshape(-1), np.arange(0, out.size + 1, out.shape[1], dtype=np.int32))
         used = out != 0
         offsets = np.zeros(days.size + 1, np.int32)
@@ -77,7 +77,7 @@ def _strings(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
     return pa.StringArray.from_buffers(offsets.size - 1, pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-class _Source:
+class _DateParts:
     """The parts of some points in time; each part is calculated at most once."""
 
     def __init__(self, days: np.ndarray, clock: np.ndarray | None) -> None:
@@ -101,7 +101,7 @@ class _Source:
     def seconds(self) -> np.ndarray:
         """``int64[n]``: seconds of the day."""
         if self._seconds is None:
-            self._seconds = self.clock // SECOND
+            self._seconds = self.clock // SECOND_MICROS
         return self._seconds
 
 
@@ -142,21 +142,21 @@ def _table(texts: list[bytes], width: int) -> Table:
     return np.frombuffer(b"".join(texts), kind)
 
 
-def _weekday(source: _Source) -> np.ndarray:
+def _weekday(source: _DateParts) -> np.ndarray:
     return (source.days + 3) % 7
 
 
-def _iso_week(source: _Source) -> np.ndarray:
+def _iso_week(source: _DateParts) -> np.ndarray:
     # ISO 8601: a week belongs to the year of its Thursday.
     thursday = source.days - _weekday(source) + 3
-    return (_Source(thursday, None).fields[:, 3] - 1) // 7 + 1
+    return (_DateParts(thursday, None).fields[:, 3] - 1) // 7 + 1
 
 
-def _half_day_hour(source: _Source) -> np.ndarray:
+def _half_day_hour(source: _DateParts) -> np.ndarray:
     return (source.seconds // 3600 + 11) % 12 + 1
 
 
-def _epoch(source: _Source) -> tuple[Table, np.ndarray]:
+def _epoch(source: _DateParts) -> tuple[Table, np.ndarray]:
     seconds = source.days * 86_400 + source.seconds
     digits = np.zeros((seconds.size, _EPOCH_BYTES), np.uint8)
     remaining = np.abs(seconds)
@@ -169,7 +169,7 @@ def _epoch(source: _Source) -> tuple[Table, np.ndarray]:
     return digits.view(f"V{_EPOCH_BYTES}")[:, 0], np.arange(seconds.size)
 
 
-_DIRECTIVES: dict[str, Callable[[_Source], tuple[Table, np.ndarray]]] = {
+_DIRECTIVES: dict[str, Callable[[_DateParts], tuple[Table, np.ndarray]]] = {
     "Y": lambda s: (_numbers(10_000, 4), s.fields[:, 0]),
     "y": lambda s: (_numbers(100, 2), s.fields[:, 0] % 100),
     "m": lambda s: (_numbers(13, 2), s.fields[:, 1]),
@@ -194,7 +194,7 @@ _DIRECTIVES: dict[str, Callable[[_Source], tuple[Table, np.ndarray]]] = {
     "p": lambda s: (_names(("AM", "PM")), s.seconds // 43_200),
     "P": lambda s: (_names(("am", "pm")), s.seconds // 43_200),
     "L": lambda s: (_numbers(1000, 3), s.clock // 1000 % 1000),
-    "f": lambda s: (_microseconds(s.clock % SECOND), np.arange(s.clock.size)),
+    "f": lambda s: (_microseconds(s.clock % SECOND_MICROS), np.arange(s.clock.size)),
     "z": lambda s: (_names(("+0000",)), np.zeros(s.days.size, np.int8)),
     "s": _epoch,
 }
@@ -207,31 +207,33 @@ def _microseconds(clock: np.ndarray) -> Table:
     return pair.view("V6")[:, 0]
 
 
-WIDTHS = {
+DIRECTIVE_WIDTHS = {
     "Y": 4, "y": 2, "m": 2, "-m": 2, "d": 2, "-d": 2, "j": 3, "q": 1, "V": 2, "B": 9, "b": 3, "A": 9, "a": 3,
     "H": 2, "-H": 2, "I": 2, "-I": 2, "M": 2, "-M": 2, "S": 2, "-S": 2, "p": 2, "P": 2, "L": 3, "f": 6, "z": 5,
     "s": _EPOCH_BYTES,
 }  # fmt: skip
 """Most characters of each directive."""
 
-RAGGED = frozenset({"B", "A", "s"} | {directive for directive in WIDTHS if directive.startswith("-")})
+VARIABLE_WIDTH_DIRECTIVES = frozenset(
+    {"B", "A", "s"} | {directive for directive in DIRECTIVE_WIDTHS if directive.startswith("-")}
+)
 """Directives whose values differ in length."""
 
 
 __all__ = [
-    "DAY",
+    "DAY_MICROS",
     "MONTHS",
-    "SECOND",
+    "SECOND_MICROS",
     "WEEKDAYS",
     "DateFormatError",
-    "Part",
-    "day_table",
-    "formatter",
+    "FormatPart",
+    "create_formatter",
+    "format_days",
+    "format_timestamps",
+    "has_time",
     "is_injective",
-    "longest",
-    "needs_clock",
+    "max_length",
     "parse",
-    "spell_moments",
 ]  # fmt: skip
 
 _DAY_TOKENS = {
@@ -254,7 +256,7 @@ class DateFormatError(ValueError):
 
 
 @lru_cache(maxsize=1024)
-def parse(source: str) -> tuple[Part, ...]:
+def parse(source: str) -> tuple[FormatPart, ...]:
     """A format as its parts. Raises `DateFormatError`."""
     parts = list(_strftime(source) if "%" in source else _tokens(source))
     if not any(kind != "text" for kind, _ in parts):
@@ -264,12 +266,12 @@ def parse(source: str) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def needs_clock(source: str) -> bool:
+def has_time(source: str) -> bool:
     """Return whether the format shows anything smaller than a day."""
     return any(kind == "clock" for kind, _ in parse(source))
 
 
-def _strftime(source: str) -> Iterator[Part]:
+def _strftime(source: str) -> Iterator[FormatPart]:
     source = source.replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S")
     end = 0
     for match in _DIRECTIVE.finditer(source):
@@ -284,7 +286,7 @@ def _strftime(source: str) -> Iterator[Part]:
     yield "text", source[end:]
 
 
-def _tokens(source: str) -> Iterator[Part]:
+def _tokens(source: str) -> Iterator[FormatPart]:
     end = 0
     for match in _TOKEN.finditer(source):
         yield "text", source[end : match.start()]
@@ -294,13 +296,13 @@ def _tokens(source: str) -> Iterator[Part]:
     yield "text", source[end:]
 
 
-def _part(directive: str) -> Part:
+def _part(directive: str) -> FormatPart:
     return ("day" if directive in _DAY_DIRECTIVES else "clock"), directive
 
 
-def longest(source: str) -> int:
+def max_length(source: str) -> int:
     """Return the length of the longest text that a format produces."""
-    return sum(len(value) if kind == "text" else WIDTHS[value] for kind, value in parse(source))
+    return sum(len(value) if kind == "text" else DIRECTIVE_WIDTHS[value] for kind, value in parse(source))
 
 
 def is_injective(source: str, *, day: bool, clock: bool) -> bool:
@@ -309,7 +311,7 @@ def is_injective(source: str, *, day: bool, clock: bool) -> bool:
     for (_, before), (kind, after) in pairwise(parts):
         # 1-11 and 11-1 must not both become 111.
         if (
-            before in RAGGED - {"A", "B"}
+            before in VARIABLE_WIDTH_DIRECTIVES - {"A", "B"}
             and not (kind == "text" and not after[0].isdigit())
             and after not in _LETTERS
         ):
@@ -328,16 +330,16 @@ _LETTERS = frozenset({"A", "a", "B", "b", "p", "P"})
 
 
 @lru_cache(maxsize=1024)
-def _writer(parts: tuple[Part, ...]) -> Writer:
-    return Writer(parts)
+def _cached_formatter(parts: tuple[FormatPart, ...]) -> DateFormatter:
+    return DateFormatter(parts)
 
 
-def formatter(source: str) -> Callable[[pa.Array], pa.Array]:
+def create_formatter(source: str) -> Callable[[pa.Array], pa.Array]:
     """A function from a column of dates, timestamps or ISO texts to a column of texts in this format.
 
     Raises `DateFormatError` immediately if ``source`` is not a valid format.
     """
-    writer = _writer(parse(source))
+    writer = _cached_formatter(parse(source))
 
     def spell(column: pa.Array) -> pa.Array:
         if pa.types.is_dictionary(column.type):
@@ -347,8 +349,8 @@ def formatter(source: str) -> Callable[[pa.Array], pa.Array]:
         else:
             if column.type not in _MOMENTS:
                 column = column.cast(_MOMENTS[0])
-            days, clock = np.divmod(_integers(column, np.int64), DAY)
-        texts = writer.spell(days, clock)
+            days, clock = np.divmod(_integers(column, np.int64), DAY_MICROS)
+        texts = writer.format(days, clock)
         if column.null_count:
             texts = pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string()))
         return texts
@@ -367,11 +369,11 @@ def _integers(column: pa.Array, kind: type) -> np.ndarray:
     return np.where(column.is_valid().to_numpy(False), numbers, 0) if column.null_count else numbers
 
 
-def spell_moments(moments: np.ndarray, parts: tuple[Part, ...]) -> pa.Array:
+def format_timestamps(moments: np.ndarray, parts: tuple[FormatPart, ...]) -> pa.Array:
     """``int64[n]`` of microseconds since 1970 as texts."""
-    return _writer(parts).spell(*np.divmod(moments, DAY))
+    return _cached_formatter(parts).format(*np.divmod(moments, DAY_MICROS))
 
 
-def day_table(low: int, high: int, parts: tuple[Part, ...]) -> pa.Array:
+def format_days(low: int, high: int, parts: tuple[FormatPart, ...]) -> pa.Array:
     """The texts of the days ``low`` to ``high`` (days since 1970)."""
-    return _writer(parts).spell(np.arange(low, high + 1), None)
+    return _cached_formatter(parts).format(np.arange(low, high + 1), None)

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.engine.source_data import SourceTable, spelled
+from webapp.engine.source_data import SourceTable, to_texts
 
 _SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-def of(values: pa.Array) -> np.ndarray:
+def hash_texts(values: pa.Array) -> np.ndarray:
     """``uint64[n]``: digests of texts; blank ones have that of the empty text."""
     found = np.fromiter(map(hash, pc.fill_null(values, "").to_pylist()), np.int64, len(values)).view(
         np.uint64
@@ -30,57 +30,61 @@ def of(values: pa.Array) -> np.ndarray:
     return found ^ (found >> np.uint64(29))
 
 
-def folded(values: pa.Array) -> pa.Array:
+def normalize_texts(values: pa.Array) -> pa.Array:
     """Values as texts that differ neither in case nor in the blanks around them."""
-    return pc.utf8_trim_whitespace(pc.utf8_lower(spelled(values)))
+    return pc.utf8_trim_whitespace(pc.utf8_lower(to_texts(values)))
 
 
 @dataclass(frozen=True, slots=True)
-class Digests:
+class DigestSet:
     """The distinct values of a column, as sorted digests."""
 
-    sorted: np.ndarray
-    values: int
+    sorted_digests: np.ndarray
+    value_count: int
     """Values that say anything, doubles among them."""
-    bits: int = 0
+    sampling_bits: int = 0
     """Only digests that end in this many zero bits are kept if there are too many values to keep all."""
-    doubled: bool = False
+    has_duplicates: bool = False
     """Whether a value occurs twice."""
 
     @property
-    def distinct(self) -> int:
+    def distinct_count(self) -> int:
         """Return the number of values; estimated if not all digests are kept."""
-        return self.sorted.size << self.bits
+        return self.sorted_digests.size << self.sampling_bits
 
     @property
-    def share(self) -> float:
+    def sampled_share(self) -> float:
         """Return the share of all digests that are kept, from 0 to 1."""
-        return 1.0 / (1 << self.bits)
+        return 1.0 / (1 << self.sampling_bits)
 
     def contains(self, digests: np.ndarray) -> np.ndarray:
         """``bool[n]``: which digests are among them."""
-        if not self.sorted.size:
+        if not self.sorted_digests.size:
             return np.zeros(digests.size, np.bool_)
-        positions = np.searchsorted(self.sorted, digests)
-        positions[positions == self.sorted.size] = 0
-        return self.sorted[positions] == digests
+        positions = np.searchsorted(self.sorted_digests, digests)
+        positions[positions == self.sorted_digests.size] = 0
+        return self.sorted_digests[positions] == digests
 
 
-def of_column(real: SourceTable, name: str) -> Digests:
+def column_digests(real: SourceTable, name: str) -> DigestSet:
     """The distinct values of a source's column, ignoring case, calculated once."""
-    return real.remembered(("digests", name), lambda: _of_column(real, name, folded))
+    return real.cached(("digests", name), lambda: _collect_digests(real, name, normalize_texts))
 
 
 def all_distinct(real: SourceTable, name: str) -> bool:
     """Return whether every value of a source's column occurs only once."""
-    return real.remembered(
-        ("distinct", name), lambda: not _of_column(real, name, spelled, limits.SOURCE_ROWS).doubled
+    return real.cached(
+        ("distinct", name),
+        lambda: not _collect_digests(real, name, to_texts, limits.SOURCE_ROWS).has_duplicates,
     )
 
 
-def _of_column(
-    source: SourceTable, name: str, spell: Callable[[pa.Array], pa.Array], maximum: int = limits.LEAK_DIGESTS
-) -> Digests:
+def _collect_digests(
+    source: SourceTable,
+    name: str,
+    to_texts: Callable[[pa.Array], pa.Array],
+    maximum: int = limits.LEAK_DIGESTS,
+) -> DigestSet:
     digests, bits, values, doubled = np.zeros(0, np.uint64), 0, 0, False
     pending: list[np.ndarray] = []
     pending_size = 0
@@ -95,20 +99,20 @@ def _of_column(
         doubled |= unique.size < everything.size
         return unique
 
-    for piece in source.pieces(name):
-        texts = spell(piece)
-        telling = pc.and_(pc.is_valid(texts), pc.not_equal(pc.utf8_length(texts), 0))
-        found = of(texts.filter(telling))
+    for piece in source.chunks(name):
+        texts = to_texts(piece)
+        has_content = pc.and_(pc.is_valid(texts), pc.not_equal(pc.utf8_length(texts), 0))
+        found = hash_texts(texts.filter(has_content))
         values += found.size
-        pending.append(_thinned(found, bits))
+        pending.append(_sampled(found, bits))
         pending_size += pending[-1].size
         if pending_size > max(maximum // 4, limits.SOURCE_BLOCK_ROWS):
             digests, pending, pending_size = merged(), [], 0
             while digests.size > maximum:
                 bits += 1
-                digests = _thinned(digests, bits)
-    return Digests(merged(), values, bits, doubled)
+                digests = _sampled(digests, bits)
+    return DigestSet(merged(), values, bits, doubled)
 
 
-def _thinned(digests: np.ndarray, bits: int) -> np.ndarray:
+def _sampled(digests: np.ndarray, bits: int) -> np.ndarray:
     return digests[(digests & np.uint64((1 << bits) - 1)) == 0] if bits else digests

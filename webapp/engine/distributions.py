@@ -21,8 +21,8 @@ import numpy as np
 
 from webapp import limits
 from webapp.engine import fixed_point
-from webapp.engine.fixed_point import ONE, PLACES, SATURATED
-from webapp.engine.random import Rows, Weighted, mix
+from webapp.engine.fixed_point import FRACTION_BITS, ONE, SATURATED
+from webapp.engine.random import AliasSampler, Rows, mix
 
 _OCTAVES = 53
 _STEPS = 1024
@@ -36,15 +36,15 @@ _ZERO = Fraction(0)
 _MAX_Z = 38  # no table entry is larger: ln(2**53) = 36.7
 
 
-class TooNarrow(ValueError):
+class TooNarrowError(ValueError):
     """The least and largest value leave hardly anything of the distribution."""
 
 
-class TooWide(ValueError):
+class TooWideError(ValueError):
     """Raised if values do not fit in 64-bit integers."""
 
 
-class Draw(ABC):
+class Sampler(ABC):
     """A distribution ready to be drawn from."""
 
     @abstractmethod
@@ -57,30 +57,30 @@ class Draw(ABC):
         return int(low), int(high)
 
 
-class Quantile(Draw):
+class Quantile(Sampler):
     """A continuous distribution, rounded to whole units."""
 
     @abstractmethod
-    def at(self, probability: Rows) -> np.ndarray:
+    def values_at(self, probability: Rows) -> np.ndarray:
         """Return ``int64[n]``: the quantiles for ``probability`` (``uint64[n]``, in units of 2**-64)."""
 
     def draw(self, random: Rows) -> np.ndarray:
-        return self.at(random)
+        return self.values_at(random)
 
-    def within(self, low: int | None, high: int | None) -> Draw:
+    def within(self, low: int | None, high: int | None) -> Sampler:
         """The same distribution given that the value is from ``low`` to ``high``, both included.
 
-        Raises `TooNarrow` where less than 2**-30 of it is left.
+        Raises `TooNarrowError` where less than 2**-30 of it is left.
         """
         return _truncated(self, low, high)
 
-    def first(self, holds: Callable[[np.ndarray], np.ndarray]) -> int:
-        """Return the lowest probability for whose value ``holds`` is true; it stays true above it. 2**64 if it never
-        is."""
+    def first_probability(self, condition: Callable[[np.ndarray], np.ndarray]) -> int:
+        """Return the lowest probability for whose value ``condition`` is true; it stays true above it. 2**64 if it
+        never is."""
         start, step = 0, 1 << 56
         while True:
             ends = [min(start + step * i - 1, (1 << 64) - 1) for i in range(1, 257)]
-            true = holds(self.at(np.array(ends, np.uint64)))
+            true = condition(self.values_at(np.array(ends, np.uint64)))
             if not true.any():
                 return 1 << 64
             start += step * int(true.argmax())
@@ -90,15 +90,19 @@ class Quantile(Draw):
 
 
 @lru_cache(maxsize=1024)
-def _truncated(quantile: Quantile, low: int | None, high: int | None) -> Draw:
-    first = 0 if low is None else quantile.first(lambda values: values >= low)
-    last = (1 << 64) - 1 if high is None else quantile.first(lambda values: values > high) - 1
+def _truncated(quantile: Quantile, low: int | None, high: int | None) -> Sampler:
+    first = 0 if low is None else quantile.first_probability(lambda values: values >= low)
+    last = (1 << 64) - 1 if high is None else quantile.first_probability(lambda values: values > high) - 1
     if last - first < 1 << 34:
-        raise TooNarrow
-    return quantile if (first, last) == (0, (1 << 64) - 1) else _Within(quantile, first, last - first + 1)
+        raise TooNarrowError
+    return (
+        quantile
+        if (first, last) == (0, (1 << 64) - 1)
+        else _TruncatedQuantile(quantile, first, last - first + 1)
+    )
 
 
-class _Within(Draw):
+class _TruncatedQuantile(Sampler):
     def __init__(self, quantile: Quantile, first: int, width: int) -> None:
         self._quantile, self._first = quantile, np.uint64(first)
         self._width = np.uint64(width >> 32)
@@ -107,7 +111,7 @@ class _Within(Draw):
         inside = (random >> _THIRTY_TWO) * self._width
         inside += ((random & np.uint64(0xFFFFFFFF)) * self._width) >> _THIRTY_TWO
         inside += self._first
-        return self._quantile.at(inside)
+        return self._quantile.values_at(inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ def _exponential_table() -> _Table:
 
 
 def _minus_logs() -> np.ndarray:
-    logs = fixed_point.logs(2 * _STEPS)
+    logs = fixed_point.natural_logs(2 * _STEPS)
     fine, two = np.array([(logs[_STEPS + m] - logs[_STEPS]) >> 40 for m in range(_STEPS)]), logs[2]
     octaves = np.array([(two * (_OCTAVES - e)) >> 40 for e in range(_OCTAVES)])
     return np.append((octaves[:, None] - fine).ravel(), 0).astype(np.int64)
@@ -178,7 +182,7 @@ def _normal_table() -> _Table:
     )
     q = (1 - v) / 2
     central = q * _ratio(_CENTRAL_RATIO, 0.180625 - q * q)
-    r = np.sqrt((_minus_logs() + (fixed_point.logs(2)[2] >> 40)) / ONE)
+    r = np.sqrt((_minus_logs() + (fixed_point.natural_logs(2)[2] >> 40)) / ONE)
     tail = np.where(r <= 5, _ratio(_TAIL_RATIO, r - 1.6), _ratio(_FAR_TAIL_RATIO, r - 5))
     return _table(np.rint(np.where(q <= 0.425, central, tail) * ONE).astype(np.int64))
 
@@ -208,22 +212,22 @@ def _exponential_deviate(probability: Rows) -> np.ndarray:
 _DEVIATES = {"normal": _normal_deviate, "exponential": _exponential_deviate}
 
 
-class _Line(Quantile):
+class _LinearQuantile(Quantile):
     """location + scale x deviate, rounded half up."""
 
     def __init__(self, deviate: str, location: Fraction, scale: Fraction) -> None:
         if abs(location) + _MAX_Z * scale >= SATURATED:
-            raise TooWide
+            raise TooWideError
         self._deviate = _DEVIATES[deviate]
-        exponent = max(scale.numerator.bit_length() - scale.denominator.bit_length() - 30, -PLACES)
+        exponent = max(scale.numerator.bit_length() - scale.denominator.bit_length() - 30, -FRACTION_BITS)
         self._factor = round(scale / Fraction(2) ** exponent)
         self._shift = 20 - exponent  # of a product in units of 2**-20 times 2**exponent
         self._whole = int(location // 1)
         half = location - self._whole + Fraction(1, 2)
         self._rest = int(half * (1 << self._shift)) if self._shift > 0 else 0
 
-    def at(self, probability: Rows) -> np.ndarray:
-        values = fixed_point.times(self._deviate(probability), self._factor, 20)
+    def values_at(self, probability: Rows) -> np.ndarray:
+        values = fixed_point.multiply_and_shift(self._deviate(probability), self._factor, 20)
         values += self._rest
         if self._shift > 0:
             values >>= self._shift
@@ -233,65 +237,70 @@ class _Line(Quantile):
         return values
 
 
-class _Power(Quantile):
+class _ExponentialQuantile(Quantile):
     """2 to (location + scale x deviate), rounded half up; never over `SATURATED`."""
 
     def __init__(self, deviate: str, location: Fraction, scale: Fraction) -> None:
         if scale >= limits.MAX_LOG_SCALE or abs(location) >= limits.MAX_LOG_SCALE:
-            raise TooWide
+            raise TooWideError
         self._deviate = _DEVIATES[deviate]
         self._factor = round(scale * (1 << 28))
-        self._location = fixed_point.fixed(location)
+        self._location = fixed_point.to_fixed(location)
 
-    def at(self, probability: Rows) -> np.ndarray:
-        exponent = fixed_point.times(self._deviate(probability), self._factor, 28)
+    def values_at(self, probability: Rows) -> np.ndarray:
+        exponent = fixed_point.multiply_and_shift(self._deviate(probability), self._factor, 28)
         exponent += self._location
         return fixed_point.exp2(exponent)
 
 
 @lru_cache(maxsize=256)
 def normal(mean: Fraction, stddev: Fraction) -> Quantile:
-    """Raises `TooWide` where 38 standard deviations pass 2**62 units."""
-    return _Line("normal", mean, stddev)
+    """Raises `TooWideError` where 38 standard deviations pass 2**62 units."""
+    return _LinearQuantile("normal", mean, stddev)
 
 
 @lru_cache(maxsize=256)
 def exponential(mean: Fraction, start: Fraction = _ZERO) -> Quantile:
-    """From ``start`` on, on average ``mean`` above it. Raises `TooWide`."""
-    return _Line("exponential", start, mean)
+    """From ``start`` on, on average ``mean`` above it. Raises `TooWideError`."""
+    return _LinearQuantile("exponential", start, mean)
 
 
 @lru_cache(maxsize=256)
 def geometric(probability: Fraction) -> Quantile:
     """Failures before the first success, 0, 1, 2 ...; each try succeeds with ``probability`` (below 1).
 
-    floor(E / -ln(1 - p)) of an exponential E is exactly geometric. Raises `TooWide`.
+    floor(E / -ln(1 - p)) of an exponential E is exactly geometric. Raises `TooWideError`.
     """
-    return _Line("exponential", Fraction(-1, 2), -1 / fixed_point.ln(1 - probability))
+    return _LinearQuantile("exponential", Fraction(-1, 2), -1 / fixed_point.ln(1 - probability))
 
 
 @lru_cache(maxsize=256)
 def lognormal(mean: Fraction, stddev: Fraction) -> Quantile:
-    """``mean`` and ``stddev`` (both positive) are those of the values, not of their logarithms. Raises `TooWide`."""
+    """``mean`` and ``stddev`` (both positive) are those of the values, not of their logarithms. Raises
+    `TooWideError`."""
     variance = fixed_point.ln(1 + (stddev / mean) ** 2)
     two = fixed_point.ln(Fraction(2))
-    return _Power("normal", fixed_point.log2(mean) - variance / 2 / two, fixed_point.root(variance) / two)
+    return _ExponentialQuantile(
+        "normal", fixed_point.log2(mean) - variance / 2 / two, fixed_point.sqrt(variance) / two
+    )
 
 
 @lru_cache(maxsize=256)
 def pareto(alpha: Fraction, minimum: Fraction) -> Quantile:
     """Return a distribution of values from ``minimum`` on: the share above x is (least / x) ** alpha. Raises
-    `TooWide`."""
-    return _Power("exponential", fixed_point.log2(minimum), 1 / alpha / fixed_point.ln(Fraction(2)))
+    `TooWideError`."""
+    return _ExponentialQuantile(
+        "exponential", fixed_point.log2(minimum), 1 / alpha / fixed_point.ln(Fraction(2))
+    )
 
 
-class Discrete(Draw):
+class Discrete(Sampler):
     """Whole numbers with integer weights: run i starts at ``starts[i]`` and spreads its weight evenly over
     ``widths[i]`` numbers (1 where left out)."""
 
     def __init__(self, weights: list[int], starts: list[int], widths: list[int] | None = None) -> None:
         self._weights, self._starts, self._widths = weights, starts, widths
-        self._weighted = Weighted(weights)
+        self._weighted = AliasSampler(weights)
         self._start = np.array(starts, np.int64)
         self._width = None if widths is None else np.array(widths, np.uint64)
 
@@ -311,7 +320,7 @@ class Discrete(Draw):
     def within(self, low: int | None, high: int | None) -> Discrete:
         """For runs of one number: the same weights on the numbers from ``low`` to ``high``.
 
-        Raises `TooNarrow` where less than 2**-30 of them is left.
+        Raises `TooNarrowError` where less than 2**-30 of them is left.
         """
         runs = [
             (weight, start)
@@ -320,7 +329,7 @@ class Discrete(Draw):
         ]
         remaining = sum(weight for weight, _ in runs)
         if not remaining or remaining << 30 < sum(self._weights):
-            raise TooNarrow
+            raise TooNarrowError
         return Discrete([weight for weight, _ in runs], [start for _, start in runs])
 
 
@@ -384,10 +393,10 @@ def zipf(exponent: Fraction, ranks: int) -> Discrete:
 
 def _log2_weight(exponent: Fraction, start: int, width: int) -> int:
     """log2 of width x middle ** -exponent, in units of 2**-40."""
-    logs = fixed_point.logs(2 * _EXACT_RANKS)
+    logs = fixed_point.natural_logs(2 * _EXACT_RANKS)
     middle = start + (width >> 1)
     doublings = max(0, middle.bit_length() - _EXACT_RANKS.bit_length())
-    log = (logs[middle >> doublings] << PLACES) // logs[2] + doublings * ONE
+    log = (logs[middle >> doublings] << FRACTION_BITS) // logs[2] + doublings * ONE
     power = width.bit_length() - 1
-    size = power * ONE if width == 1 << power else fixed_point.fixed(fixed_point.log2(Fraction(width)))
+    size = power * ONE if width == 1 << power else fixed_point.to_fixed(fixed_point.log2(Fraction(width)))
     return size - int(exponent * log)

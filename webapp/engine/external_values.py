@@ -3,7 +3,7 @@
 The engine itself makes no calls. A field type that needs external values requests them from its compiler. If the caller
 has supplied the response, the column uses it; if not, it uses a placeholder value. Responses are constants of the plan:
 a plan with the same responses always generates the same rows. A request may depend on values of the row (``{{field}}``
-in a query): a dry run with a `Recorder` finds the sets of values that occur, and each set is requested once.
+in a query): a dry run with a `RequestRecorder` finds the sets of values that occur, and each set is requested once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NULL = "\\0"  # no value is spelled so: a backslash in one is doubled
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ExternalQuery:
     """One request to a connection: ``keys`` (table, columns, filter), ``query`` (query, with ``{{p0}}``, ``{{p1}}`` for
     values of the row), ``http`` (a path), ``ai`` (prompt, seed and row), ``source`` (all rows of a file, a table or a
     query; see ``source_data.py``) or ``file`` (another workspace file). ``of`` does not influence the response."""
@@ -62,10 +62,10 @@ class Question:
 class ExternalRequest:
     """A question of a plan."""
 
-    question: Question
+    query: ExternalQuery
     path: str
     """The first field that needs it."""
-    keyed: bool
+    depends_on_row: bool
     """Whether it depends on values of the row."""
     level: int = 0
     """The number of other requests that must be answered before its values are known."""
@@ -74,18 +74,18 @@ class ExternalRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSource:
+class LoadedSource:
     """A source that was read, with the keys to mask it."""
 
-    real: SourceTable
+    table: SourceTable
     keys: Any
     """`webapp.engine.masking.Keys` of the workspace; the current one is the one that the rows are masked with."""
-    place: str
+    location: str
     """The storage location of the response, for the pins of a push or export."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ExternalResponse:
     """The answer to a question. If it depends on values: the rows for every set of values, one after the
     other, ``keys`` in ascending order; set number i has the rows ``starts[i]`` to ``starts[i + 1]``."""
 
@@ -94,24 +94,24 @@ class Answer:
     """SHA-256 of the response: the same responses produce the same rows."""
     keys: pa.Array | None = None
     starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
-    taken: ReadSource | None = None
+    loaded_source: LoadedSource | None = None
     """Of a template's source."""
 
 
 @dataclass(slots=True)
-class Recorder:
+class RequestRecorder:
     """The sets of values that a dry run comes upon, by question: ``found[question][key]`` are the values."""
 
-    most: int
+    max_requests: int
     values: dict[str, dict[str, tuple[Any, ...]]] = field(default_factory=dict)
 
-    def note(self, question: str, path: str, keys: pa.Array, columns: Sequence[pa.Array]) -> None:
+    def record(self, question: str, path: str, keys: pa.Array, columns: Sequence[pa.Array]) -> None:
         """Record sets of values. Raises `SpecError` if there are more than ``most`` in total."""
         recorded = self.values.setdefault(question, {})
         distinct = pc.unique(keys)
         new = [key for key in distinct.to_pylist() if key not in recorded]
-        if sum(map(len, self.values.values())) + len(new) > self.most:
-            message = f"The rows need more than {self.most:,} different requests to the connection."
+        if sum(map(len, self.values.values())) + len(new) > self.max_requests:
+            message = f"The rows need more than {self.max_requests:,} different requests to the connection."
             hint = "Request fewer rows, or use fewer distinct values in the query."
             raise SpecError([Fault(path, "too_many_questions", message, hint)])
         for key, row in zip(
@@ -120,11 +120,11 @@ class Recorder:
             recorded[key] = tuple(column[row].as_py() for column in columns)
 
 
-def keys_of(columns: Sequence[pa.Array]) -> pa.Array:
+def value_set_keys(columns: Sequence[pa.Array]) -> pa.Array:
     """Return ``string[n]``: a key for the set of values of some columns in each row."""
     texts = []
     for column in columns:
-        doubled = pc.replace_substring(text.decode(text.to_text(column)), "\\", "\\\\")
+        doubled = pc.replace_substring(text.decode_dictionary(text.to_text(column)), "\\", "\\\\")
         texts.append(pc.fill_null(pc.replace_substring(doubled, _SEPARATOR, "\\1"), _NULL))
     return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, _SEPARATOR)
 
@@ -137,24 +137,25 @@ def key_text(key: str) -> str:
 # --- Values as the engine holds them ------------------------------------------------------------------------
 
 
-class NotOfKind(ValueError):
+class ValueConversionError(ValueError):
     """A value cannot be converted to the requested kind."""
 
 
-def values_of(
-    column: pa.ChunkedArray, kind: Kind | None, decimals: int, settled: bool
+def convert_column(
+    column: pa.ChunkedArray, kind: Kind | None, decimals: int, is_complete: bool
 ) -> tuple[pa.Array, bool]:
-    """A column of an answer in one of the engine's types, and whether its texts are JSON documents. ``settled``: the
-    answer is whole, so that decimals may keep the places they have; else they become floats. Raises `NotOfKind`."""
+    """A column of an answer in one of the engine's types, and whether its texts are JSON documents. ``is_complete``:
+    the answer is whole, so that decimals may keep the places they have; else they become floats. Raises
+    `ValueConversionError`."""
     plain = column.combine_chunks()
     if isinstance(plain, pa.ChunkedArray):
         plain = pa.concat_arrays(plain.chunks) if plain.num_chunks else pa.array([], plain.type)
-    plain = text.decode(plain)
-    values, json_text = _natural(plain, settled)
+    plain = text.decode_dictionary(plain)
+    values, json_text = _to_natural_type(plain, is_complete)
     if kind is None:
         return values, json_text
     if kind == "text":
-        return text.decode(text.to_text(values)), json_text
+        return text.decode_dictionary(text.to_text(values)), json_text
     dtype = dtype_of(kind, decimals)
     if kind == "datetime" and pa.types.is_timestamp(values.type):
         return values, False
@@ -164,10 +165,10 @@ def values_of(
             return pa.array(exact, dtype), False
         return values.cast(dtype), False
     except (pa.ArrowException, ValueError, ArithmeticError) as error:
-        raise NotOfKind(str(error).partition("\n")[0]) from None
+        raise ValueConversionError(str(error).partition("\n")[0]) from None
 
 
-def _natural(column: pa.Array, settled: bool) -> tuple[pa.Array, bool]:
+def _to_natural_type(column: pa.Array, is_complete: bool) -> tuple[pa.Array, bool]:
     kind = column.type
     if pa.types.is_null(kind):
         return column.cast(pa.string()), False
@@ -180,13 +181,13 @@ def _natural(column: pa.Array, settled: bool) -> tuple[pa.Array, bool]:
     if pa.types.is_floating(kind):
         return column.cast(pa.float64()), False
     if pa.types.is_decimal(kind):
-        return (_decimals(column) if settled else column.cast(pa.float64())), False
+        return (_decimals(column) if is_complete else column.cast(pa.float64())), False
     if pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp("us", "UTC" if kind.tz else None), safe=False), False
     if pa.types.is_date(kind):
         return column.cast(pa.date32()), False
     nested = pa.types.is_nested(kind)
-    return pa.array([spelled(value) for value in column.to_pylist()], pa.string()), nested
+    return pa.array([value_to_text(value) for value in column.to_pylist()], pa.string()), nested
 
 
 def _decimals(column: pa.Array) -> pa.Array:
@@ -196,10 +197,10 @@ def _decimals(column: pa.Array) -> pa.Array:
         largest = max(abs(Decimal(end.as_py() or 0)) for end in pc.min_max(column).values())
         if largest.scaleb(scale) <= limits.MAX_UNITS:
             return column.cast(pa.decimal128(38, scale))
-    return pa.array([spelled(value) for value in column.to_pylist()], pa.string())
+    return pa.array([value_to_text(value) for value in column.to_pylist()], pa.string())
 
 
-def spelled(value: Any) -> str | None:
+def value_to_text(value: Any) -> str | None:
     """A value of a target as a text."""
     if value is None or isinstance(value, str):
         return value
@@ -236,7 +237,7 @@ def _quantized(value: Any, places: int) -> Decimal:
 
 # --- Placeholder values ----------------------------------------------------------------------------------------------
 
-EXAMPLES: Mapping[str, Any] = {
+PLACEHOLDER_VALUES: Mapping[str, Any] = {
     "text": "example",
     "integer": 4711,
     "decimal": Decimal(1),
@@ -250,4 +251,4 @@ EXAMPLES: Mapping[str, Any] = {
 
 def placeholder_values(kind: Kind, decimals: int) -> pa.Array:
     """Return the placeholder for a response that has not been fetched yet."""
-    return pa.array([EXAMPLES[kind]], dtype_of(kind, decimals))
+    return pa.array([PLACEHOLDER_VALUES[kind]], dtype_of(kind, decimals))

@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from typing import Any
 
 # Methods that return no data, files, bytes or objects of Python that have no text form.
-NO_DATA = frozenset(
+UNSUPPORTED_METHODS = frozenset(
     "seed seed_instance seed_locale add_provider get_providers provider provider_by_name get_formatter set_formatter"
     " format parse get_arguments set_arguments del_arguments random unique optional factories locales weights items"
     " cache_pattern generator_attrs add_element get_words_list enum binary json_bytes zip tar image pyobject"
@@ -40,7 +40,7 @@ class InvalidRequest(Exception):
         self.fault = {"code": code, "option": option, "message": message, "hint": hint}
 
 
-class Clock:
+class FixedClock:
     """A clock fixed at ``now`` (seconds, UTC), which records whether it was read."""
 
     def __init__(self, now: int) -> None:
@@ -91,7 +91,7 @@ class Clock:
                     setattr(module, attribute, instead[value])
 
 
-def methods(generator: Any) -> dict[str, Any]:
+def provider_methods(generator: Any) -> dict[str, Any]:
     """The provider that each method of a generator comes from, by the method's name."""
     found: dict[str, Any] = {}
     for provider in reversed(generator.get_providers()):
@@ -103,15 +103,15 @@ def methods(generator: Any) -> dict[str, Any]:
 
 def find_method(generator: Any, method: str) -> tuple[Any, str | None]:
     """A method by its name, and the locale whose words it has (None: it has none)."""
-    available = methods(generator)
-    if method.startswith("_") or method in NO_DATA:
+    available = provider_methods(generator)
+    if method.startswith("_") or method in UNSUPPORTED_METHODS:
         text = f'Faker\'s "{method}" is not supported: its result cannot be stored in a row.'
         raise InvalidRequest(
             "refused_method", "method", text, "Choose a method of one of Faker's providers, such as `name`."
         )
     if method not in available:
         suggestions = get_close_matches(
-            method, [name for name in available if name not in NO_DATA], _MAX_SUGGESTIONS
+            method, [name for name in available if name not in UNSUPPORTED_METHODS], _MAX_SUGGESTIONS
         )
         hint = (
             f"Did you mean {' or '.join(f'`{name}`' for name in suggestions)}?"
@@ -143,14 +143,14 @@ def check_arguments(call: Any, arguments: dict[str, Any], maximum: int) -> None:
             raise InvalidRequest("too_large", f"arguments.{name}", text, "Use smaller arguments.")
 
 
-def draw(call: Any, request: dict[str, Any]) -> list[Any]:
+def draw_values(call: Any, request: dict[str, Any]) -> list[Any]:
     """Return the requested number of values, within the limits of processor time and size."""
     arguments, end = request["arguments"], time.process_time() + request["seconds"]
     values: list[Any] = []
     size = 0
     for at in range(request["count"]):
         try:
-            value = plain(call(**arguments))
+            value = typed_value(call(**arguments))
         except InvalidRequest:
             raise
         except MemoryError:
@@ -177,7 +177,7 @@ def draw(call: Any, request: dict[str, Any]) -> list[Any]:
     return values
 
 
-def plain(value: Any) -> tuple[str, Any]:
+def typed_value(value: Any) -> tuple[str, Any]:
     """(kind, value) of what a method answered, as JSON can carry it. Kinds: null, boolean, integer, decimal, float,
     text, date, datetime, json."""
     match value:
@@ -215,24 +215,24 @@ def json_value(value: Any) -> Any:
         return [json_value(item) for item in sorted(value, key=str)]
     if isinstance(value, list | tuple):
         return [json_value(item) for item in value]
-    kind, one = plain(value)
+    kind, one = typed_value(value)
     return float(one) if kind == "decimal" else one
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
+def handle_request(request: dict[str, Any]) -> dict[str, Any]:
     """The drawn values: ``kinds`` and ``values`` by number, the method's locale, and whether it used the current
     time."""
     from faker import Faker
 
     generator = Faker(request["locale"]).factories[0]
-    clock = Clock(request["now"])
+    clock = FixedClock(request["now"])
     clock.install()
     call, language = find_method(generator, request["method"])
     check_arguments(call, request["arguments"], request["largest"])
     generator.seed_instance(request["seed"])
-    first = draw(call, {**request, "count": _REPEATED_VALUES})
+    first = draw_values(call, {**request, "count": _REPEATED_VALUES})
     generator.seed_instance(request["seed"])
-    drawn = draw(call, request)
+    drawn = draw_values(call, request)
     if drawn[:_REPEATED_VALUES] != first:
         text = "The method does not return the same values for the same seed."
         raise InvalidRequest("refused_method", "method", text, "Choose another method.")
@@ -240,7 +240,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     return {"kinds": kinds, "values": values, "language": language, "clocked": clock.was_read}
 
 
-def limit(megabytes: int, seconds: int) -> None:
+def set_resource_limits(megabytes: int, seconds: int) -> None:
     """Limit the memory and processor time of this process, if the system supports it."""
     try:
         import resource
@@ -253,9 +253,9 @@ def limit(megabytes: int, seconds: int) -> None:
 def main() -> None:
     """Answers the one request."""
     request = json.load(sys.stdin)
-    limit(request["megabytes"], math.ceil(2 * request["seconds"]))
+    set_resource_limits(request["megabytes"], math.ceil(2 * request["seconds"]))
     try:
-        message = answer(request)
+        message = handle_request(request)
     except InvalidRequest as error:
         message = {"refused": error.fault}
     json.dump(message, sys.stdout)

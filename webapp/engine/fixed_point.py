@@ -14,14 +14,14 @@ from math import isqrt
 
 import numpy as np
 
-PLACES = 40
-ONE = 1 << PLACES
+FRACTION_BITS = 40
+ONE = 1 << FRACTION_BITS
 SATURATED = 1 << 62
 """The maximum result of `exp2`."""
 
 _FINE = 80
 _POWER_BITS = 14
-_REST_BITS = PLACES - _POWER_BITS
+_REST_BITS = FRACTION_BITS - _POWER_BITS
 _REST = ONE >> _POWER_BITS
 _SLOPE_BITS = 11  # so that slope x rest stays below 2**64
 _DECIMAL = Context(prec=50)
@@ -42,18 +42,18 @@ def log2(value: Fraction) -> Fraction:
     return ln(value) / ln(Fraction(2))
 
 
-def root(value: Fraction) -> Fraction:
+def sqrt(value: Fraction) -> Fraction:
     """The square root of a number that is not negative."""
     return Fraction(_DECIMAL.sqrt(decimal_of(value)))
 
 
-def fixed(value: Fraction) -> int:
+def to_fixed(value: Fraction) -> int:
     """``value`` in units of 2**-40, rounded."""
     return round(value * ONE)
 
 
 @lru_cache(maxsize=4)
-def logs(n: int) -> tuple[int, ...]:
+def natural_logs(n: int) -> tuple[int, ...]:
     """The natural logarithms of 1 to ``n`` in units of 2**-80; entry 0 stands for nothing.
 
     ln(k + 1) = ln(k) + 2 artanh(1 / (2k + 1)), summed in integers; the error stays below n * 2**-76.
@@ -98,7 +98,7 @@ def exp2(exponents: np.ndarray) -> np.ndarray:
     """2 to each of ``exponents`` (``int64[n]``), rounded to whole numbers as ``int64[n]``; exact to 3e-10 of the
     value. Never falls as the exponent rises. Answers `SATURATED` from 2**62 on."""
     table, slope = _powers()
-    integer_part = exponents >> PLACES
+    integer_part = exponents >> FRACTION_BITS
     rest = exponents & (ONE - 1)
     index = rest >> _REST_BITS
     rest &= _REST - 1
@@ -110,7 +110,7 @@ def exp2(exponents: np.ndarray) -> np.ndarray:
     return result
 
 
-def times(values: np.ndarray, factor: int, shift: int) -> np.ndarray:
+def multiply_and_shift(values: np.ndarray, factor: int, shift: int) -> np.ndarray:
     """floor(values x factor / 2**shift) for ``int64[n]`` below 2**47 and factors below 2**36; 20 <= shift <= 62.
 
     The product may need 83 bits, so the low 20 bits of the values go apart.

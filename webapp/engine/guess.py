@@ -9,9 +9,9 @@ from typing import Any, Final
 from webapp import limits
 from webapp.engine.types.registry import find
 
-FALLBACK: Final = ("words", "row_number")
+FALLBACK_TYPES: Final = ("words", "row_number")
 # The first pattern that fits and whose type exists decides; checked against the name in lower case with `_`.
-HABITS: Final = (
+NAME_PATTERNS: Final = (
     (r"(^|_)(uu|gu)?id$", "uuid"),
     (r"^(is|has|can|was)_|(^|_)(active|enabled|deleted|verified|paid)$", "boolean"),
     (r"_at$|(^|_)(timestamp|created|updated|modified|datetime)$", "datetime"),
@@ -28,13 +28,13 @@ HABITS: Final = (
     (r"(^|_)name$", "name"),
 )
 # Types that can do nothing without options, and options to begin with.
-STARTERS: Final[Mapping[str, Mapping[str, Any]]] = {
+STARTER_OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "enum": {"values": ["new", "active", "closed"]},
     "regexp": {"string": "[A-Z]{3}-[0-9]{4}"},
 }
 
 
-def type_of(name: str) -> str:
+def suggest_type(name: str) -> str:
     """Return the type for a field with this name; words if the name suggests none. Takes quadratic time, so only as
     much of the name is read as a valid one has."""
     name = name[: limits.MAX_NAME_CHARS]
@@ -44,7 +44,7 @@ def type_of(name: str) -> str:
         kind = find("".join(words[start:]))
         if kind is not None and kind.category != "external":  # they generate nothing without a connection
             return kind.name
-    for pattern, type_name in HABITS:
+    for pattern, type_name in NAME_PATTERNS:
         if re.search(pattern, plain) and find(type_name) is not None:
             return type_name
-    return next(item for item in FALLBACK if find(item) is not None)
+    return next(item for item in FALLBACK_TYPES if find(item) is not None)

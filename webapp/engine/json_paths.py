@@ -28,7 +28,7 @@ _SUPPORTED_PARTS: Final = (
 
 
 @lru_cache(maxsize=256)
-def read(text: str) -> plain.JSONPath:
+def parse_path(text: str) -> plain.JSONPath:
     """Parse a JSONPath. Raises ValueError with a message for users."""
     try:
         path = parse(text)
@@ -63,7 +63,7 @@ def read(text: str) -> plain.JSONPath:
     return path
 
 
-def first(path: plain.JSONPath, document: Any) -> tuple[bool, Any]:
+def find_first(path: plain.JSONPath, document: Any) -> tuple[bool, Any]:
     """Return whether a path has a match, and the first match. Raises ValueError if a filter does not fit the document,
     or the path visits too many values."""
     try:
@@ -93,7 +93,7 @@ class _Search:
                     yield from self.matches(part.right, match)
             case plain.Descendants():
                 for match in self.matches(part.left, value):
-                    for below in self._visited(_below(match)):
+                    for below in self._visited(_descendants(match)):
                         yield from self.matches(part.right, below)
             case Wildcard():
                 yield from self._visited(_children(value))
@@ -125,7 +125,7 @@ class _Search:
             raise ValueError("the path visits too many values of the document")
 
 
-def _below(value: Any) -> Iterator[Any]:
+def _descendants(value: Any) -> Iterator[Any]:
     """Yield a value and everything nested in it, in document order."""
     stack = [value]
     while stack:

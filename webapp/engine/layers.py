@@ -28,9 +28,9 @@ class Column:
     spec: FieldSpec
     type: FieldType
     dtype: pa.DataType
-    blank: tuple[int, int] | None
+    blank_share: tuple[int, int] | None
     """Blank cells in every hundred rows as a fraction of integers; None if no cell is blank."""
-    after: postprocess.Text | None
+    text_transform: postprocess.TextTransform | None
     """Case, prefix and suffix, if the field sets any."""
     formula: Expression | None = None
     """The formula that transforms the values first, if any."""
@@ -42,9 +42,15 @@ class Column:
         return self.spec.name
 
     @property
-    def unchanged(self) -> bool:
+    def is_unmodified(self) -> bool:
         """Whether the values are those of `FieldType.fill`: not unique, blank or changed afterwards."""
-        return not (self.spec.common.unique or self.formula or self.after or self.blank or self.agreement)
+        return not (
+            self.spec.common.unique
+            or self.formula
+            or self.text_transform
+            or self.blank_share
+            or self.agreement
+        )
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         """The least and the largest number of the first ``rows`` rows; see `FieldType.bounds`."""
@@ -53,12 +59,14 @@ class Column:
     def arrow_field(self) -> pa.Field:
         """Name, type and what formats want to know of the column, as Arrow carries it."""
         meta = {}
-        longest = self.type.max_length if self.formula is None else self.formula.longest
+        longest = self.type.max_length if self.formula is None else self.formula.max_length
         if longest is not None and self.agreement is not None:
-            longest = max(longest, self.agreement.longest)
+            longest = max(longest, self.agreement.max_length)
         if longest is not None:
-            meta[b"max_length"] = str(self.after.longest(longest) if self.after else longest).encode()
-        if self.type.json_text and self.after is None and self.formula is None:
+            meta[b"max_length"] = str(
+                self.text_transform.longest(longest) if self.text_transform else longest
+            ).encode()
+        if self.type.is_json_text and self.text_transform is None and self.formula is None:
             meta[b"json"] = b"1"
         return pa.field(self.name, self.dtype, metadata=meta or None)
 
@@ -74,12 +82,12 @@ class Layer:
     """Of the visible columns, while nothing is overridden."""
     expansion: int
     """The most elements at this level in one row of the template."""
-    relation: str | None = None
+    parent_group: str | None = None
     """Return the group of references that ``parent`` means, if a field reads it."""
-    together: Mapping[tuple[str, ...], tuple[UniqueTogether, int]] = field(default_factory=dict)
+    unique_combinations: Mapping[tuple[str, ...], tuple[UniqueTogether, int]] = field(default_factory=dict)
     """Fields and groups of references that are unique together with others, and which part of the combination is
     theirs."""
-    bad: InvalidDataPlan | None = None
+    invalid_data_plan: InvalidDataPlan | None = None
     """The settings for invalid data of a template's visible columns."""
 
 
@@ -107,26 +115,28 @@ class Scope:
     fields: dict[str, FieldSpec]
     parent: Scope | None = None
     expansion: int = 1
-    array: bool = False
+    is_in_array: bool = False
     columns: dict[str, Column] = field(default_factory=dict)
     members: dict[tuple[str, str], tuple[FieldSpec, ...]] = field(default_factory=dict)
     groups: dict[tuple[str, str], groups.Group] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
-    relation: str | None = None
-    together: dict[tuple[str, ...], tuple[UniqueTogether, int]] = field(default_factory=dict)
-    joined: set[str] = field(default_factory=set)
+    parent_group: str | None = None
+    unique_combinations: dict[tuple[str, ...], tuple[UniqueTogether, int]] = field(default_factory=dict)
+    compiled_combinations: set[str] = field(default_factory=set)
 
-    def layer(self, visible: tuple[str, ...]) -> Layer:
+    def to_layer(self, visible: tuple[str, ...]) -> Layer:
         """The compiled columns."""
         order = {name: self.columns[name] for name in self.fields if name in self.columns}
         schema = pa.schema([order[name].arrow_field() for name in visible if name in order])
-        return Layer(order, self.groups, visible, schema, self.expansion, self.relation, self.together)
+        return Layer(
+            order, self.groups, visible, schema, self.expansion, self.parent_group, self.unique_combinations
+        )
 
 
-def every(layer: Layer) -> Iterator[Column]:
+def iter_columns(layer: Layer) -> Iterator[Column]:
     """The columns of a level and of those inside it."""
     for column in layer.columns.values():
         yield column
         inner = getattr(column.type, "layer", None)
         if inner is not None:
-            yield from every(inner)
+            yield from iter_columns(inner)

@@ -25,9 +25,9 @@ import pyarrow.compute as pc
 
 from webapp import limits
 from webapp.engine import digests, masking
-from webapp.engine.digests import Digests, folded
-from webapp.engine.source_data import spelled
-from webapp.engine.types.sourced import Sourced
+from webapp.engine.digests import DigestSet, normalize_texts
+from webapp.engine.source_data import to_texts
+from webapp.engine.types.sourced import SourceFieldType
 from webapp.errors import ApiError
 
 if TYPE_CHECKING:
@@ -43,29 +43,31 @@ _TOKEN_STRATEGIES: Final = ("tokenize", "hash")
 _BLANKING_STRATEGIES: Final = ("redact", "null")
 
 
-def leak_watch(bound: BoundPlan) -> Watch | None:
+def create_leak_checker(bound: BoundPlan) -> LeakChecker | None:
     """Return the leak check for the output of a template with a source; None without one. If nothing is sensitive, it
     only names the columns that are not masked."""
     layer = bound.plan.layer
     sensitive = {
         name: column.type
         for name, column in layer.columns.items()
-        if isinstance(column.type, Sourced) and column.type.sensitive
+        if isinstance(column.type, SourceFieldType) and column.type.sensitive
     }
     unmasked_names = {
         name
         for name, column in layer.columns.items()
-        if isinstance(column.type, Sourced) and not column.type.sensitive
+        if isinstance(column.type, SourceFieldType) and not column.type.sensitive
     }
     if not sensitive and not unmasked_names:
         return None
-    carriers = (
+    unmasked_readers = (
         {name for name in layer.columns if unmasked_names & _dependencies(layer, name)}
         if sensitive
         else set()
     )
     unmasked = tuple(name for name in layer.visible if name in unmasked_names)
-    return Watch(sensitive, frozenset(carriers), {name: bound.states[name] for name in sensitive}, unmasked)
+    return LeakChecker(
+        sensitive, frozenset(unmasked_readers), {name: bound.states[name] for name in sensitive}, unmasked
+    )
 
 
 def _dependencies(layer: Layer, name: str) -> set[str]:
@@ -73,30 +75,30 @@ def _dependencies(layer: Layer, name: str) -> set[str]:
     found, pending = {name}, [name]
     while pending:
         column = layer.columns.get(pending.pop())
-        new = set(_needs(column)) - found if column is not None else set()
+        new = set(_direct_dependencies(column)) - found if column is not None else set()
         found |= new
         pending.extend(new)
     return found
 
 
-def _needs(column: Column) -> Iterable[str]:
-    yield from column.type.needs
+def _direct_dependencies(column: Column) -> Iterable[str]:
+    yield from column.type.required_fields
     if column.agreement is not None:
         yield from (name for name, _ in column.agreement.fields)
     if column.formula is not None:
-        yield from column.formula.needs
+        yield from column.formula.required_fields
     inner = getattr(column.type, "layer", None)
     if inner is not None:
         for item in inner.columns.values():
-            yield from _needs(item)
+            yield from _direct_dependencies(item)
 
 
-class _Values:
+class _RealValues:
     """The real values of a column in some rows."""
 
     def __init__(self, column: pa.Array) -> None:
-        self.telling: np.ndarray = masking.has_content(column)
-        self.folded = digests.folded(column)
+        self.has_content: np.ndarray = masking.has_content(column)
+        self.folded = digests.normalize_texts(column)
 
     @functools.cached_property
     def texts(self) -> list[Any]:
@@ -104,71 +106,73 @@ class _Values:
         return self.folded.to_pylist()
 
     @functools.cached_property
-    def figures(self) -> list[bytes]:
+    def digits(self) -> list[bytes]:
         """Their digits."""
         return _digits([text or "" for text in self.texts])
 
     @functools.cached_property
-    def long(self) -> list[int]:
+    def searchable_rows(self) -> list[int]:
         """Return the values that are long enough to be searched inside others."""
         enough = _to_booleans(pc.greater_equal(pc.utf8_length(self.folded), limits.LEAK_SUBSTRING_CHARS))
-        return np.flatnonzero(self.telling & enough).tolist()
+        return np.flatnonzero(self.has_content & enough).tolist()
 
     @functools.cached_property
-    def numbers(self) -> list[int]:
+    def long_number_rows(self) -> list[int]:
         """The values with enough digits to be searched for in any notation."""
-        return [at for at in self.long if len(self.figures[at]) >= _MIN_DIGITS]
+        return [at for at in self.searchable_rows if len(self.digits[at]) >= _MIN_DIGITS]
 
 
-class Watch:
+class LeakChecker:
     """Checks the output of one request. Thread-safe; the results are in `report`."""
 
     def __init__(
         self,
-        sensitive: Mapping[str, Sourced],
+        sensitive: Mapping[str, SourceFieldType],
         carriers: frozenset[str],
         maskers: Mapping[str, Any],
         unmasked: tuple[str, ...] = (),
     ) -> None:
         self.unmasked = unmasked
         """Columns of the output that have the values of the source."""
-        self._sensitive, self._carriers, self._maskers = sensitive, carriers, maskers
+        self._sensitive, self._unmasked_readers, self._maskers = sensitive, carriers, maskers
         self._lock = threading.Lock()
         self._counts = {name: {"values": 0, "found": 0, "expected": 0.0} for name in sensitive}
 
     def check(
-        self, rows: np.ndarray, columns: Mapping[str, pa.Array], known: dict[str, _Values] | None = None
+        self, rows: np.ndarray, columns: Mapping[str, pa.Array], known: dict[str, _RealValues] | None = None
     ) -> None:
         """Check some columns of some rows (``uint64[n]``) before they are sent. ``known`` caches the real values of
         these rows between calls. Error: ApiError leak_found."""
         known = {} if known is None else known
-        carried = {name: output for name, output in columns.items() if name in self._carriers}
+        unmasked_columns = {
+            name: output for name, output in columns.items() if name in self._unmasked_readers
+        }
         for name, sourced in self._sensitive.items():
-            if name not in known and (carried or name in columns):
-                known[name] = _Values(spelled(sourced.raw(rows)))
+            if name not in known and (unmasked_columns or name in columns):
+                known[name] = _RealValues(to_texts(sourced.raw(rows)))
         for name, output in columns.items():
             if name in self._sensitive:
-                self._check_masked(name, rows, known[name], spelled(output))
-        if not carried:
+                self._check_masked(name, rows, known[name], to_texts(output))
+        if not unmasked_columns:
             return
         # Against what comes from the source unmasked.
-        texts = [pc.fill_null(digests.folded(item), "") for item in carried.values()]
+        texts = [pc.fill_null(digests.normalize_texts(item), "") for item in unmasked_columns.values()]
         joined_texts = pc.binary_join_element_wise(*texts, "\0") if len(texts) > 1 else texts[0]
         lines = joined_texts.to_pylist()
         figures: list[bytes] | None = None
         for name, column in known.items():
-            values, numbers = column.texts, column.figures
-            for at in [at for at in column.long if values[at] in lines[at]]:
-                parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
+            values, numbers = column.texts, column.digits
+            for at in [at for at in column.searchable_rows if values[at] in lines[at]]:
+                parts = {key: text[at].as_py() for key, text in zip(unmasked_columns, texts, strict=True)}
                 where = next((key for key, text in parts.items() if _occurs(values[at], text)), None)
                 if where is not None:
                     raise self._leak_error(
                         name, where, rows[at], f'appears in "{where}", which is not masked'
                     )
-            if figures is None and column.numbers:
+            if figures is None and column.long_number_rows:
                 figures = [line.encode().translate(None, _NOT_DIGITS_OR_END) for line in lines]
-            for at in [at for at in column.numbers if figures and numbers[at] in figures[at]]:
-                parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
+            for at in [at for at in column.long_number_rows if figures and numbers[at] in figures[at]]:
+                parts = {key: text[at].as_py() for key, text in zip(unmasked_columns, texts, strict=True)}
                 where = next((key for key, text in parts.items() if numbers[at] in _digits([text])[0]), None)
                 if where is not None:
                     raise self._leak_error(
@@ -179,7 +183,7 @@ class Watch:
         """Return the results so far, column by column."""
         entries = []
         for name, sourced in self._sensitive.items():
-            masker, known = self._maskers[name], digests.of_column(sourced.real, sourced.column)
+            masker, known = self._maskers[name], digests.column_digests(sourced.real, sourced.column)
             with self._lock:
                 counts = dict(self._counts[name])
             entries.append(
@@ -192,8 +196,8 @@ class Watch:
                     "survivors": 0,
                     "whole_column": {
                         "kind": "none" if masker.disjoint else "counted",
-                        "distinct": known.distinct,
-                        "share": known.share,
+                        "distinct": known.distinct_count,
+                        "share": known.sampled_share,
                         "found": counts["found"],
                         "expected": None
                         if masker.disjoint or masker.strategy == "replace"
@@ -203,15 +207,15 @@ class Watch:
             )
         return entries
 
-    def _check_masked(self, name: str, rows: np.ndarray, real: _Values, output: pa.Array) -> None:
+    def _check_masked(self, name: str, rows: np.ndarray, real: _RealValues, output: pa.Array) -> None:
         """Check a column against its masked values."""
         masker = self._maskers[name]
-        telling = real.telling
+        telling = real.has_content
         if masker.strategy in _BLANKING_STRATEGIES:  # previously redacted values stay redacted
             telling = telling & ~_to_booleans(pc.equal(real.folded, "[redacted]"))
         positions = np.flatnonzero(telling & output.is_valid().to_numpy(zero_copy_only=False))
         low_before = real.folded.take(pa.array(positions))
-        low_after = digests.folded(output.take(pa.array(positions)))
+        low_after = digests.normalize_texts(output.take(pa.array(positions)))
         matches = _to_booleans(pc.equal(low_before, low_after))
         if matches.any():
             raise self._leak_error(name, name, rows[positions[matches.argmax()]], "is unchanged")
@@ -241,8 +245,8 @@ class Watch:
                 )
         # Against the real values of other rows.
         source_column, rows = self._sensitive[name], rows[positions]
-        known = digests.of_column(source_column.real, source_column.column)
-        matches = known.contains(digests.of(low_after))
+        known = digests.column_digests(source_column.real, source_column.column)
+        matches = known.contains(digests.hash_texts(low_after))
         if matches.any():
             matches &= masking.has_content(low_after)
         if masker.disjoint and masker.strategy not in _BLANKING_STRATEGIES and matches.any():
@@ -311,7 +315,7 @@ def merge_reports(reports: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any
 
 
 _LETTERS: Final = 26
-_SHAPE: Final = bytes(
+_SHAPE_TABLE: Final = bytes(
     ord("9")
     if chr(item).isdigit() and item < 128
     else ord("a")
@@ -319,25 +323,25 @@ _SHAPE: Final = bytes(
     else item
     for item in range(256)
 )
-_REST: Final = bytes(range(0x80, 0xC0))
+_UTF8_CONTINUATION_BYTES: Final = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 that follow a first one."""
 _CARD_FIXED_DIGITS: Final = 7
 """Digits of a card number that are kept or follow from the others: its first six and its check digit."""
 
 
-def expected_by_chance(column: Sourced, strategy: str, real: pa.Array, known: Digests) -> float:
+def expected_by_chance(column: SourceFieldType, strategy: str, real: pa.Array, known: DigestSet) -> float:
     """Return how many rows (given their folded real values) chance masks as a value of the column: each as likely
     as the values of its shape are many among those that its shape allows."""
 
     def count() -> Counter[str]:
         found: Counter[str] = Counter()
-        for piece in column.real.pieces(column.column):
-            found.update(_shapes(column, folded(piece)))
+        for piece in column.real.chunks(column.column):
+            found.update(_shapes(column, normalize_texts(piece)))
         return found
 
-    shapes = column.real.remembered(("shapes", column.column), count)
-    total = max(known.values, 1)
-    distinct = known.distinct / total
+    shapes = column.real.cached(("shapes", column.column), count)
+    total = max(known.value_count, 1)
+    distinct = known.distinct_count / total
     found = 0.0
     for shape, times in Counter(_shapes(column, real)).items():
         local = shape.partition("@")[0] if column.name == "email" else shape
@@ -349,21 +353,29 @@ def expected_by_chance(column: Sourced, strategy: str, real: pa.Array, known: Di
     return found
 
 
-def _shapes(column: Sourced, texts: pa.Array) -> list[str]:
+def _shapes(column: SourceFieldType, texts: pa.Array) -> list[str]:
     """Texts with `9` for a digit and `a` for a letter; of an e-mail address the part after `@` is unchanged."""
     values = texts.drop_null().to_pylist()
     if column.name == "email":
         parts = [value.partition("@") for value in values]
-        locals_ = _all([part[0] for part in parts])
+        locals_ = _shapes_of_texts([part[0] for part in parts])
         return [f"{local}{at}{rest}" for local, (_, at, rest) in zip(locals_, parts, strict=True)]
-    return _all(values)
+    return _shapes_of_texts(values)
 
 
-def _all(values: list[str]) -> list[str]:
+def _shapes_of_texts(values: list[str]) -> list[str]:
     # Byte by byte for all texts: the first byte of a letter beyond ASCII represents it.
-    shaped = "\0".join(values).encode().translate(_SHAPE, _REST).decode("ascii").split("\0") if values else []
+    shaped = (
+        "\0".join(values)
+        .encode()
+        .translate(_SHAPE_TABLE, _UTF8_CONTINUATION_BYTES)
+        .decode("ascii")
+        .split("\0")
+        if values
+        else []
+    )
     return (
         shaped
         if len(shaped) == len(values)
-        else [item for value in values for item in _all([value.replace("\0", "")])]
+        else [item for value in values for item in _shapes_of_texts([value.replace("\0", "")])]
     )

@@ -1,8 +1,8 @@
 """Columns of numbers, dates or booleans in which some cells are text, for files with invalid data.
 
 A mixed column is an Arrow extension array over ``struct<value, text>``: a cell has one of the two, or neither if it is
-null. Formats write ``value`` like its type, and ``text`` as text. Texts only contain characters in `PLAIN`, so that no
-format has to escape or quote them.
+null. Formats write ``value`` like its type, and ``text`` as text. Texts only contain characters in `SAFE_TEXT`, so that
+no format has to escape or quote them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-PLAIN: Final = re.compile(r"[A-Za-z0-9 :./#!-]*[A-Za-z0-9:./#!-]")
+SAFE_TEXT: Final = re.compile(r"[A-Za-z0-9 :./#!-]*[A-Za-z0-9:./#!-]")
 """The characters in texts of a mixed column: no format escapes, quotes or trims them."""
 
 _NAME: Final = "rowsmith.mixed"
@@ -61,7 +61,7 @@ def clean_type(dtype: pa.DataType) -> pa.DataType:
     return dtype.clean if isinstance(dtype, MixedType) else dtype
 
 
-def mixed(values: pa.Array, texts: pa.Array | None = None) -> pa.Array:
+def create(values: pa.Array, texts: pa.Array | None = None) -> pa.Array:
     """A mixed column of ``values`` (no dictionary), null where ``texts`` has a text."""
     if texts is None:
         texts = pa.nulls(len(values), pa.string())
@@ -70,12 +70,12 @@ def mixed(values: pa.Array, texts: pa.Array | None = None) -> pa.Array:
     return pa.ExtensionArray.from_storage(MixedType(values.type), storage)
 
 
-def parts(column: pa.Array) -> tuple[pa.Array, pa.Array]:
+def split(column: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return values and texts of a mixed column, both with its length."""
     value, text = column.storage.flatten()
     return value, text
 
 
-def texts_of(column: pa.Array) -> np.ndarray:
+def text_mask(column: pa.Array) -> np.ndarray:
     """``bool[n]``: the cells that are text."""
-    return parts(column)[1].is_valid().to_numpy(zero_copy_only=False)
+    return split(column)[1].is_valid().to_numpy(zero_copy_only=False)

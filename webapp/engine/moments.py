@@ -113,7 +113,7 @@ _YEARS = {
 }
 
 
-def seconds(point: datetime) -> int:
+def epoch_seconds(point: datetime) -> int:
     """Whole seconds since 1970-01-01T00:00:00Z, rounded down."""
     gap = point - _EPOCH
     return gap.days * 86_400 + gap.seconds

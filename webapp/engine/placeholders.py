@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from webapp.engine import budget, dates, text
 from webapp.engine.formats.nested import json_texts
 
-_HOLE = re.compile(r"\{\{(.*?)\}\}", re.S)
-_HEAD = re.compile(r"(?:[^|'\"{}]|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')+", re.S)
+_PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.S)
+_EXPRESSION = re.compile(r"(?:[^|'\"{}]|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')+", re.S)
 _QUOTED = re.compile(r"\"([^\"\\]+)\"")
 _FILTER = re.compile(r"\|\s*([a-z_]+)\s*(?:\(\s*(?:'([^']*)'|\"([^\"]*)\")\s*\))?\s*")
 
@@ -42,29 +42,29 @@ class Placeholder:
     position: int
     start: int = 0
     """Position of ``name``, in characters from 0."""
-    quoted: bool = False
+    is_quoted: bool = False
     """The name stood in quotation marks: it is a field's."""
 
     @property
-    def json(self) -> bool:
+    def is_json(self) -> bool:
         """Whether the result is JSON."""
         return bool(self.filters) and self.filters[-1] is _json
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class PlaceholderText:
     """A text with holes: literal strings and `Placeholder`s in order."""
 
     parts: tuple[str | Placeholder, ...]
 
     @property
-    def holes(self) -> list[Placeholder]:
+    def placeholders(self) -> list[Placeholder]:
         """The holes, in order."""
         return [part for part in self.parts if isinstance(part, Placeholder)]
 
     def fill(self, column: Callable[[str], pa.Array], n: int) -> pa.Array:
         """``string[n]``; a blank value leaves nothing in its place."""
-        if not self.holes:
+        if not self.placeholders:
             constant = "".join(part for part in self.parts if isinstance(part, str))
             return pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([constant]))
         pieces: list[str | pa.Array] = []
@@ -77,7 +77,7 @@ class Pattern:
                 value = column(part.name)
                 for step in part.filters:
                     value = step(value)
-                value = text.decode(text.to_text(value))
+                value = text.decode_dictionary(text.to_text(value))
                 pieces.append(value)
                 size += budget.size_of(value)
             budget.check(size)
@@ -86,19 +86,19 @@ class Pattern:
         return pc.binary_join_element_wise(*pieces, "", null_handling="replace", null_replacement="")
 
 
-def parse(source: str) -> Pattern:
+def parse(source: str) -> PlaceholderText:
     """Reads ``source``. Raises `PlaceholderError` with the position of what is wrong."""
     parts: list[str | Placeholder] = []
     end = 0
-    for match in _HOLE.finditer(source):
-        _literal(source, end, match.start(), parts)
-        parts.append(_hole(match.group(1), match.start()))
+    for match in _PLACEHOLDER.finditer(source):
+        _add_literal(source, end, match.start(), parts)
+        parts.append(_parse_placeholder(match.group(1), match.start()))
         end = match.end()
-    _literal(source, end, len(source), parts)
-    return Pattern(tuple(parts))
+    _add_literal(source, end, len(source), parts)
+    return PlaceholderText(tuple(parts))
 
 
-def _literal(source: str, start: int, end: int, parts: list[str | Placeholder]) -> None:
+def _add_literal(source: str, start: int, end: int, parts: list[str | Placeholder]) -> None:
     piece = source[start:end]
     if "{{" in piece:
         raise PlaceholderError("A {{ is not closed with }}.", start + piece.index("{{"))
@@ -106,8 +106,8 @@ def _literal(source: str, start: int, end: int, parts: list[str | Placeholder]) 
         parts.append(piece)
 
 
-def _hole(inside: str, position: int) -> Placeholder:
-    match = _HEAD.match(inside)
+def _parse_placeholder(inside: str, position: int) -> Placeholder:
+    match = _EXPRESSION.match(inside)
     head = match[0] if match else ""
     rest = inside[len(head) :]
     name = head.strip()
@@ -115,12 +115,12 @@ def _hole(inside: str, position: int) -> Placeholder:
         text = "Write a field name or a formula between {{ and }}, then filters after |."
         raise PlaceholderError(text, position)
     quoted = _QUOTED.fullmatch(name)
-    filters = tuple(_filters(rest, position))
+    filters = tuple(_parse_filters(rest, position))
     start = position + 2 + len(head) - len(head.lstrip())
     return Placeholder(quoted[1] if quoted else name, filters, position, start, quoted is not None)
 
 
-def _filters(source: str, position: int) -> list[Filter]:
+def _parse_filters(source: str, position: int) -> list[Filter]:
     found, at = [], 0
     while at < len(source):
         match = _FILTER.match(source, at)
@@ -130,7 +130,7 @@ def _filters(source: str, position: int) -> list[Filter]:
         if name == "date":
             if argument is None:
                 raise PlaceholderError("The date filter needs a format: date('YYYY-MM-DD').", position)
-            found.append(dates.formatter(argument))
+            found.append(dates.create_formatter(argument))
         elif name not in _PLAIN_FILTERS:
             names = ", ".join([*_PLAIN_FILTERS, "date('...')"])
             raise PlaceholderError(f"There is no filter {name}. Available: {names}.", position)
@@ -148,6 +148,6 @@ def _json(column: pa.Array) -> pa.Array:
 
 _PLAIN_FILTERS: dict[str, Filter] = {
     "json": _json,
-    "upper": lambda column: pc.utf8_upper(text.decode(text.to_text(column))),
-    "lower": lambda column: pc.utf8_lower(text.decode(text.to_text(column))),
+    "upper": lambda column: pc.utf8_upper(text.decode_dictionary(text.to_text(column))),
+    "lower": lambda column: pc.utf8_lower(text.decode_dictionary(text.to_text(column))),
 }

@@ -16,10 +16,10 @@ from webapp import limits
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.compiler import Compiler
 from webapp.engine.errors import SpecError
-from webapp.engine.external_values import Answer, ExternalRequest, ReadSource
+from webapp.engine.external_values import ExternalRequest, ExternalResponse, LoadedSource
 from webapp.engine.invalid_data.injector import compile_invalid_data as compiled_bad
 from webapp.engine.layers import Layer, RelatedPlan
-from webapp.engine.relations.related_plans import Library
+from webapp.engine.relations.related_plans import TemplateLibrary
 from webapp.engine.spec import FieldSpec, TemplateSpec
 from webapp.errors import Fault, did_you_mean
 
@@ -35,67 +35,88 @@ class Plan:
     layer: Layer
     vocabulary: Vocabulary
     warnings: tuple[Fault, ...]
-    leaves: int
+    max_cells_per_row: int
     """Cells of the largest array in one row; blocks have fewer rows accordingly."""
-    relatives: Mapping[str, RelatedPlan] = field(default_factory=dict)
+    related_plans: Mapping[str, RelatedPlan] = field(default_factory=dict)
     """The other templates that relations reach, by their addresses (see ``relations/related_plans.py``)."""
     rows: int = limits.DEFAULT_QUANTITY
     """Rows of the template: its quantity, the requested number, or as many as its parents have children."""
     external_requests: tuple[ExternalRequest, ...] = ()  # its external values
-    compiled_with: tuple[str | None, Library] | None = None  # locale and library, for types that need them
+    compiled_with: tuple[str | None, TemplateLibrary] | None = (
+        None  # locale and library, for types that need them
+    )
 
     @property
-    def taken(self) -> ReadSource | None:
+    def loaded_source(self) -> LoadedSource | None:
         """Its source, if it has one that was loaded."""
         if self.spec.source is None or self.compiled_with is None:
             return None
-        found = self.compiled_with[1].answers.get(self.spec.source.question().key)
-        return None if found is None else found.taken
+        found = self.compiled_with[1].responses.get(self.spec.source.external_query().key)
+        return None if found is None else found.loaded_source
 
-    def answered(self, answers: Mapping[str, Answer]) -> Plan:
+    def with_responses(self, responses: Mapping[str, ExternalResponse]) -> Plan:
         """The same plan with these answers too, by the keys of their questions. Raises `SpecError`."""
         if self.compiled_with is None:
             return self
         locale, library = self.compiled_with
-        answered_library = replace(library, answers={**library.answers, **answers})
+        answered_library = replace(library, responses={**library.responses, **responses})
         return compile_plan(self.spec, self.vocabulary, locale, answered_library)
 
 
 def compile_plan(
-    spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None = None, library: Library | None = None
+    spec: TemplateSpec,
+    vocabulary: Vocabulary,
+    locale: str | None = None,
+    library: TemplateLibrary | None = None,
 ) -> Plan:
     """Compile a template; ``locale`` overrides the template's, ``library`` contains the templates that its
     relations may reach. Raises `SpecError` with every fault."""
-    compiler, layer = _compiled_fields(spec, vocabulary, locale, library)
+    compiler, layer = _compile_fields(spec, vocabulary, locale, library)
     if not compiler.faults:
         compiler.check_cost()
-    bad = None if compiler.faults else compiled_bad(spec, layer, compiler.faults)
+    invalid_data_plan = None if compiler.faults else compiled_bad(spec, layer, compiler.faults)
     if compiler.faults:
         raise SpecError(compiler.faults)
-    relatives = {address: compiler._relative(scope) for address, scope in compiler._roots.items() if address}
-    layer = compiler._scope.layer(layer.visible) if compiler._scope.relation != layer.relation else layer
-    layer = layer if bad is None else replace(layer, bad=bad)
+    related_plans = {
+        address: compiler._related_plan(scope) for address, scope in compiler._root_scopes.items() if address
+    }
+    layer = (
+        compiler._scope.to_layer(layer.visible)
+        if compiler._scope.parent_group != layer.parent_group
+        else layer
+    )
+    layer = layer if invalid_data_plan is None else replace(layer, invalid_data_plan=invalid_data_plan)
     own = {name: (compiler._scope, name) for name in compiler._scope.columns}
-    rows, asks = compiler.related_plans.rows(""), compiler.asking.requests(own, compiler._reads.reached)
-    made_from = (locale, library or Library()) if asks else None
-    message, leaves = tuple(compiler.warnings), compiler.leaves
-    return Plan(spec, layer, vocabulary, message, leaves, relatives, rows, asks, made_from)
+    rows, external_requests = (
+        compiler.related_plans.row_count(""),
+        compiler.external_requests.requests(own, compiler._column_reads.dependencies),
+    )
+    compiled_with = (locale, library or TemplateLibrary()) if external_requests else None
+    warnings, leaves = tuple(compiler.warnings), compiler.max_cells_per_row
+    return Plan(
+        spec, layer, vocabulary, warnings, leaves, related_plans, rows, external_requests, compiled_with
+    )
 
 
-def _compiled_fields(
-    spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None, library: Library | None
+def _compile_fields(
+    spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None, library: TemplateLibrary | None
 ) -> tuple[Compiler, Layer]:
     """The compiler after it has compiled every field, with the faults it found."""
     requested = locale or spec.locale
     is_known = not requested or vocabulary.has_locale(requested)
-    compiler = Compiler(spec, vocabulary, requested if is_known else None, library or Library(), bind_fields)
+    compiler = Compiler(
+        spec, vocabulary, requested if is_known else None, library or TemplateLibrary(), bind_fields
+    )
     if requested and not is_known:
         text = f'There is no locale "{requested}".'
         hint = did_you_mean(requested, vocabulary.locales)
         compiler.faults.append(Fault("locale", "unknown_locale", text, hint))
-    layer = compiler._layer(compiler._scope)
-    if compiler.leaves > limits.MAX_ARRAY_PRODUCT:
-        text = f"One row may have up to {compiler.leaves:,} elements; at most {limits.MAX_ARRAY_PRODUCT:,} are allowed."
+    layer = compiler._compile_layer(compiler._scope)
+    if compiler.max_cells_per_row > limits.MAX_ARRAY_PRODUCT:
+        text = (
+            f"One row may have up to {compiler.max_cells_per_row:,} elements; at most "
+            f"{limits.MAX_ARRAY_PRODUCT:,} are allowed."
+        )
         compiler.faults.append(
             Fault("fields", "too_many_cells", text, "Lower the maximum counts of the arrays.")
         )
@@ -119,8 +140,8 @@ _NEEDS_LIBRARY = frozenset({"unknown_template", "no_cardinality", "no_parent", "
 
 def value_faults(spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None = None) -> list[Fault]:
     """Return what compiling a template finds that does not depend on other templates."""
-    if any(field.invalid for field in spec.walk()):
-        faults = _compiled_fields(spec, vocabulary, locale, None)[0].faults
+    if any(field.has_errors for field in spec.walk()):
+        faults = _compile_fields(spec, vocabulary, locale, None)[0].faults
     else:
         try:
             compile_plan(spec, vocabulary, locale)

@@ -21,7 +21,7 @@ _MAX_POOLS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextTransform:
     """Case, prefix and suffix of one field. Pools are changed once, not once a block."""
 
     case: str | None
@@ -63,11 +63,11 @@ class Text:
         return values
 
 
-def text_steps(common: CommonKeys) -> Text | None:
+def text_transform(common: CommonKeys) -> TextTransform | None:
     """Return the text transformations of a field, or None."""
     if not (common.text_case or common.prefix or common.suffix):
         return None
-    return Text(common.text_case, common.prefix, common.suffix)
+    return TextTransform(common.text_case, common.prefix, common.suffix)
 
 
 def merges_letters(common: CommonKeys, locale: str | None) -> bool:
@@ -75,7 +75,7 @@ def merges_letters(common: CommonKeys, locale: str | None) -> bool:
     return common.text_case in ("upper", "title", "sentence") and (locale or "")[:2] in ("tr", "az")
 
 
-def blanked(column: pa.Array, blank: np.ndarray) -> pa.Array:
+def apply_blanks(column: pa.Array, blank: np.ndarray) -> pa.Array:
     """``column`` with null where ``blank`` is true."""
     mask = pa.array(blank)
     if pa.types.is_dictionary(column.type):
@@ -87,10 +87,10 @@ def blanked(column: pa.Array, blank: np.ndarray) -> pa.Array:
     return pc.if_else(mask, pa.scalar(None, column.type), column)
 
 
-def fixed(value: Any, dtype: pa.DataType) -> pa.Array:
+def override_pool(value: Any, dtype: pa.DataType) -> pa.Array:
     """Return a pool with one value for an override: of the column's own type if the value fits it, else of the
     value's."""
-    for candidate in (dtype, _natural(value)):
+    for candidate in (dtype, _natural_type(value)):
         try:
             return pa.array([_as_python(value, candidate)], type=candidate)
         except (pa.ArrowException, ValueError, TypeError, ArithmeticError):
@@ -116,7 +116,7 @@ def _as_python(value: Any, dtype: pa.DataType) -> Any:
     return value
 
 
-def _natural(value: Any) -> pa.DataType:
+def _natural_type(value: Any) -> pa.DataType:
     match value:
         case bool():
             return pa.bool_()

@@ -84,16 +84,16 @@ def mix(z: Rows) -> Rows:
     return z
 
 
-def lookup(table: np.ndarray, places: Rows | np.ndarray) -> np.ndarray:
-    """``table[places]`` for ``places`` of 64 bits. Indexing takes half as long again, with unsigned places three times
+def lookup(table: np.ndarray, indices: Rows | np.ndarray) -> np.ndarray:
+    """``table[places]`` for ``indices`` of 64 bits. Indexing takes half as long again, with unsigned places three times
     as long."""
-    return table.take(places.view(np.int64))
+    return table.take(indices.view(np.int64))
 
 
-def bits(column: np.uint64 | Rows, rows: Rows) -> Rows:
-    """64 random bits for each row; ``column`` is a key, a vector of keys as long as ``rows``, or a column of k keys
+def bits(column_key: np.uint64 | Rows, rows: Rows) -> Rows:
+    """64 random bits for each row; ``column_key`` is a key, a vector of keys as long as ``rows``, or a column of k keys
     (``uint64[k, 1]``), which answers ``uint64[k, n]``."""
-    return mix(rows * _GOLDEN + column)
+    return mix(rows * _GOLDEN + column_key)
 
 
 def below(random: Rows, n: int) -> Rows:
@@ -142,7 +142,7 @@ def chance(random: Rows, numerator: int, denominator: int) -> np.ndarray:
     return (random >> _U32) < np.uint64((numerator << 32) // denominator)
 
 
-class Weighted:
+class AliasSampler:
     """Draws of 0..k-1 by integer weights, two table look-ups a draw (Walker's alias method, in integers).
 
     Probabilities are exact to 2**-32 of a slot.
@@ -166,51 +166,51 @@ class Weighted:
             weight_of_slot[high] -= total - weight_of_slot[low]
             if weight_of_slot[high] < total:
                 small.append(large.pop())
-        self._round_function = np.uint64(64 - (slots.bit_length() - 1))
+        self._slot_shift = np.uint64(64 - (slots.bit_length() - 1))
         self._threshold = np.array([min((t << 32) // total, 1 << 32) for t in threshold], np.uint64)
         self._alias = np.array(alias, np.uint64)
 
     def draw(self, random: Rows) -> Rows:
         """``uint64[n]`` of indices below ``size``."""
-        slot = random >> self._round_function
+        slot = random >> self._slot_shift
         low = random & _LOW_32
         return np.where(low < self._threshold[slot], slot, self._alias[slot])
 
 
-def permutation(column: np.uint64, rows: Rows, n: int) -> Rows:
+def permutation(column_key: np.uint64, rows: Rows, n: int) -> Rows:
     """Apply a keyed permutation of 0..n-1 to each of ``rows`` (all below ``n``); n < 2**63.
 
     A Feistel network on Z_a x Z_b with a about the root of n, which is repeated while the result is n or more. Six
     rounds: with four, a uniformity test fails at n = 100.
     """
     if n <= _SMALL_PERMUTATION:
-        return _small_permutation(int(column), n)[rows]
-    return _cycle_walk(_feistel, _round_keys(int(column)), rows, n)
+        return _small_permutation(int(column_key), n)[rows]
+    return _cycle_walk(_feistel, _round_keys(int(column_key)), rows, n)
 
 
-def permutation_inverse(column: np.uint64, values: Rows, n: int) -> Rows:
+def permutation_inverse(column_key: np.uint64, values: Rows, n: int) -> Rows:
     """Which row ``permutation`` sends to each of ``values``."""
     if n <= _SMALL_PERMUTATION:
-        return np.argsort(_small_permutation(int(column), n)).astype(np.uint64)[values]
-    return _cycle_walk(_feistel_inverse, _round_keys(int(column)), values, n)
+        return np.argsort(_small_permutation(int(column_key), n)).astype(np.uint64)[values]
+    return _cycle_walk(_feistel_inverse, _round_keys(int(column_key)), values, n)
 
 
-def permutation_by(columns: Rows, rows: Rows, n: int) -> Rows:
+def permutation_by(row_keys: Rows, rows: Rows, n: int) -> Rows:
     """Return where each row's own permutation of 0..n-1 maps it (all rows below ``n``); n < 2**63.
 
-    ``columns`` is a vector of keys as long as ``rows``; equal keys mean the same permutation, which is not the one
+    ``row_keys`` is a vector of keys as long as ``rows``; equal keys mean the same permutation, which is not the one
     that `permutation` makes of that key.
     """
     if n <= _MAX_TABLE_DOMAIN:
         table = _all_permutations(n)
-        return table.take(below(mix(columns.copy()), table.shape[0]) * np.uint64(n) + rows)
+        return table.take(below(mix(row_keys.copy()), table.shape[0]) * np.uint64(n) + rows)
     a = isqrt(n - 1) + 1
     b = -(-n // a)
     steps = _steps(_FEISTEL_ROUNDS if n >= _MIN_LARGE_DOMAIN else 2 * _FEISTEL_ROUNDS)
-    out = _feistel([columns + step for step in steps], rows, a, b)
+    out = _feistel([row_keys + step for step in steps], rows, a, b)
     outside = np.flatnonzero(out >= np.uint64(n))
     while outside.size:
-        permuted = _feistel([columns[outside] + step for step in steps], out[outside], a, b)
+        permuted = _feistel([row_keys[outside] + step for step in steps], out[outside], a, b)
         out[outside] = permuted
         outside = outside[permuted >= np.uint64(n)]
     return out
@@ -228,8 +228,8 @@ def _all_permutations(n: int) -> Rows:
 
 
 @lru_cache(maxsize=4096)
-def _small_permutation(column: int, n: int) -> Rows:
-    hashes = bits(np.uint64(column), np.arange(n, dtype=np.uint64))
+def _small_permutation(column_key: int, n: int) -> Rows:
+    hashes = bits(np.uint64(column_key), np.arange(n, dtype=np.uint64))
     low = np.uint64(_SMALL_PERMUTATION - 1)
     packed = (hashes & ~low) | np.arange(n, dtype=np.uint64)
     packed.sort()
@@ -237,8 +237,8 @@ def _small_permutation(column: int, n: int) -> Rows:
 
 
 @lru_cache(maxsize=4096)
-def _round_keys(column: int) -> tuple[np.uint64, ...]:
-    return tuple(derive(np.uint64(column), -1 - i) for i in range(_FEISTEL_ROUNDS))
+def _round_keys(column_key: int) -> tuple[np.uint64, ...]:
+    return tuple(derive(np.uint64(column_key), -1 - i) for i in range(_FEISTEL_ROUNDS))
 
 
 def _cycle_walk(network: _Network, keys: tuple[np.uint64, ...], rows: Rows, n: int) -> Rows:
@@ -254,8 +254,8 @@ def _cycle_walk(network: _Network, keys: tuple[np.uint64, ...], rows: Rows, n: i
     return out
 
 
-def _round_function(column: np.uint64 | Rows, half: Rows, size: int) -> Rows:
-    return ((bits(column, half) >> _U32) * np.uint64(size)) >> _U32
+def _round_function(round_key: np.uint64 | Rows, half: Rows, size: int) -> Rows:
+    return ((bits(round_key, half) >> _U32) * np.uint64(size)) >> _U32
 
 
 def _feistel(keys: Sequence[np.uint64 | Rows], x: Rows, a: int, b: int) -> Rows:
@@ -296,22 +296,22 @@ def _reduced(half: Rows, size: int) -> Rows:
     return np.minimum(half, half - np.uint64(size))
 
 
-def blanks(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> np.ndarray:
+def blank_mask(column_key: np.uint64, rows: Rows, numerator: int, denominator: int) -> np.ndarray:
     """``bool[n]``: which rows are blank when ``numerator / denominator`` of every 100 rows are to be.
 
     Exact in every full hundred: hundred b has floor((b+1)p) - floor(b p) blanks, at places found by sorting
     hashes with the place packed into their low bits, so that nothing ties.
     """
-    _, which, place, packed, latest = _hundred_blocks(column, rows, numerator, denominator)
+    _, which, place, packed, latest = _hundred_blocks(column_key, rows, numerator, denominator)
     return packed[which, place] <= latest[which]
 
 
-def filled_rank(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> np.ndarray:
+def filled_rank(column_key: np.uint64, rows: Rows, numerator: int, denominator: int) -> np.ndarray:
     """``int64[n]``: the number of rows before each one that are not null, or -1 for a row that is null.
 
-    Null values are those that `blanks` returns with the same arguments.
+    Null values are those that `blank_mask` returns with the same arguments.
     """
-    blocks, which, place, packed, latest = _hundred_blocks(column, rows, numerator, denominator)
+    blocks, which, place, packed, latest = _hundred_blocks(column_key, rows, numerator, denominator)
     full = packed > latest[:, None]
     rank = np.cumsum(full, axis=1, dtype=np.int16)[which, place].astype(np.int64)
     rank += _filled_before(blocks, numerator, denominator)[which]
@@ -320,15 +320,15 @@ def filled_rank(column: np.uint64, rows: Rows, numerator: int, denominator: int)
     return rank
 
 
-def filled_before(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> np.ndarray:
+def filled_before(column_key: np.uint64, rows: Rows, numerator: int, denominator: int) -> np.ndarray:
     """``int64[n]``: how many rows before each one are not blank, itself blank or not."""
-    blocks, which, place, packed, latest = _hundred_blocks(column, rows, numerator, denominator)
+    blocks, which, place, packed, latest = _hundred_blocks(column_key, rows, numerator, denominator)
     full = packed > latest[:, None]
     inside = np.cumsum(full, axis=1, dtype=np.int16)[which, place].astype(np.int64)
     return inside - full[which, place] + _filled_before(blocks, numerator, denominator)[which]
 
 
-def filled_row(column: np.uint64, ranks: Rows, numerator: int, denominator: int) -> Rows:
+def filled_row(column_key: np.uint64, ranks: Rows, numerator: int, denominator: int) -> Rows:
     """The row that `filled_rank` gives each of ``ranks``; the share of blanks is below 100."""
     before = ranks.view(np.int64)
     hundred = (ranks / (100 - numerator / denominator)).astype(
@@ -338,7 +338,9 @@ def filled_row(column: np.uint64, ranks: Rows, numerator: int, denominator: int)
         hundred -= over
     while (under := _filled_before(hundred + np.uint64(1), numerator, denominator) <= before).any():
         hundred += under
-    _, which, _, packed, latest = _hundred_blocks(column, hundred * np.uint64(100), numerator, denominator)
+    _, which, _, packed, latest = _hundred_blocks(
+        column_key, hundred * np.uint64(100), numerator, denominator
+    )
     full = packed > latest[:, None]
     order = np.argsort(
         ~full, axis=1, kind="stable"
@@ -347,7 +349,7 @@ def filled_row(column: np.uint64, ranks: Rows, numerator: int, denominator: int)
     return hundred * np.uint64(100) + order[which, inside].view(np.uint64)
 
 
-def filled(count: int, numerator: int, denominator: int) -> int:
+def filled_count(count: int, numerator: int, denominator: int) -> int:
     """Return how many of the first ``count`` rows are not null: exact for full hundreds; for a last partial hundred the
     maximum, because its nulls may all come later."""
     blocks, rest = divmod(count, 100)
@@ -361,7 +363,7 @@ def _filled_before(blocks: Rows, numerator: int, denominator: int) -> np.ndarray
 
 
 def _hundred_blocks(
-    column: np.uint64, rows: Rows, numerator: int, denominator: int
+    column_key: np.uint64, rows: Rows, numerator: int, denominator: int
 ) -> tuple[np.ndarray, ...]:
     """The hundreds of ``rows`` in rising order, which of them and which place each row has, a hash for every place
     (``uint64[k, 100]``) and the hash of each hundred up to which its places are blank."""
@@ -369,19 +371,19 @@ def _hundred_blocks(
     first, last = (hundred.min(), hundred.max()) if rows.size else (np.uint64(0), np.uint64(0))
     if int(last - first) <= rows.size // 50 + 1:
         blocks = np.arange(first, last + np.uint64(1), dtype=np.uint64)
-        which = (hundred - first).view(np.int64)
+        block_index = (hundred - first).view(np.int64)
     else:
-        blocks, which = np.unique(hundred, return_inverse=True)
+        blocks, block_index = np.unique(hundred, return_inverse=True)
     place = np.arange(100, dtype=np.uint64)
-    packed = bits(column, blocks[:, None] * np.uint64(100) + place)
+    packed = bits(column_key, blocks[:, None] * np.uint64(100) + place)
     packed &= ~np.uint64(127)
     packed |= place
     p, d = np.uint64(numerator), np.uint64(denominator)
     quota = (_floor_share(blocks + np.uint64(1), p, d) - _floor_share(blocks, p, d)).astype(np.int64)
     order = np.sort(packed, axis=1)
-    latest = order[np.arange(blocks.size), np.maximum(quota - 1, 0)]
+    blank_threshold = order[np.arange(blocks.size), np.maximum(quota - 1, 0)]
     packed[quota == 0] = ~np.uint64(0)
-    return blocks, which, (rows - hundred * np.uint64(100)).view(np.int64), packed, latest
+    return blocks, block_index, (rows - hundred * np.uint64(100)).view(np.int64), packed, blank_threshold
 
 
 def _floor_share(n: Rows, p: np.uint64, d: np.uint64) -> Rows:

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from webapp import json_input, limits
 from webapp.engine import budget, text
-from webapp.engine.external_values import Question
+from webapp.engine.external_values import ExternalQuery
 
 T = TypeVar("T")
 
@@ -82,13 +82,13 @@ class SourceSpec(json_input.Model):
             raise ValueError("where is only available with table; include the condition in the query")
         return self
 
-    def question(self) -> Question:
+    def external_query(self) -> ExternalQuery:
         """Return the question that fetches its rows."""
         settings = self.model_dump(exclude={"connection_id"}, exclude_none=True)
-        return Question(self.connection_id or "", "source", tuple(sorted(settings.items())))
+        return ExternalQuery(self.connection_id or "", "source", tuple(sorted(settings.items())))
 
 
-def stored(raw: Mapping[str, Any] | None) -> SourceSpec | None:
+def parse_stored(raw: Mapping[str, Any] | None) -> SourceSpec | None:
     """Return the source as stored in a template."""
     return None if raw is None else SourceSpec.model_validate(dict(raw))
 
@@ -117,16 +117,16 @@ class SourceTable:
         self._starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """The number of rows."""
         return self.table.num_rows
 
     @property
-    def columns(self) -> list[str]:
+    def column_names(self) -> list[str]:
         """Their names, in their order."""
         return self.table.column_names
 
-    def at(self, name: str, rows: np.ndarray) -> pa.Array:
+    def take(self, name: str, rows: np.ndarray) -> pa.Array:
         """A column at any rows (``uint64[n]``, in any order)."""
         column = self.table.column(name)
         if not rows.size:
@@ -135,10 +135,10 @@ class SourceTable:
         if last - first == rows.size - 1 and (rows.size < 3 or bool(np.all(np.diff(rows) == 1))):
             found = column.slice(first, rows.size)
             budget.check(sum(map(budget.size_of, found.chunks)))
-            return joined(found)
+            return combine_chunks(found)
         if pa.types.is_string(column.type):
             budget.check(self._bytes_of_rows(column, rows))
-        return joined(column.take(pa.array(rows)))
+        return combine_chunks(column.take(pa.array(rows)))
 
     def _bytes_of_rows(self, column: pa.ChunkedArray, rows: np.ndarray) -> int:
         """The bytes of the texts at some rows."""
@@ -150,7 +150,7 @@ class SourceTable:
             total += int(budget.text_bytes(column.chunk(number)).take(in_chunk).sum())
         return total
 
-    def remembered(self, key: Any, find: Callable[[], T]) -> T:
+    def cached(self, key: Any, find: Callable[[], T]) -> T:
         """Return the cached result of ``find``."""
         with self._lock:
             if key in self._cache:
@@ -159,35 +159,35 @@ class SourceTable:
         with self._lock:
             return self._cache.setdefault(key, found)
 
-    def pieces(self, name: str) -> list[pa.Array]:
+    def chunks(self, name: str) -> list[pa.Array]:
         """A column as its chunks."""
         return list(self.table.column(name).chunks)
 
-    def longest(self, name: str) -> int:
+    def max_text_length(self, name: str) -> int:
         """Characters of the longest text of a column of texts."""
 
         def find() -> int:
-            return max((pc.max(pc.utf8_length(piece)).as_py() or 0 for piece in self.pieces(name)), default=0)
+            return max((pc.max(pc.utf8_length(piece)).as_py() or 0 for piece in self.chunks(name)), default=0)
 
-        return self.remembered(("longest", name), find)
+        return self.cached(("longest", name), find)
 
-    def fits(self, name: str, dtype: pa.DataType) -> bool:
+    def can_parse_as(self, name: str, dtype: pa.DataType) -> bool:
         """Return whether every text of a column is the canonical text of a value of a type."""
         pattern = _pattern(dtype)
         if pattern is None:
             return False
 
         def find() -> bool:
-            for piece in self.pieces(name):
+            for piece in self.chunks(name):
                 if pc.all(pc.match_substring_regex(piece, pattern), min_count=0).as_py() is False:
                     return False
                 try:
-                    read(piece, dtype)
+                    parse_texts(piece, dtype)
                 except (pa.ArrowException, ValueError):
                     return False
             return True
 
-        return self.remembered(("fits", name, str(dtype)), find)
+        return self.cached(("fits", name, str(dtype)), find)
 
 
 def _pattern(dtype: pa.DataType) -> str | None:
@@ -202,7 +202,7 @@ def _pattern(dtype: pa.DataType) -> str | None:
     return _MOMENT if pa.types.is_timestamp(dtype) else None
 
 
-def read(texts: pa.Array, dtype: pa.DataType) -> pa.Array:
+def parse_texts(texts: pa.Array, dtype: pa.DataType) -> pa.Array:
     """Texts as values of a type. Raises `pa.ArrowException`."""
     if pa.types.is_decimal(dtype):
         return texts.cast(pa.decimal128(38, dtype.scale))
@@ -212,7 +212,7 @@ def read(texts: pa.Array, dtype: pa.DataType) -> pa.Array:
     return texts.cast(dtype)
 
 
-def joined(column: pa.ChunkedArray) -> pa.Array:
+def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
     """One array of a column in pieces."""
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
@@ -220,6 +220,6 @@ def joined(column: pa.ChunkedArray) -> pa.Array:
     return array
 
 
-def spelled(column: pa.Array) -> pa.Array:
+def to_texts(column: pa.Array) -> pa.Array:
     """Values as texts, the way the engine writes them."""
-    return text.decode(text.to_text(text.decode(column)))
+    return text.decode_dictionary(text.to_text(text.decode_dictionary(column)))

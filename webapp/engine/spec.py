@@ -19,9 +19,9 @@ from webapp.engine.masking.settings import Masking
 from webapp.engine.source_data import SourceSpec
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import BY_NAME, find
-from webapp.errors import Fault, did_you_mean, path_in, without_other_alternatives
+from webapp.errors import Fault, did_you_mean, drop_other_union_branches, pydantic_error_path
 
-Usable = Literal["no", "values", "all"]
+Checkable = Literal["no", "values", "all"]
 """What can be checked of an invalid field: nothing; each option by itself, because another one that it may be compared
 with is wrong; or all options."""
 
@@ -86,18 +86,18 @@ def field_schema() -> dict[str, Any]:
         {"type": "boolean"},
         {"type": "string", "minLength": 1, "maxLength": limits.MAX_NAME_CHARS},
     ]
-    return _inlined(schema, schema.pop("$defs", {}))
+    return _inline_references(schema, schema.pop("$defs", {}))
 
 
-def _inlined(schema: Any, defs: dict[str, Any]) -> Any:
+def _inline_references(schema: Any, defs: dict[str, Any]) -> Any:
     """Return a schema without references: the definitions that it refers to are inlined."""
     if isinstance(schema, list):
-        return [_inlined(item, defs) for item in schema]
+        return [_inline_references(item, defs) for item in schema]
     if not isinstance(schema, dict):
         return schema
     referred = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else {}
     own = {key: value for key, value in schema.items() if key != "$ref"}
-    return {key: _inlined(value, defs) for key, value in {**referred, **own}.items()}
+    return {key: _inline_references(value, defs) for key, value in {**referred, **own}.items()}
 
 
 _COMMON_IN_OPTIONS = frozenset(CommonKeys.model_fields) - {
@@ -119,9 +119,9 @@ class FieldSpec:
     type: type[FieldType]
     options: BaseModel
     children: tuple[FieldSpec, ...] = ()
-    invalid: bool = False
+    has_errors: bool = False
     """Whether it has errors. Fields that read it can be checked, but it generates no values."""
-    usable: Usable = "no"
+    checkable: Checkable = "no"
     """Of an invalid field: what can be checked of its other keys and options."""
 
     @property
@@ -176,7 +176,7 @@ class TemplateSpec:
     locale: str | None = None
     source: SourceSpec | None = None
     """The source of its rows, if they are not generated."""
-    invalid: Invalid | None = None
+    invalid_data: Invalid | None = None
     """The settings for invalid data."""
 
     def walk(self) -> Iterator[FieldSpec]:
@@ -194,13 +194,13 @@ def parse(
     name: str = "rows",
     locale: str | None = None,
     source: SourceSpec | None = None,
-    invalid: Invalid | None = None,
+    invalid_data: Invalid | None = None,
 ) -> TemplateSpec:
     """Reads a list of field definitions. Raises `SpecError` with every fault found, and with the template as far as it
     could be parsed."""
     parser = _Parser()
     parsed = parser.fields(fields, "fields", depth=1)
-    spec = TemplateSpec(name=name, fields=parsed, locale=locale, source=source, invalid=invalid)
+    spec = TemplateSpec(name=name, fields=parsed, locale=locale, source=source, invalid_data=invalid_data)
     if parser.faults:
         raise SpecError(parser.faults, partial=spec)
     return spec
@@ -227,43 +227,43 @@ class _Parser:
 
     def fields(self, raw: Any, path: str, depth: int) -> tuple[FieldSpec, ...]:
         if not isinstance(raw, list):
-            return self._refuse(path, "wrong_type", "fields must be an array of field definitions.")
+            return self._reject(path, "wrong_type", "fields must be an array of field definitions.")
         if not raw:
-            return self._refuse(path, "too_few", "A template needs at least one field.")
+            return self._reject(path, "too_few", "A template needs at least one field.")
         if depth > limits.MAX_NESTING:
-            return self._refuse(
+            return self._reject(
                 path, "too_deep", f"Fields can be nested at most {limits.MAX_NESTING} levels deep."
             )
         self._count += len(raw)
         if self._count > limits.MAX_FIELDS:
             text = f"A template has at most {limits.MAX_FIELDS} fields; this one has {self._count} or more."
-            return self._refuse(path, "too_many", text)
+            return self._reject(path, "too_many", text)
         parsed = []
         for i, item in enumerate(raw):
             if len(self.faults) >= limits.MAX_FIELD_FAULTS:
                 break  # more faults would not help anyone
             parsed.append(self._field(item, f"{path}[{i}]", depth))
         found = tuple(field for field in parsed if field is not None)
-        self.faults.extend(fault for field in found for fault in masking_settings.faults(field, found))
+        self.faults.extend(fault for field in found for fault in masking_settings.find_faults(field, found))
         paths: dict[str, str] = {}
         result = []
         for field in found:
             if field.name in paths:
                 text = f'The name "{field.name}" is already used by {paths[field.name]}.'
-                self._refuse(f"{field.path}.name", "duplicate", text, "Use a different name for each field.")
+                self._reject(f"{field.path}.name", "duplicate", text, "Use a different name for each field.")
                 # Under another name it is checked too.
                 field = replace(field, common=field.common.model_copy(update={"name": field.path}))
             paths.setdefault(field.name, field.path)
             result.append(field)
         return tuple(result)
 
-    def _refuse(self, path: str, code: str, message: str, hint: str = "") -> tuple[FieldSpec, ...]:
+    def _reject(self, path: str, code: str, message: str, hint: str = "") -> tuple[FieldSpec, ...]:
         self.faults.append(Fault(path, code, message, hint))
         return ()
 
     def _field(self, raw: Any, path: str, depth: int) -> FieldSpec | None:
         if not isinstance(raw, dict):
-            self._refuse(
+            self._reject(
                 path, "wrong_type", "A field definition must be an object with name, type and options."
             )
             return None
@@ -275,23 +275,23 @@ class _Parser:
             kind = find(type_name)
             if kind is None:
                 hint = did_you_mean(type_name.lower(), BY_NAME) or "GET /field-types lists every type."
-                self._refuse(f"{path}.type", "unknown_type", f'There is no field type "{type_name}".', hint)
+                self._reject(f"{path}.type", "unknown_type", f'There is no field type "{type_name}".', hint)
         if common is None or kind is None or not isinstance(raw.get("options", {}), dict | None):
             return self._placeholder_field(raw.get("name"), path)
         if common.id is not None:
             if not FIELD_ID.fullmatch(common.id):
-                self._refuse(
+                self._reject(
                     f"{path}.id",
                     "wrong_format",
                     "A field ID must be fld_ followed by the 26 characters of a ULID.",
                 )
             elif common.id in self._ids:
-                self._refuse(f"{path}.id", "duplicate", f"This ID is already used by {self._ids[common.id]}.")
+                self._reject(f"{path}.id", "duplicate", f"This ID is already used by {self._ids[common.id]}.")
             self._ids.setdefault(common.id, path)
         if common.invalid is not None and depth > 1:
             text = "Only top-level fields support invalid data, not nested fields."
             hint = "Remove it, or set it for the enclosing field, which can be missing as a whole."
-            self._refuse(f"{path}.invalid", "not_here", text, hint)
+            self._reject(f"{path}.invalid", "not_here", text, hint)
         has_own_faults = len(self.faults) > fault_count
         raw_options = dict(common.options)
         children: tuple[FieldSpec, ...] = ()
@@ -299,12 +299,12 @@ class _Parser:
             children = self.fields(raw_options.pop("fields", None), f"{path}.options.fields", depth + 1)
         elif ELEMENT in kind.Options.model_fields:
             children = self._element(raw_options.pop(ELEMENT, None), f"{path}.options.{ELEMENT}", depth + 1)
-        options, usable = self._valid_part(kind.Options, raw_options, f"{path}.options", {})
+        options, usable = self._validate_valid_keys(kind.Options, raw_options, f"{path}.options", {})
         needs_children = not {"fields", ELEMENT}.isdisjoint(kind.Options.model_fields)
         if options is None or (needs_children and not children):
             return self._placeholder_field(common.name, path)
         if usable == "values" or has_own_faults or (len(self.faults) > fault_count and not children):
-            return FieldSpec(path, common, kind, options, children, invalid=True, usable=usable)
+            return FieldSpec(path, common, kind, options, children, has_errors=True, checkable=usable)
         return FieldSpec(path, common, kind, options, children)
 
     def _placeholder_field(self, name: Any, path: str) -> FieldSpec | None:
@@ -312,14 +312,14 @@ class _Parser:
             return None
         kind = BY_NAME["null"]
         common = CommonKeys.model_construct(name=name, type="null")
-        return FieldSpec(path, common, kind, kind.Options(), invalid=True)
+        return FieldSpec(path, common, kind, kind.Options(), has_errors=True)
 
     def _common(self, raw: dict[str, Any], path: str) -> CommonKeys | None:
         keys = {k: v for k, v in raw.items() if k not in READ_ONLY_KEYS}
         if "active" in keys:
             keys["hidden"] = not keys.pop("active")
         if "unique_together" in keys:
-            self._refuse(
+            self._reject(
                 f"{path}.unique_together",
                 "unknown_key",
                 "This key is not supported here.",
@@ -336,27 +336,27 @@ class _Parser:
             keys.setdefault("sensitive", True)
             if keys["sensitive"] is False:
                 text = "masking is only available for sensitive fields, but sensitive is false."
-                self._refuse(
+                self._reject(
                     f"{path}.masking", "contradiction", text, "Remove masking, or set sensitive: true."
                 )
         if isinstance(keys.get("unique"), str):
             keys["unique_together"] = keys.pop("unique")
-        common, _ = self._valid_part(CommonKeys, keys, path, {"name": path, "type": "null"})
+        common, _ = self._validate_valid_keys(CommonKeys, keys, path, {"name": path, "type": "null"})
         name = raw.get("name")
         if common is None or common.name == name or not (isinstance(name, str) and name):
             return common
         return common.model_copy(update={"name": name})  # other fields may read it by its invalid name
 
-    def _valid_part(
+    def _validate_valid_keys(
         self, model: type[M], raw: dict[str, Any], path: str, substitutes: Mapping[str, Any]
-    ) -> tuple[M | None, Usable]:
+    ) -> tuple[M | None, Checkable]:
         """Return `raw` as an instance of `model`, without the keys that have errors, which are reported.
 
         `substitutes` replace required keys. None if it is of no use without them.
         """
         fault_count = len(self.faults)
-        raw = json_input.canonical(model, raw)
-        found: M | None = validated(model, raw, path, self.faults)
+        raw = json_input.canonicalize_enums(model, raw)
+        found: M | None = validate_model(model, raw, path, self.faults)
         if found is not None:
             return found, "all"
         steps = [fault.path[len(path) :].lstrip(".") for fault in self.faults[fault_count:]]
@@ -374,14 +374,14 @@ class _Parser:
         """Return the field that generates the elements of an array; it needs no name."""
         if not isinstance(raw, dict):
             code = "required" if raw is None else "wrong_type"
-            return self._refuse(path, code, 'Set the type of the elements: {"type": "city", "options": {}}.')
+            return self._reject(path, code, 'Set the type of the elements: {"type": "city", "options": {}}.')
         if depth > limits.MAX_NESTING:
-            return self._refuse(
+            return self._reject(
                 path, "too_deep", f"Fields can be nested at most {limits.MAX_NESTING} levels deep."
             )
         self._count += 1
         if self._count > limits.MAX_FIELDS:
-            return self._refuse(path, "too_many", f"A template has at most {limits.MAX_FIELDS} fields.")
+            return self._reject(path, "too_many", f"A template has at most {limits.MAX_FIELDS} fields.")
         found = self._field({"name": "item", **raw}, path, depth)
         return () if found is None else (found,)
 
@@ -392,7 +392,7 @@ _MESSAGES = {
 }
 
 
-def validated(model: type[BaseModel], raw: dict[str, Any], path: str, faults: list[Fault]) -> Any:
+def validate_model(model: type[BaseModel], raw: dict[str, Any], path: str, faults: list[Fault]) -> Any:
     """``raw`` as an instance of ``model``, or None after appending all errors to ``faults``."""
     try:
         return model.model_validate(raw)
@@ -406,12 +406,12 @@ def validated(model: type[BaseModel], raw: dict[str, Any], path: str, faults: li
                 _fault(item, model, raw, path)
                 for item in error.errors(include_url=False, include_context=True)
             ]
-            faults.extend(without_other_alternatives(found))
+            faults.extend(drop_other_union_branches(found))
         return None
 
 
 def _fault(item: Any, model: type[BaseModel], raw: Any, path: str) -> Fault:
-    where = path_in(item, raw, path)
+    where = pydantic_error_path(item, raw, path)
     code, message = _MESSAGES.get(item["type"], (item["type"], item["msg"]))
     message = message.removeprefix("Value error, ")
     hint: str | None = ""

@@ -43,7 +43,7 @@ def to_text(column: pa.Array) -> pa.Array:
     return column.cast(pa.string())
 
 
-def decode(column: pa.Array) -> pa.Array:
+def decode_dictionary(column: pa.Array) -> pa.Array:
     """``column`` without dictionary encoding."""
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
@@ -78,7 +78,7 @@ def decimal_units(column: pa.Array) -> np.ndarray:
     return words[2 * column.offset : 2 * (column.offset + len(column)) : 2]
 
 
-def decimals(units: np.ndarray, places: int) -> pa.Array:
+def decimal_array(units: np.ndarray, places: int) -> pa.Array:
     """A decimal128(38, places) column from whole units of the last place (``int64[n]``)."""
     words = np.empty((units.size, 2), np.int64)
     words[:, 0] = units

@@ -21,14 +21,14 @@ from webapp.audit.models import AuditEntry
 from webapp.engine.formats import Piece
 from webapp.errors import ApiError
 from webapp.exports.models import Export, ExportPart
-from webapp.extensions import reading, writing
+from webapp.extensions import read_session, write_session
 from webapp.files.models import StorageHold
 from webapp.work.models import END_STATES
 
 AREA: Final = "exports"
 
 
-def used(session: Session, workspace_id: str) -> int:
+def used_bytes(session: Session, workspace_id: str) -> int:
     """Return the bytes of a workspace's export files, including those in progress. A file shared by parts of
     several exports counts once."""
     single_files = select(Export.storage_key, Export.bytes).where(
@@ -47,7 +47,7 @@ def used(session: Session, workspace_id: str) -> int:
     return int(stored) + int(session.scalar(holds) or 0)
 
 
-def reserved(app: Flask, workspace_id: str, key: str, pieces: Iterable[Piece]) -> Iterator[Piece]:
+def reserve_pieces(app: Flask, workspace_id: str, key: str, pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Yield the pieces of a file after their bytes are reserved. Raises quota_exceeded if they do not fit and
     no other file can be removed. Call `release` when the file is saved or discarded."""
     total = reserved_bytes = 0
@@ -64,7 +64,7 @@ def _reserve(app: Flask, workspace_id: str, key: str, total: int) -> int:
     """Reserve `total` bytes for a file, and some more. Return the number of reserved bytes."""
     with app.app_context():
         while True:
-            with writing() as session:
+            with write_session() as session:
                 locked = (
                     select(Workspace.plan).where(Workspace.id == workspace_id).with_for_update(key_share=True)
                 )
@@ -72,7 +72,7 @@ def _reserve(app: Flask, workspace_id: str, key: str, total: int) -> int:
                 hold = session.get(StorageHold, key) or StorageHold(
                     key=key, workspace_id=workspace_id, area=AREA, bytes=0
                 )
-                free = limit - used(session, workspace_id) + hold.bytes
+                free = limit - used_bytes(session, workspace_id) + hold.bytes
                 if free >= total:
                     hold.bytes, hold.updated_at = min(free, total + limits.EXPORT_HOLD_BYTES), clock.now()
                     session.add(hold)
@@ -101,12 +101,12 @@ def _remove_oldest(workspace_id: str) -> bool:
         .order_by(Export.finished_at, Export.id)
         .limit(1)
     )
-    with reading() as session:
+    with read_session() as session:
         export_id = session.scalar(ended)
     if export_id is None:
         return False
     remove_files(export_id, clock.now())
-    with writing() as session:
+    with write_session() as session:
         session.add(
             AuditEntry(
                 id=ids.new("aud"), at=clock.now(), workspace_id=workspace_id, action="export.purge",
@@ -118,18 +118,18 @@ def _remove_oldest(workspace_id: str) -> bool:
 
 def release(key: str) -> None:
     """Release the reservation of a file."""
-    with writing() as session:
+    with write_session() as session:
         session.execute(delete(StorageHold).where(StorageHold.key == key))
 
 
-def part_files(export_ids: Sequence[str]) -> list[str]:
+def unshared_part_files(export_ids: Sequence[str]) -> list[str]:
     """Return the files of some exports' parts that no part of another export uses."""
     own_files = select(ExportPart.storage_key).where(
         ExportPart.storage_key.is_not(None), ExportPart.export_id.in_(export_ids)
     )
     other = aliased(ExportPart)
     shared = exists().where(other.storage_key == ExportPart.storage_key, other.export_id.not_in(export_ids))
-    with reading() as session:
+    with read_session() as session:
         return list(session.scalars(own_files.where(~shared).distinct()))
 
 
@@ -139,17 +139,17 @@ def remove_files(export_id: str, now: datetime) -> None:
     A backup ignores the names of a marked export. If the removal is interrupted, names remain for the next
     sweep, but never an unreferenced file.
     """
-    store = storage.of(current_app)
+    store = storage.get_storage(current_app)
     statement = update(Export).where(Export.id == export_id)
-    with writing() as session:
+    with write_session() as session:
         session.execute(
             statement.values(file_removed_at=now), execution_options={"synchronize_session": False}
         )
-    with reading() as session:
+    with read_session() as session:
         key_of_file = session.scalar(select(Export.storage_key).where(Export.id == export_id))
-    for key in [*([key_of_file] if key_of_file else []), *part_files([export_id])]:
+    for key in [*([key_of_file] if key_of_file else []), *unshared_part_files([export_id])]:
         store.delete(key)
-    with writing() as session:
+    with write_session() as session:
         parts = update(ExportPart).where(ExportPart.export_id == export_id).values(storage_key=None)
         session.execute(parts, execution_options={"synchronize_session": False})
         session.execute(statement.values(storage_key=None), execution_options={"synchronize_session": False})

@@ -9,11 +9,11 @@ from sqlalchemy import BigInteger, ColumnElement, Integer, String, UniqueConstra
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from webapp.access.models import HASH_CHARS
-from webapp.model_base import JSON_DOC, Base, InProject, SoftDeleted, identity, reference
-from webapp.work.models import Noticed, Work
+from webapp.model_base import JSON_DOC, Base, ProjectMixin, SoftDeleteMixin, foreign_key_column, id_column
+from webapp.work.models import Notifiable, Work
 
 
-class Export(Work, Noticed, SoftDeleted, InProject, Base):
+class Export(Work, Notifiable, SoftDeleteMixin, ProjectMixin, Base):
     """One file to be created from one template version, or from all tables of one dataset version.
 
     `request` is the body as accepted (format, overrides, options); `pins` is everything needed to generate the same
@@ -27,10 +27,10 @@ class Export(Work, Noticed, SoftDeleted, InProject, Base):
     work_kind: ClassVar[str] = "export"
     quota_columns: ClassVar[tuple[str, ...]] = ("request", "pins")
 
-    id: Mapped[str] = identity("exp")
-    template_id: Mapped[str | None] = reference("templates.id", nullable=True, ondelete="SET NULL")
+    id: Mapped[str] = id_column("exp")
+    template_id: Mapped[str | None] = foreign_key_column("templates.id", nullable=True, ondelete="SET NULL")
     template_version: Mapped[int | None] = mapped_column(Integer)
-    dataset_id: Mapped[str | None] = reference("datasets.id", nullable=True, ondelete="SET NULL")
+    dataset_id: Mapped[str | None] = foreign_key_column("datasets.id", nullable=True, ondelete="SET NULL")
     dataset_version: Mapped[int | None] = mapped_column(Integer)
     format: Mapped[str] = mapped_column(String(16))
     count: Mapped[int] = mapped_column(BigInteger)
@@ -46,14 +46,16 @@ class Export(Work, Noticed, SoftDeleted, InProject, Base):
     file_name: Mapped[str | None] = mapped_column(String(300))
     request: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
     pins: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
-    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    created_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )
     key_id: Mapped[str | None] = mapped_column(String(40))
     part_rows: Mapped[int | None] = mapped_column(BigInteger)
     parts_done: Mapped[int] = mapped_column(Integer, default=0)
-    of_id: Mapped[str | None] = reference("exports.id", nullable=True, ondelete="SET NULL")
+    of_id: Mapped[str | None] = foreign_key_column("exports.id", nullable=True, ondelete="SET NULL")
 
     @classmethod
-    def with_worker(cls) -> list[ColumnElement[bool]]:
+    def worker_conditions(cls) -> list[ColumnElement[bool]]:
         """Return the condition that leaves out exports in parts."""
         return [cls.part_rows.is_(None)]
 
@@ -72,8 +74,8 @@ class ExportPart(Work, Base):
     __tablename__ = "export_parts"
     work_kind: ClassVar[str] = "part"
 
-    id: Mapped[str] = identity("prt")
-    export_id: Mapped[str] = reference("exports.id", ondelete="CASCADE", index=False)
+    id: Mapped[str] = id_column("prt")
+    export_id: Mapped[str] = foreign_key_column("exports.id", ondelete="CASCADE", index=False)
     number: Mapped[int] = mapped_column(Integer)
     offset: Mapped[int] = mapped_column(BigInteger)
     count: Mapped[int] = mapped_column(BigInteger)
@@ -84,7 +86,7 @@ class ExportPart(Work, Base):
     storage_key: Mapped[str | None] = mapped_column(String(300), index=True)
 
     @classmethod
-    def of_workspace(cls, workspace_id: str) -> ColumnElement[bool]:
+    def in_workspace(cls, workspace_id: str) -> ColumnElement[bool]:
         """Return the condition for the parts of a workspace's exports."""
         return cls.export_id.in_(select(Export.id).where(Export.workspace_id == workspace_id))
 

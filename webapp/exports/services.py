@@ -35,13 +35,13 @@ from webapp.engine import ENGINE, ENGINES, leaks, processor_time
 from webapp.engine.formats import FORMATS, write
 from webapp.engine.formats.base import Format
 from webapp.engine.invalid_data.answer_key import AnswerKey
-from webapp.errors import ApiError, Fault, Gathered, validation_error
+from webapp.errors import ApiError, ErrorCollector, Fault, validation_error
 from webapp.exports.models import Export, ExportPart
-from webapp.extensions import changed_rows, db, reading, redis_client, writing
+from webapp.extensions import affected_row_count, db, read_session, redis_client, write_session
 from webapp.generation.services import external_values, generate, pins
 from webapp.generation.services import rows as generation_rows
 from webapp.generation.services.pins import Pins
-from webapp.generation.services.rows import Recipe, attachment, content_type
+from webapp.generation.services.rows import Recipe, content_disposition, content_type
 from webapp.metering import stored_json
 from webapp.quotas import Reservation
 from webapp.row_templates.schemas import GenerateInput, TemplateExportInput
@@ -52,14 +52,14 @@ from webapp.work.models import END_STATES
 log = logging.getLogger(__name__)
 
 PART_KIND: Final = "part"
-OPEN: Final = ("queued", "running")
+ACTIVE_STATES: Final = ("queued", "running")
 
 # Lease owner and expiry of an export in parts: it is never considered lost, and sweepers do not enqueue it.
 _PARTS_OWNER: Final = "its parts"
 _FAR_FUTURE: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-def planned(recipe: Recipe, part_rows: int | None) -> int | None:
+def resolve_part_rows(recipe: Recipe, part_rows: int | None) -> int | None:
     """Return the rows per part; None for a single file, because there are few rows or no parts were
     requested.
 
@@ -75,7 +75,7 @@ def planned(recipe: Recipe, part_rows: int | None) -> int | None:
             f"{limits.MAX_PARTS:,}."
         )
         raise validation_error([Fault("part_rows", "too_small", text, f"Use {minimum:,} or more.")])
-    together = recipe.writer().together if recipe.format.continues else 1
+    together = recipe.writer().rows_per_split if recipe.format.is_resumable else 1
     if part_rows % together:
         text = f"Each INSERT has {together:,} rows, and a part cannot end in the middle of one."
         hint = f"Use a multiple of {together:,}, or set sql.rows_per_statement."
@@ -83,41 +83,41 @@ def planned(recipe: Recipe, part_rows: int | None) -> int | None:
     return part_rows
 
 
-def fitting(count: int) -> int | None:
+def suggest_part_rows(count: int) -> int | None:
     """Return the rows per part for this number of rows; None for a single file."""
     if count <= limits.PARTS_FROM_ROWS:
         return None
     return limits.PARTS_FROM_ROWS * -(-count // (limits.PARTS_FROM_ROWS * limits.MAX_PARTS))
 
 
-def add(
+def add_parts(
     session: Session | scoped_session[Any], export: Export, offset: int, reused: Sequence[ExportPart] = ()
 ) -> None:
     """Add parts to a new export. The first one starts with row `offset` of the template; `reused` are parts of
     an earlier export whose files are reused. The others are enqueued after `session` commits."""
     reused_by_number = {part.number: part for part in reused}
     rows = export.part_rows or export.count
-    waiting = []
+    pending_parts = []
     for start in range(0, export.count, rows):
         number = start // rows + 1
         part = ExportPart(
             export_id=export.id, number=number, offset=offset + start, count=min(rows, export.count - start)
         )
-        if before := reused_by_number.get(number):
+        if reused_part := reused_by_number.get(number):
             for column in ("status", "attempt", "rows_done", "bytes", "sha256", "leaks", "storage_key"):
-                setattr(part, column, getattr(before, column))
-            part.started_at, part.finished_at = before.started_at, before.finished_at
+                setattr(part, column, getattr(reused_part, column))
+            part.started_at, part.finished_at = reused_part.started_at, reused_part.finished_at
         else:
-            waiting.append(part)
+            pending_parts.append(part)
         session.add(part)
     session.flush()
-    for part in waiting:
-        jobs_queue.after_commit(session, redis_client(), PART_KIND, part.id)
+    for part in pending_parts:
+        jobs_queue.enqueue_after_commit(session, redis_client(), PART_KIND, part.id)
     export.parts_done = len(reused_by_number)
     export.rows_done = sum(part.count for part in reused)
 
 
-def parts_of(export: Export) -> list[ExportPart]:
+def get_parts(export: Export) -> list[ExportPart]:
     """Return all parts of an export in the order of its rows."""
     return list(
         db.session.scalars(
@@ -126,13 +126,13 @@ def parts_of(export: Export) -> list[ExportPart]:
     )
 
 
-def some(export: Export, first: int) -> list[ExportPart]:
+def get_parts_page(export: Export, first: int) -> list[ExportPart]:
     """Return one page of parts, from number `first` on."""
     statement = select(ExportPart).where(ExportPart.export_id == export.id, ExportPart.number >= first)
     return list(db.session.scalars(statement.order_by(ExportPart.number).limit(limits.PARTS_SHOWN)))
 
 
-def one(export: Export, number: int) -> ExportPart | None:
+def get_part(export: Export, number: int) -> ExportPart | None:
     """Return one part of an export."""
     return db.session.scalar(
         select(ExportPart).where(ExportPart.export_id == export.id, ExportPart.number == number)
@@ -156,7 +156,7 @@ def part_as_json(part: ExportPart) -> dict[str, Any]:
     }
 
 
-def as_one(export: Export) -> dict[str, Any]:
+def single_file_as_part(export: Export) -> dict[str, Any]:
     """Return the only part of an export that is a single file."""
     has_file = export.status == "completed" and export.file_removed_at is None
     return {
@@ -190,25 +190,29 @@ def manifest(export: Export) -> dict[str, Any]:
         "locale": pinned["locale"],
         "format": export.format,
         "file_name": export.file_name,
-        "concatenates": export.parts is None or FORMATS[export.format].continues,
+        "concatenates": export.parts is None or FORMATS[export.format].is_resumable,
         "offset": export.request["ask"].get("offset", 0),
         "rows": export.count,
         "part_rows": export.part_rows,
         "bytes": export.bytes,
         "sha256": export.sha256,
-        "download_url": f"/exports/{export.id}/download" if in_one_piece(export) else None,
-        "parts": [part_as_json(part) for part in parts_of(export)] if export.parts else [as_one(export)],
+        "download_url": f"/exports/{export.id}/download" if is_downloadable(export) else None,
+        "parts": [part_as_json(part) for part in get_parts(export)]
+        if export.parts
+        else [single_file_as_part(export)],
     }
 
 
-def in_one_piece(export: Export) -> bool:
+def is_downloadable(export: Export) -> bool:
     """Return whether the whole file can be downloaded: it exists, or its parts do and can be concatenated."""
     if export.status != "completed" or export.file_removed_at is not None:
         return False
-    return export.parts is None or FORMATS[export.format].continues
+    return export.parts is None or FORMATS[export.format].is_resumable
 
 
-def joined(store: Storage, parts: Sequence[tuple[str, int]], first: int, last: int) -> Iterator[bytes]:
+def concatenate_files(
+    store: Storage, parts: Sequence[tuple[str, int]], first: int, last: int
+) -> Iterator[bytes]:
     """Yield bytes from `first` up to, but not including, `last` of files (key, size) as if they were
     concatenated. Each file is opened when needed, the first immediately. Raises MissingError."""
     ranges, position = [], 0
@@ -223,7 +227,7 @@ def joined(store: Storage, parts: Sequence[tuple[str, int]], first: int, last: i
     return chain(opened, chain.from_iterable(store.get(*item) for item in ranges[1:]))
 
 
-def in_one(statement: Select[Any]) -> Select[Any]:
+def select_single_files(statement: Select[Any]) -> Select[Any]:
     """Return a select of exports without those in parts, which are not enqueued."""
     return statement.where(Export.part_rows.is_(None))
 
@@ -239,7 +243,7 @@ def single_file_condition(export_id: str) -> Callable[[Session], bool]:
     return is_single_file
 
 
-def may_start(part_id: str) -> Callable[[Session], bool]:
+def part_start_condition(part_id: str) -> Callable[[Session], bool]:
     """Return the condition under which a part may start: its export is in progress, and is marked as running. A
     worker calls it in the transaction that acquires the part."""
 
@@ -247,7 +251,9 @@ def may_start(part_id: str) -> Callable[[Session], bool]:
         export_id = select(ExportPart.export_id).where(ExportPart.id == part_id).scalar_subquery()
         statement = (
             update(Export)
-            .where(Export.id == export_id, Export.status.in_(OPEN), Export.cancel_requested_at.is_(None))
+            .where(
+                Export.id == export_id, Export.status.in_(ACTIVE_STATES), Export.cancel_requested_at.is_(None)
+            )
             .values(
                 status="running",
                 attempt=case((Export.attempt == 0, 1), else_=Export.attempt),
@@ -257,26 +263,26 @@ def may_start(part_id: str) -> Callable[[Session], bool]:
             )
             .execution_options(synchronize_session=False)
         )
-        return bool(changed_rows(session.execute(statement)))
+        return bool(affected_row_count(session.execute(statement)))
 
     return mark_running
 
 
-def stop(export: Export) -> None:
+def cancel_parts(export: Export) -> None:
     """Cancel all parts of a locked export. Queued ones end immediately. Does not commit."""
     of_export = update(ExportPart).where(ExportPart.export_id == export.id)
     options = {"synchronize_session": False}
     now = clock.now()
     queued = of_export.where(ExportPart.status == "queued")
-    ended = {"status": "cancelled", "finished_at": now, "epoch": ExportPart.epoch + 1}
-    db.session.execute(queued.values(**ended), execution_options=options)
+    ended_values = {"status": "cancelled", "finished_at": now, "epoch": ExportPart.epoch + 1}
+    db.session.execute(queued.values(**ended_values), execution_options=options)
     running = of_export.where(ExportPart.status == "running", ExportPart.cancel_requested_at.is_(None))
     db.session.execute(running.values(cancel_requested_at=now), execution_options=options)
 
 
-def progress(part_id: str) -> None:
+def update_progress(part_id: str) -> None:
     """Update the number of rows that the parts of an export have generated."""
-    with writing() as session:
+    with write_session() as session:
         export_id = session.scalar(select(ExportPart.export_id).where(ExportPart.id == part_id))
         generated = select(func.sum(ExportPart.rows_done)).where(ExportPart.export_id == export_id)
         statement = update(Export).where(Export.id == export_id, Export.status == "running")
@@ -286,13 +292,13 @@ def progress(part_id: str) -> None:
         )
 
 
-def gather(export_id: str) -> None:
+def update_from_parts(export_id: str) -> None:
     """Update an export from its parts, and end it when all of them have ended. Safe to call at any time,
     repeatedly."""
-    with writing() as session:
+    with write_session() as session:
         locked = select(Export).where(Export.id == export_id).with_for_update()
         export = session.scalar(locked)
-        if export is None or export.ended:
+        if export is None or export.has_ended:
             return
         parts = ExportPart.export_id == export_id
         columns = (
@@ -302,18 +308,18 @@ def gather(export_id: str) -> None:
             func.sum(ExportPart.count),
             func.sum(ExportPart.bytes),
         )
-        found = {
+        totals_by_status = {
             row[0]: [int(value or 0) for value in row[1:]]
             for row in session.execute(select(*columns).where(parts).group_by(ExportPart.status))
         }
-        completed, _, rows, size = found.get("completed", [0, 0, 0, 0])
+        completed, _, rows, size = totals_by_status.get("completed", [0, 0, 0, 0])
         export.parts_done = completed
-        if not found.keys().isdisjoint(OPEN):
-            export.rows_done = sum(item[1] for item in found.values())
+        if not totals_by_status.keys().isdisjoint(ACTIVE_STATES):
+            export.rows_done = sum(item[1] for item in totals_by_status.values())
             return
         export.rows_done, export.finished_at = rows, clock.now()
         export.lease_owner = export.lease_until = None
-        if found.keys() == {"completed"}:
+        if totals_by_status.keys() == {"completed"}:
             export.status, export.bytes = "completed", size
             reports = list(
                 session.scalars(select(ExportPart.leaks).where(parts, ExportPart.leaks.is_not(None)))
@@ -322,7 +328,7 @@ def gather(export_id: str) -> None:
                 merged = leaks.merge_reports(entry[0]["columns"] for entry in reports)
                 unmasked = reports[0][0].get("unmasked", [])
                 export.leaks = [{"table": reports[0][0]["table"], "columns": merged, "unmasked": unmasked}]
-        elif export.cancel_requested_at is not None or "failed" not in found:
+        elif export.cancel_requested_at is not None or "failed" not in totals_by_status:
             export.status = "cancelled"
         else:
             failed = select(ExportPart.number, ExportPart.error).where(parts, ExportPart.status == "failed")
@@ -334,9 +340,9 @@ def gather(export_id: str) -> None:
             export.status, export.error = "failed", {**first, "message": message, "details": details}
 
 
-def export_of(part_id: str) -> str | None:
+def export_id_of_part(part_id: str) -> str | None:
     """Return the id of a part's export."""
-    with reading() as session:
+    with read_session() as session:
         return session.scalar(select(ExportPart.export_id).where(ExportPart.id == part_id))
 
 
@@ -345,15 +351,17 @@ def stalled_parts() -> list[str]:
     process that ended the last one died."""
     other = aliased(ExportPart)
     unfinished = (
-        select(other.id).where(other.export_id == Export.id, other.status.in_(OPEN)).correlate(Export)
+        select(other.id)
+        .where(other.export_id == Export.id, other.status.in_(ACTIVE_STATES))
+        .correlate(Export)
     )
     statement = (
         select(func.min(ExportPart.id))
         .join(Export, Export.id == ExportPart.export_id)
-        .where(Export.part_rows.is_not(None), Export.status.in_(OPEN), ~unfinished.exists())
+        .where(Export.part_rows.is_not(None), Export.status.in_(ACTIVE_STATES), ~unfinished.exists())
         .group_by(ExportPart.export_id)
     )
-    with reading() as session:
+    with read_session() as session:
         return list(session.scalars(statement))
 
 
@@ -379,7 +387,7 @@ def as_json(export: Export) -> dict[str, Any]:
         "bytes": export.bytes,
         "sha256": export.sha256,
         "file_name": export.file_name,
-        "download_url": f"/exports/{export.id}/download" if in_one_piece(export) else None,
+        "download_url": f"/exports/{export.id}/download" if is_downloadable(export) else None,
         "manifest_url": f"/exports/{export.id}/manifest",
         "answers_url": f"/exports/{export.id}/answers" if export.request.get("bad") else None,
         "part_rows": export.part_rows,
@@ -425,37 +433,39 @@ def create(
     """Create an export of a template's newest version, commit, and notify a worker, or one for each part.
 
     The first block is generated and discarded, so that errors are reported here and not by a worker. Raises
-    the errors of `generate.saved` and of `planned`. `claim`: see `queue`.
+    the errors of `generate.generate_saved` and of `resolve_part_rows`. `claim`: see `queue`.
     """
-    found = generate.find_template(actor, template_id, "generate")
-    recipe = generate.requested(actor, found, body, format=format, keep=True)
+    template_ref = generate.find_template(actor, template_id, "generate")
+    recipe = generate.prepare_saved(actor, template_ref, body, format=format, for_worker=True)
     count = recipe.count
     recipe.open().close()
-    part_rows = planned(recipe, body.part_rows if isinstance(body, TemplateExportInput) else None)
+    part_rows = resolve_part_rows(recipe, body.part_rows if isinstance(body, TemplateExportInput) else None)
     export = Export(
-        project_id=found.project_id,
-        team_id=found.team_id,
-        template_id=found.id,
-        template_version=found.version,
+        project_id=template_ref.project_id,
+        team_id=template_ref.team_id,
+        template_id=template_ref.id,
+        template_version=template_ref.version,
         format=recipe.format.name,
         count=count,
         file_name=recipe.file_name,
         request={
             "ask": body.model_dump(mode="json", exclude={"part_rows"}),
-            "bad": recipe.bound.bad is not None,
+            "bad": recipe.bound.invalid_data_injector is not None,
         },
         pins=recipe.pins.to_json(),
         part_rows=part_rows,
     )
     details: dict[str, Any] = {
-        "version": found.version,
+        "version": template_ref.version,
         "seed": recipe.pins.seed,
         "format": recipe.format.name,
         "offset": recipe.offset,
         **({"part_rows": part_rows} if part_rows else {}),
     }
-    records, of = recipe.records(), ("template", found.id)
-    return queue(actor, export, "template.export", of, largest=count, records=records, claim=claim, **details)
+    records, target = recipe.count_records(), ("template", template_ref.id)
+    return queue(
+        actor, export, "template.export", target, largest=count, records=records, claim=claim, **details
+    )
 
 
 def create_of_dataset(
@@ -469,13 +479,13 @@ def create_of_dataset(
     """
     dataset = datasets.get(actor, dataset_id, "generate")
     version = datasets.version_of(dataset)
-    datasets.known_templates(actor, version.spec, "generate")
-    members = rows.members(version.spec, version.pins["templates"])
-    bundle = rows.of_version(actor, version.spec, (dataset.id, version.number), members, body)
+    datasets.require_templates(actor, version.spec, "generate")
+    members = rows.read_table_specs(version.spec, version.pins["templates"])
+    bundle = rows.bundle_of_version(actor, version.spec, (dataset.id, version.number), members, body)
     largest = max(recipe.count for recipe in bundle.recipes)
     quotas.check_rows(actor, largest)
-    for member, recipe in zip(bundle.members, bundle.recipes, strict=True):
-        with rows.placed(member):
+    for member, recipe in zip(bundle.table_specs, bundle.recipes, strict=True):
+        with rows.errors_at_table(member):
             recipe.open().close()
     bundle.open().close()
     export = Export(
@@ -488,7 +498,7 @@ def create_of_dataset(
         file_name=bundle.file_name,
         request={
             "ask": body.model_dump(mode="json"),
-            "bad": any(recipe.bound.bad is not None for recipe in bundle.recipes),
+            "bad": any(recipe.bound.invalid_data_injector is not None for recipe in bundle.recipes),
         },
         pins=bundle.pins(),
     )
@@ -498,9 +508,9 @@ def create_of_dataset(
         "format": export.format,
         "tables": len(members),
     }
-    records, of = sum(recipe.records() for recipe in bundle.recipes), ("dataset", dataset.id)
+    records, target = sum(recipe.count_records() for recipe in bundle.recipes), ("dataset", dataset.id)
     return queue(
-        actor, export, "dataset.export", of, largest=largest, records=records, claim=claim, **details
+        actor, export, "dataset.export", target, largest=largest, records=records, claim=claim, **details
     )
 
 
@@ -508,7 +518,7 @@ def queue(
     actor: Actor,
     export: Export,
     action: str,
-    of: tuple[str, str],
+    target: tuple[str, str],
     *,
     largest: int,
     reused: Sequence[ExportPart] = (),
@@ -522,29 +532,29 @@ def queue(
     objects in arrays, which count as rows. `claim` is called in the transaction that saves the export, and can
     end it with an exception. Raises row_limit_exceeded, quota_exceeded.
     """
-    spent = export.count - sum(part.count for part in reused)
-    stored_json.take(actor, export.request, export.pins)
-    reservation = quotas.reserve_rows(actor, spent + records, largest=largest)
+    new_rows = export.count - sum(part.count for part in reused)
+    stored_json.reserve(actor, export.request, export.pins)
+    reservation = quotas.reserve_rows(actor, new_rows + records, largest=largest)
     try:
         export.id = ids.new("exp")
         export.workspace_id = actor.workspace_id
         export.created_by, export.key_id = actor.user_id, actor.key_id
         quota = {"rows": reservation.rows, "second": reservation.second, "records": records}
-        details |= quotas.records_detail(records)
+        details |= quotas.preview_records_details(records)
         export.request = {**export.request, "quota": quota}
         db.session.add(export)
         db.session.flush()
         if claim is not None:
             claim(export)
-        audit_log.record(actor, action, of, join=True, rows=spent, export=export.id, **details)
+        audit_log.record(actor, action, target, join=True, rows=new_rows, export=export.id, **details)
         if export.part_rows:
-            add(db.session, export, export.request["ask"]["offset"], reused)
+            add_parts(db.session, export, export.request["ask"]["offset"], reused)
         else:
-            jobs_queue.after_commit(db.session, redis_client(), KIND, export.id)
+            jobs_queue.enqueue_after_commit(db.session, redis_client(), KIND, export.id)
         db.session.commit()
     except BaseException:
         db.session.rollback()
-        quotas.give_back(reservation, reservation.rows)
+        quotas.return_rows(reservation, reservation.rows)
         raise
     return export
 
@@ -583,10 +593,10 @@ def listing(
         statement = statement.where(Export.dataset_id == dataset_id)
     if status is not None:
         statement = statement.where(Export.status == status)
-    return pagination.page(
+    return pagination.paginate(
         statement,
         name="exports",
-        identity=Export.id,
+        id_column=Export.id,
         cursor=cursor,
         limit=limit,
         search=(q, Export.file_name),
@@ -599,22 +609,22 @@ def cancel(actor: Actor, export: Export) -> Export:
     """Cancel a locked export and commit. A queued one ends immediately, a running one at its worker's next
     check, one in parts with its last worker. Raises run_finished if it has ended."""
     export_id = export.id
-    if export.ended:
+    if export.has_ended:
         raise ApiError("run_finished", "This export has already finished.", {"status": export.status})
     if export.cancel_requested_at is None:
         export.cancel_requested_at = clock.now()
         audit_log.record(actor, "export.cancel", export, join=True, rows_done=export.rows_done)
     if export.part_rows:
-        stop(export)
+        cancel_parts(export)
     elif export.status == "queued":
         export.status, export.finished_at = "cancelled", clock.now()
     in_parts = export.part_rows is not None
     db.session.commit()
     if in_parts:
-        gather(export_id)
+        update_from_parts(export_id)
         db.session.refresh(export)
         db.session.commit()  # releases the write lock
-    settle(export_id)
+    return_unused_quota(export_id)
     return export
 
 
@@ -622,7 +632,7 @@ def cancel(actor: Actor, export: Export) -> Export:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ExportJob:
     """What a worker needs to create an export's file."""
 
     recipe: Recipe | Bundle
@@ -631,71 +641,76 @@ class Order:
     extension: str
 
 
-def order(export_id: str) -> Order:
+def load_job(export_id: str) -> ExportJob:
     """Return an export's recipe from its pins. Needs no request.
 
     Raises unavailable (the vocabulary of the request is missing, or the engine has changed), not_found (its
     template was deleted).
     """
-    with reading() as session:
+    with read_session() as session:
         export = session.get_one(Export, export_id)
         stored, workspace_id, template_id = export.pins, export.workspace_id, export.template_id
-        body, count, kind = export.request["ask"], export.count, export.format
+        body, count, format_name = export.request["ask"], export.count, export.format
     if stored["engine"] not in ENGINES:
         message = f"This export was requested with engine {stored['engine']}, but this is engine {ENGINE}."
         raise ApiError("unavailable", message, {"pinned": stored["engine"], "present": ENGINE})
     folder = f"exports/{workspace_id}/{export_id}"
     if "tables" in stored:
-        bundle = rows.from_stored_pins(stored, body, kind)
+        bundle = rows.bundle_from_pins(stored, body, format_name)
         db.session.remove()
-        return Order(bundle, folder, bundle.extension)
+        return ExportJob(bundle, folder, bundle.extension)
     parsed = GenerateInput.model_validate_json(orjson.dumps(body))
-    parsed = parsed.model_copy(update={"count": count, "format": kind})
+    parsed = parsed.model_copy(update={"count": count, "format": format_name})
     pinned = Pins.from_json(stored)
     if template_id is None or pinned.version is None:
         raise tenancy.not_found("template", pinned.template_id or "")
-    found = generate.TemplateRef(template_id, pinned.version, "", "")
-    source = generate.saved_source(found, parsed.locale, rows_of=parsed.rows)
-    source = external_values.pinned(source, pinned)
+    template_ref = generate.TemplateRef(template_id, pinned.version, "", "")
+    source = generate.saved_source(template_ref, parsed.locale, row_counts=parsed.rows)
+    source = external_values.with_pinned_answers(source, pinned)
     db.session.remove()
-    recipe = generation_rows.recipe(source, parsed, present=pinned.now, pins=pinned)
-    return Order(recipe, folder, recipe.format.extension)
+    recipe = generation_rows.build_recipe(source, parsed, current_time=pinned.now, pins=pinned)
+    return ExportJob(recipe, folder, recipe.format.extension)
 
 
-def part_order(part_id: str) -> Order:
-    """Return a part's recipe from the pins of its export. Raises what `order` raises."""
-    with reading() as session:
+def load_part_job(part_id: str) -> ExportJob:
+    """Return a part's recipe from the pins of its export. Raises what `load_job` raises."""
+    with read_session() as session:
         part = session.get_one(ExportPart, part_id)
-    found = order(part.export_id)
-    assert isinstance(found.recipe, Recipe)  # datasets have no parts
-    recipe = found.recipe.part(part.offset, part.count)
-    return Order(recipe, f"{found.folder}/parts/{part.number:06}", found.extension)
+    job = load_job(part.export_id)
+    assert isinstance(job.recipe, Recipe)  # datasets have no parts
+    recipe = job.recipe.part(part.offset, part.count)
+    return ExportJob(recipe, f"{job.folder}/parts/{part.number:06}", job.extension)
 
 
-def settle_part(part_id: str) -> None:
+def update_after_part(part_id: str) -> None:
     """Update an export after one of its parts has ended."""
-    export_id = export_of(part_id)
+    export_id = export_id_of_part(part_id)
     if export_id is not None:
-        gather(export_id)
-        settle(export_id)
+        update_from_parts(export_id)
+        return_unused_quota(export_id)
 
 
-def settle(export_id: str) -> None:
+def return_unused_quota(export_id: str) -> None:
     """Return the quota of rows that an ended export did not deliver: all of a failed one, the remaining ones
     of a cancelled one, or those of missing parts. Runs once, and does nothing for an export that is in
     progress or completed."""
-    with writing() as session:
+    with write_session() as session:
         export = session.get(Export, export_id, with_for_update=True)
-        if export is None or not export.ended or export.status == "completed" or export.request.get(_SETTLED):
+        if (
+            export is None
+            or not export.has_ended
+            or export.status == "completed"
+            or export.request.get(_SETTLED)
+        ):
             return
         quota = export.request["quota"]
-        in_part = export.status == "cancelled" or export.part_rows
-        unused = quota["rows"]
-        if in_part:
-            inside = quota.get("records", 0)
-            rows = max(1, quota["rows"] - inside)
+        is_partial = export.status == "cancelled" or export.part_rows
+        unused_rows = quota["rows"]
+        if is_partial:
+            records = quota.get("records", 0)
+            rows = max(1, quota["rows"] - records)
             missing = min(rows, export.count - export.rows_done)
-            unused = min(quota["rows"], missing + inside * missing // rows)
+            unused_rows = min(quota["rows"], missing + records * missing // rows)
         export.request = {**export.request, _SETTLED: True}
         session.add(
             AuditEntry(
@@ -711,14 +726,14 @@ def settle(export_id: str) -> None:
                 details={
                     "status": export.status,
                     "rows_done": export.rows_done,
-                    "given_back": unused,
+                    "given_back": unused_rows,
                     "template_id": export.template_id or export.dataset_id,
                 },
             )
         )
         reservation = Reservation(export.workspace_id, quota["rows"], quota["second"])
     try:
-        quotas.give_back(reservation, unused)
+        quotas.return_rows(reservation, unused_rows)
     except redis.RedisError as error:
         log.warning("could not return the quota of %s: %s", export_id, error)
 
@@ -734,35 +749,41 @@ def retry(actor: Actor, export_id: str) -> Export:
     (its pins can no longer be used), row_limit_exceeded, quota_exceeded.
     """
     _check_retryable(get(actor, export_id, "generate"))
-    order(export_id)  # report errors here and not in a worker
-    before = _check_retryable(get(actor, export_id, "generate", lock=True))
-    reused = [part for part in parts_of(before) if part.status == "completed" and part.storage_key]
-    again = Export(
-        project_id=before.project_id,
-        team_id=before.team_id,
-        template_id=before.template_id,
-        template_version=before.template_version,
-        format=before.format,
-        count=before.count,
-        file_name=before.file_name,
-        request={"ask": before.request["ask"], "bad": before.request.get("bad", False)},
-        pins=before.pins,
-        part_rows=before.part_rows,
-        of_id=before.id,
+    load_job(export_id)  # report errors here and not in a worker
+    failed_export = _check_retryable(get(actor, export_id, "generate", lock=True))
+    reused = [part for part in get_parts(failed_export) if part.status == "completed" and part.storage_key]
+    new_export = Export(
+        project_id=failed_export.project_id,
+        team_id=failed_export.team_id,
+        template_id=failed_export.template_id,
+        template_version=failed_export.template_version,
+        format=failed_export.format,
+        count=failed_export.count,
+        file_name=failed_export.file_name,
+        request={"ask": failed_export.request["ask"], "bad": failed_export.request.get("bad", False)},
+        pins=failed_export.pins,
+        part_rows=failed_export.part_rows,
+        of_id=failed_export.id,
     )
-    remaining = before.count - sum(part.count for part in reused)
-    details = {"version": before.template_version, "seed": before.pins["seed"], "format": before.format}
-    of = ("template", before.template_id or "")
-    records = before.request.get("quota", {}).get("records", 0) * remaining // max(1, before.count)
+    remaining = failed_export.count - sum(part.count for part in reused)
+    details = {
+        "version": failed_export.template_version,
+        "seed": failed_export.pins["seed"],
+        "format": failed_export.format,
+    }
+    target = ("template", failed_export.template_id or "")
+    records = (
+        failed_export.request.get("quota", {}).get("records", 0) * remaining // max(1, failed_export.count)
+    )
     return queue(
         actor,
-        again,
+        new_export,
         "export.retry",
-        of,
+        target,
         largest=remaining,
         reused=reused,
         records=records,
-        of_export=before.id,
+        of_export=failed_export.id,
         **details,
     )
 
@@ -771,7 +792,7 @@ def _check_retryable(export: Export) -> Export:
     """Return an export whose parts can be retried. Raises conflict."""
     if export.part_rows is None:
         text = "This export is a single file. Create a new export with its `request`."
-    elif not export.ended:
+    elif not export.has_ended:
         text = "This export is still in progress. Cancel it first, or wait until it finishes."
     elif export.status == "completed":
         text = "All parts of this export already exist."
@@ -784,7 +805,7 @@ def _check_retryable(export: Export) -> Export:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ExportState:
     """The state of an export that followers receive."""
 
     status: str
@@ -796,17 +817,17 @@ class State:
     error: dict[str, Any] | None
 
     @property
-    def ended(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the state is final."""
         return self.status in END_STATES
 
     @property
-    def mark(self) -> str:
+    def event_id(self) -> str:
         """The event id, which identifies this state."""
         return f"{self.attempt}-{self.status}-{self.rows_done}"
 
-    def counts(self) -> dict[str, Any]:
-        """Return the data of a `progress` event."""
+    def progress_data(self) -> dict[str, Any]:
+        """Return the data of a `update_progress` event."""
         return {
             "status": self.status,
             "attempt": self.attempt,
@@ -814,12 +835,12 @@ class State:
             "count": self.count,
         }
 
-    def end(self) -> dict[str, Any]:
+    def end_data(self) -> dict[str, Any]:
         """Return the data of the `end` event."""
-        return {**self.counts(), "bytes": self.bytes, "sha256": self.sha256, "error": self.error}
+        return {**self.progress_data(), "bytes": self.bytes, "sha256": self.sha256, "error": self.error}
 
 
-def of(export_id: str) -> State | None:
+def read_state(export_id: str) -> ExportState | None:
     """Return the state of an export in a separate short read; None if it was deleted."""
     columns = (
         Export.status,
@@ -830,9 +851,9 @@ def of(export_id: str) -> State | None:
         Export.sha256,
         Export.error,
     )
-    with reading() as session:
+    with read_session() as session:
         row = session.execute(select(*columns).where(Export.id == export_id)).one_or_none()
-    return State(*row) if row is not None else None
+    return ExportState(*row) if row is not None else None
 
 
 KeyFormat = Literal["ndjson", "csv", "json"]
@@ -840,7 +861,7 @@ KeyFormat = Literal["ndjson", "csv", "json"]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class AnswerKeyFile:
     """An answer key as a stream. `pieces` are generated on demand; `pins` are those of the rows."""
 
     pieces: Iterator[bytes]
@@ -851,48 +872,54 @@ class Written:
     def headers(self) -> dict[str, str]:
         """Return the headers that describe it."""
         pin_headers = self.pins.headers() if self.pins is not None else {}
-        return {**pin_headers, "Content-Disposition": attachment(self.file_name), "X-Accel-Buffering": "no"}
+        return {
+            **pin_headers,
+            "Content-Disposition": content_disposition(self.file_name),
+            "X-Accel-Buffering": "no",
+        }
 
 
-def of_export(export_id: str, file_name: str, kind: KeyFormat) -> Written:
+def answer_key_of_export(export_id: str, file_name: str, kind: KeyFormat) -> AnswerKeyFile:
     """Return the answer key of an export's file from its pins. Rows count from 1 in the file, or in each of
-    its tables. Raises what `order` raises."""
-    recipe = order(export_id).recipe
+    its tables. Raises what `load_job` raises."""
+    recipe = load_job(export_id).recipe
     if isinstance(recipe, Bundle):
-        pairs = zip(recipe.members, recipe.recipes, strict=True)
-        keys = [item.answers(member.name) for member, item in pairs]
+        pairs = zip(recipe.table_specs, recipe.recipes, strict=True)
+        keys = [item.answer_key(member.name) for member, item in pairs]
     else:
-        keys = [recipe.answers()]
+        keys = [recipe.answer_key()]
     options = FORMATS[kind].Options()
-    return _written_answers(keys, FORMATS[kind], options, file_name.rpartition(".")[0])
+    return _encode_answer_keys(keys, FORMATS[kind], options, file_name.rpartition(".")[0])
 
 
-def of_template(actor: Actor, template_id: str, body: GenerateInput, format: str | None = None) -> Written:
-    """Return the answer key of the rows that `generate.saved` returns for the same `body`, which must have a
+def answer_key_of_template(
+    actor: Actor, template_id: str, body: GenerateInput, format: str | None = None
+) -> AnswerKeyFile:
+    """Return the answer key of the rows that `generate.generate_saved` returns for the same `body`, which must have a
     seed. Not counted toward the quota.
 
     Raises not_found, forbidden, row_limit_exceeded, validation_error.
     """
-    found, errors = generate.find_template(actor, template_id, "generate"), Gathered()
+    template_ref, errors = generate.find_template(actor, template_id, "generate"), ErrorCollector()
     if body.seed is None:
         text = "`seed` is required: an answer key belongs to a specific generation."
         errors.add([Fault("seed", "required", text, "generate returns it in the X-Seed header.")])
     with errors.check():
-        recipe = generate.requested(actor, found, body, format=format, fetch=not errors)
+        recipe = generate.prepare_saved(actor, template_ref, body, format=format, fetch=not errors)
     errors.raise_all()
-    answers = _written_answers(
-        [recipe.answers()], recipe.format, recipe.options, recipe.file_name.rpartition(".")[0]
+    answers = _encode_answer_keys(
+        [recipe.answer_key()], recipe.format, recipe.options, recipe.file_name.rpartition(".")[0]
     )
-    return Written(answers.pieces, answers.file_name, answers.content_type, recipe.pins)
+    return AnswerKeyFile(answers.pieces, answers.file_name, answers.content_type, recipe.pins)
 
 
-def _written_answers(
+def _encode_answer_keys(
     keys: Sequence[AnswerKey], kind: type[Format], options: Format.Options, stem: str
-) -> Written:
+) -> AnswerKeyFile:
     as_json = kind.name in ("json", "ndjson")
     writer = kind(keys[0].schema(json=as_json), options, title=f"{stem}_answers")
     blocks = chain.from_iterable(key.blocks(json=as_json) for key in keys)
     name = f"{stem}-answers.{kind.extension}"
-    return Written(
+    return AnswerKeyFile(
         processor_time.within_budget(map(bytes, write(writer, blocks))), name, content_type(kind, options)
     )

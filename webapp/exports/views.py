@@ -25,28 +25,32 @@ from webapp.engine.formats import FORMATS
 from webapp.errors import ApiError
 from webapp.exports import services
 from webapp.exports.models import Export, ExportPart
-from webapp.exports.services import KeyFormat, Written
+from webapp.exports.services import AnswerKeyFile, KeyFormat
 from webapp.extensions import application, db
 from webapp.generation import views as generation_views
 from webapp.generation.services import rows as generation_rows
 from webapp.generation.services.pins import Pins
-from webapp.generation.views import LeakReport, format_by_accept, more_of_saved
+from webapp.generation.views import LeakReport, format_by_accept, more_faults_of_saved
 from webapp.row_templates.schemas import GenerateInput, TemplateExportInput
 from webapp.web import events, page_shell, snippets
 from webapp.web.inputs import ListQuery, Query
-from webapp.web.responses import Listed, Output, Raw, matching, reply, requested_range, see_other
+from webapp.web.responses import ListOf, Output, RawSchema, check_if_match, reply, requested_range, see_other
 from webapp.web.routing import route
 
 
-def context(data: Mapping[str, Any], export: Export) -> dict[str, Any]:
+def export_page_context(data: Mapping[str, Any], export: Export) -> dict[str, Any]:
     """Return `pace`, `parts` and `code` for the page of an export (and as JSON)."""
-    return {"pace": pace(data), "parts": parts(export) if export.parts else None, "code": _code_samples(data)}
+    return {
+        "pace": pace(data),
+        "parts": parts_page(export) if export.parts else None,
+        "code": _code_samples(data),
+    }
 
 
-def parts(export: Export, first: int = 1) -> dict[str, Any]:
+def parts_page(export: Export, first: int = 1) -> dict[str, Any]:
     """Return one page of an export's parts: `{items, before, after}`. The last two are the first numbers of
     the previous and next page, or None."""
-    items = [services.part_as_json(part) for part in services.some(export, first)]
+    items = [services.part_as_json(part) for part in services.get_parts_page(export, first)]
     after = first + limits.PARTS_SHOWN
     return {
         "items": items,
@@ -55,7 +59,7 @@ def parts(export: Export, first: int = 1) -> dict[str, Any]:
     }
 
 
-_SETTLED_SECONDS: Final = (
+_MIN_RATE_SECONDS: Final = (
     2  # chosen: before, the rate is that of the start, and the remaining time would jump
 )
 
@@ -70,8 +74,10 @@ def pace(data: Mapping[str, Any]) -> dict[str, Any]:
         return {"rate": None, "left": None, "took": None}
     elapsed = ((finished or clock.now()) - started).total_seconds()
     rate = data["rows_done"] / elapsed if elapsed > 0 and data["rows_done"] else None
-    known = rate and finished is None and elapsed >= _SETTLED_SECONDS
-    remaining = page_shell.duration((data["count"] - data["rows_done"]) / rate) if known and rate else None
+    is_rate_known = rate and finished is None and elapsed >= _MIN_RATE_SECONDS
+    remaining = (
+        page_shell.duration((data["count"] - data["rows_done"]) / rate) if is_rate_known and rate else None
+    )
     return {
         "rate": round(rate) if rate else None,
         "left": remaining,
@@ -100,7 +106,7 @@ def _code_samples(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     if data["answers_url"]:
         key = snippets.curl("GET", f"{base}/exports/{data['id']}/answers")
         samples.append(("Which cells are injected invalid data, and their original values", key))
-    if data["parts"] and not FORMATS[data["format"]].continues:
+    if data["parts"] and not FORMATS[data["format"]].is_resumable:
         part = snippets.curl("GET", f"{base}/exports/{data['id']}/parts/1", more="-OJ")
         samples.append(("Download one part", part))
         return samples
@@ -113,7 +119,7 @@ def _code_samples(data: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 bp = Blueprint("exports", __name__)
 
-FILE = (*(kind.media_type for name, kind in FORMATS.items() if name != "json"), "application/zip")
+DOWNLOAD_TYPES = (*(kind.media_type for name, kind in FORMATS.items() if name != "json"), "application/zip")
 
 
 class ExportQuery(ListQuery):
@@ -211,10 +217,10 @@ class ExportOut(Output):
 
 def as_dict(export: Export) -> dict[str, Any]:
     """Return an export as JSON with an absolute download URL."""
-    return with_addresses(services.as_json(export))
+    return with_absolute_urls(services.as_json(export))
 
 
-def with_addresses(data: dict[str, Any]) -> dict[str, Any]:
+def with_absolute_urls(data: dict[str, Any]) -> dict[str, Any]:
     """Return the manifest with absolute URLs."""
     for name in ("download_url", "manifest_url", "answers_url"):
         if data.get(name):
@@ -233,16 +239,16 @@ def with_addresses(data: dict[str, Any]) -> dict[str, Any]:
     idempotent=True,
     errors=("row_limit_exceeded", "quota_exceeded", "leak_found"),
     on_fault=generation_views.form_with_errors,
-    more_faults=more_of_saved,
+    more_faults=more_faults_of_saved,
 )
 def create(actor: Actor, template_id: str, body: TemplateExportInput) -> Response:
     """Create a file of rows in the background, with one worker or with several in parts."""
     export = services.create(actor, template_id, body, format_by_accept())
     address = url_for("exports.show", export_id=export.id)
-    return reply(as_dict(export), status=201, see=address, headers={"Location": address})
+    return reply(as_dict(export), status=201, redirect_to=address, headers={"Location": address})
 
 
-@route(bp, "/exports", scope="read", query=ExportQuery, returns=Listed(ExportOut))
+@route(bp, "/exports", scope="read", query=ExportQuery, returns=ListOf(ExportOut))
 def index(actor: Actor, query: ExportQuery) -> Response:
     """List the exports of the project, newest first."""
     if g.face == "person":
@@ -257,8 +263,8 @@ def show(actor: Actor, export_id: str) -> Response:
     """Get an export."""
     export = services.get(actor, export_id)
     data = as_dict(export)
-    page_context = context(data, export) if g.face == "person" else {}
-    return reply(data, template="exports/show.html", block="work", tag=True, **page_context)
+    page_context = export_page_context(data, export) if g.face == "person" else {}
+    return reply(data, template="exports/show.html", block="work", send_etag=True, **page_context)
 
 
 @route(
@@ -272,8 +278,10 @@ def show(actor: Actor, export_id: str) -> Response:
 def cancel(actor: Actor, export_id: str) -> Response:
     """Cancel an export that has not finished."""
     export = services.get(actor, export_id, "generate", lock=True)
-    matching(as_dict(export))
-    return reply(as_dict(services.cancel(actor, export)), see=url_for("exports.show", export_id=export_id))
+    check_if_match(as_dict(export))
+    return reply(
+        as_dict(services.cancel(actor, export)), redirect_to=url_for("exports.show", export_id=export_id)
+    )
 
 
 @route(
@@ -286,15 +294,15 @@ def follow(actor: Actor, export_id: str) -> Response:
     """Follow an export's progress as server-sent events, until it finishes."""
     services.get(actor, export_id)
     db.session.remove()
-    return events.follow(lambda: services.of(export_id))
+    return events.follow_progress(lambda: services.read_state(export_id))
 
 
 @route(
     bp,
     "/exports/<export_id>/download",
     scope="read",
-    returns=Raw({}),
-    produces=FILE,
+    returns=RawSchema({}),
+    produces=DOWNLOAD_TYPES,
     errors=("conflict",),
 )
 def download(actor: Actor, export_id: str) -> Response:
@@ -307,20 +315,20 @@ def download(actor: Actor, export_id: str) -> Response:
     if export.status != "completed":
         raise ApiError("not_found", "This export has no file.", {"id": export.id, "status": export.status})
     services.check_files_exist(export)
-    headers = describe(export)
+    headers = file_headers(export)
     if export.parts is None:
-        file, sha256 = stored(export)
-        return sent(headers, [file], sha256, export_id)
-    if not services.in_one_piece(export):
+        file, sha256 = stored_file(export)
+        return send_files(headers, [file], sha256, export_id)
+    if not services.is_downloadable(export):
         text = f"Parts in {export.format} format are separate files, listed at /exports/{export.id}/manifest."
         raise ApiError("conflict", text, {"id": export.id, "format": export.format})
-    parts = [stored(part) for part in services.parts_of(export)]
+    parts = [stored_file(part) for part in services.get_parts(export)]
     # Only the parts have digests; the whole was never read to calculate one.
     tag = hashlib.sha256("".join(sha256 for _, sha256 in parts).encode()).hexdigest()
-    return sent(headers, [file for file, _ in parts], f"parts-{tag}", export_id)
+    return send_files(headers, [file for file, _ in parts], f"parts-{tag}", export_id)
 
 
-def stored(record: Export | ExportPart) -> tuple[tuple[str, int], str]:
+def stored_file(record: Export | ExportPart) -> tuple[tuple[str, int], str]:
     """Return the file (key, bytes) of a completed export or part, and its digest."""
     assert record.storage_key is not None
     assert record.bytes is not None
@@ -328,7 +336,9 @@ def stored(record: Export | ExportPart) -> tuple[tuple[str, int], str]:
     return (record.storage_key, record.bytes), record.sha256
 
 
-def sent(headers: dict[str, str], files: Sequence[tuple[str, int]], tag: str, export_id: str) -> Response:
+def send_files(
+    headers: dict[str, str], files: Sequence[tuple[str, int]], tag: str, export_id: str
+) -> Response:
     """Return files (key, bytes) as one, or the requested range of it. Ends the database session.
 
     Raises not_found if the storage has lost one, invalid_request as `requested_range` does.
@@ -343,15 +353,15 @@ def sent(headers: dict[str, str], files: Sequence[tuple[str, int]], tag: str, ex
     if partial:
         headers["Content-Range"] = f"bytes {first}-{last - 1}/{size}"
     headers["Content-Length"] = str(last - first)
-    store = storage.of(application())
+    store = storage.get_storage(application())
     try:
-        pieces = services.joined(store, files, first, last)
+        pieces = services.concatenate_files(store, files, first, last)
     except storage.MissingError:
         raise tenancy.not_found("file", export_id) from None
     return Response(pieces, 206 if partial else 200, headers=headers)
 
 
-def describe(export: Export, part: ExportPart | None = None) -> dict[str, str]:
+def file_headers(export: Export, part: ExportPart | None = None) -> dict[str, str]:
     """Return the headers that describe an export's file or that of a part."""
     kind = FORMATS[export.format]
     file_name, sha256 = export.file_name or "", export.sha256
@@ -371,7 +381,7 @@ def describe(export: Export, part: ExportPart | None = None) -> dict[str, str]:
         file_name, sha256 = f"{stem}-{part.number:04}.{extension}", part.sha256
     if sha256:
         headers["Repr-Digest"] = f"sha-256=:{base64.b64encode(bytes.fromhex(sha256)).decode()}:"  # RFC 9530
-    return {**headers, "Content-Disposition": generation_rows.attachment(file_name)}
+    return {**headers, "Content-Disposition": generation_rows.content_disposition(file_name)}
 
 
 @route(
@@ -393,7 +403,7 @@ def export(actor: Actor, dataset_id: str, body: DatasetExportInput) -> Response:
     """
     created = services.create_of_dataset(actor, dataset_id, body)
     address = url_for("exports.show", export_id=created.id)
-    return reply(as_dict(created), status=201, see=address, headers={"Location": address})
+    return reply(as_dict(created), status=201, redirect_to=address, headers={"Location": address})
 
 
 # --- Parts --------------------------------------------------------------------------------------------------
@@ -448,9 +458,9 @@ class ManifestOut(Output):
 @route(parts_bp, "/exports/<export_id>/manifest", scope="read", returns=ManifestOut)
 def manifest(actor: Actor, export_id: str) -> Response:
     """Get the manifest of an export: its rows, and the file and checksum of each part."""
-    data = with_addresses(services.manifest(services.get(actor, export_id)))
-    data["parts"] = [with_addresses(part) for part in data["parts"]]
-    return reply(data, tag=True)
+    data = with_absolute_urls(services.manifest(services.get(actor, export_id)))
+    data["parts"] = [with_absolute_urls(part) for part in data["parts"]]
+    return reply(data, send_etag=True)
 
 
 class PageQuery(Query):
@@ -459,18 +469,26 @@ class PageQuery(Query):
     first: Annotated[int, Field(ge=1, le=limits.MAX_PARTS)] = 1
 
 
-@route(parts_bp, "/exports/<export_id>/parts", scope="read", query=PageQuery, hidden=True, programs=False)
+@route(
+    parts_bp, "/exports/<export_id>/parts", scope="read", query=PageQuery, hidden=True, allows_api_keys=False
+)
 def page(actor: Actor, export_id: str, query: PageQuery) -> Response:
     """Return a page of an export's parts."""
     export = services.get(actor, export_id)
     first = min(query.first, export.parts or 0)
     if not first:
         raise ApiError("not_found", "This export has no parts.", {"id": export.id})
-    page_of_parts = parts(export, first)
+    page_of_parts = parts_page(export, first)
     return reply(as_dict(export), template="exports/parts.html", block="parts", parts=page_of_parts)
 
 
-@route(parts_bp, "/exports/<export_id>/parts/<int:number>", scope="read", returns=Raw({}), produces=FILE)
+@route(
+    parts_bp,
+    "/exports/<export_id>/parts/<int:number>",
+    scope="read",
+    returns=RawSchema({}),
+    produces=DOWNLOAD_TYPES,
+)
 def download_part(actor: Actor, export_id: str, number: int) -> Response:
     """Download the file of one part, completely or a range of it. Its ETag is its SHA-256.
 
@@ -482,15 +500,15 @@ def download_part(actor: Actor, export_id: str, number: int) -> Response:
         if number != 1 or export.status != "completed":
             text = "This export has no file." if number == 1 else "This export has one part."
             raise ApiError("not_found", text, {"id": export.id, "part": number, "status": export.status})
-        file, sha256 = stored(export)
-        return sent(describe(export), [file], sha256, export.id)
-    part = services.one(export, number)
+        file, sha256 = stored_file(export)
+        return send_files(file_headers(export), [file], sha256, export.id)
+    part = services.get_part(export, number)
     if part is None or part.status != "completed":
         details = {"id": export.id, "part": number, "status": part.status if part else None}
         text = "This part has no file yet." if part else f"This export has {export.parts:,} parts."
         raise ApiError("not_found", text, details)
-    file, sha256 = stored(part)
-    return sent(describe(export, part), [file], sha256, export_id)
+    file, sha256 = stored_file(part)
+    return send_files(file_headers(export, part), [file], sha256, export_id)
 
 
 @route(
@@ -511,7 +529,7 @@ def retry(actor: Actor, export_id: str) -> Response:
     """
     export = services.retry(actor, export_id)
     address = url_for("exports.show", export_id=export.id)
-    return reply(as_dict(export), status=201, see=address, headers={"Location": address})
+    return reply(as_dict(export), status=201, redirect_to=address, headers={"Location": address})
 
 
 # --- Answer keys --------------------------------------------------------------------------------------------
@@ -529,7 +547,7 @@ _ANSWER_SCHEMA = {
         "good": {},
     },
 }
-_ANSWER_KEY_SCHEMA = Raw({"type": "array", "items": _ANSWER_SCHEMA})
+_ANSWER_KEY_SCHEMA = RawSchema({"type": "array", "items": _ANSWER_SCHEMA})
 _TEXT_TYPES = tuple(FORMATS[name].media_type for name in ("ndjson", "csv"))
 _FILE_TYPES = tuple(kind.media_type for name, kind in FORMATS.items() if name != "json")
 
@@ -558,7 +576,7 @@ def of_export(actor: Actor, export_id: str, query: KeyQuery) -> Response:
     export = services.get(actor, export_id)
     name = export.file_name or export.id
     kind: KeyFormat = "csv" if format_by_accept() == "csv" and "format" not in request.args else query.format
-    return _stream(services.of_export(export.id, name, kind))
+    return _answer_key_response(services.answer_key_of_export(export.id, name, kind))
 
 
 @route(
@@ -571,16 +589,16 @@ def of_export(actor: Actor, export_id: str, query: KeyQuery) -> Response:
     reads=True,
     errors=("row_limit_exceeded",),
     produces=_FILE_TYPES,
-    more_faults=more_of_saved,
+    more_faults=more_faults_of_saved,
 )
 def of_template(actor: Actor, template_id: str, body: GenerateInput) -> Response:
     """Get the injected invalid cells in the rows that generate returns for the same body, which must contain a seed.
 
     Row 1 is the first row that generate returns, whatever its offset. No rows are counted toward the quota.
     """
-    return _stream(services.of_template(actor, template_id, body, format_by_accept()))
+    return _answer_key_response(services.answer_key_of_template(actor, template_id, body, format_by_accept()))
 
 
-def _stream(written: Written) -> Response:
+def _answer_key_response(answer_key: AnswerKeyFile) -> Response:
     db.session.remove()
-    return Response(written.pieces, headers=written.headers(), content_type=written.content_type)
+    return Response(answer_key.pieces, headers=answer_key.headers(), content_type=answer_key.content_type)

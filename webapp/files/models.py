@@ -12,19 +12,19 @@ from webapp import clock, limits
 from webapp.model_base import (
     JSON_DOC,
     Base,
-    InProject,
-    InWorkspace,
-    SoftDeleted,
-    Updated,
-    identity,
-    reference,
+    ProjectMixin,
+    SoftDeleteMixin,
+    UpdatedAtMixin,
+    WorkspaceMixin,
+    foreign_key_column,
+    id_column,
 )
 
 _SHARED: Final = text("deleted_at IS NULL AND project_id IS NULL")
 _OWNED: Final = text("deleted_at IS NULL AND project_id IS NOT NULL")
 
 
-class WorkspaceFile(Updated, SoftDeleted, InWorkspace, Base):
+class WorkspaceFile(UpdatedAtMixin, SoftDeleteMixin, WorkspaceMixin, Base):
     """A workspace file. Its name may include folders. Its content is stored under `storage_key`, which is new for every
     upload, so that downloads of the previous content can finish.
 
@@ -54,20 +54,24 @@ class WorkspaceFile(Updated, SoftDeleted, InWorkspace, Base):
         ),
     )
 
-    id: Mapped[str] = identity("fil")
+    id: Mapped[str] = id_column("fil")
     name: Mapped[str] = mapped_column(String(limits.MAX_FILE_NAME_CHARS))
     size: Mapped[int] = mapped_column(BigInteger)
     content_type: Mapped[str] = mapped_column(String(200))
     sha256: Mapped[str] = mapped_column(String(64))
     storage_key: Mapped[str] = mapped_column(String(300))
-    run_id: Mapped[str | None] = reference("runs.id", nullable=True, ondelete="SET NULL")
+    run_id: Mapped[str | None] = foreign_key_column("runs.id", nullable=True, ondelete="SET NULL")
     """The run that stored the file, as an output or through the API with its key."""
-    project_id: Mapped[str | None] = reference("projects.id", nullable=True, ondelete="CASCADE")
-    team_id: Mapped[str | None] = reference("teams.id", nullable=True, ondelete="CASCADE", index=False)
-    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    project_id: Mapped[str | None] = foreign_key_column("projects.id", nullable=True, ondelete="CASCADE")
+    team_id: Mapped[str | None] = foreign_key_column(
+        "teams.id", nullable=True, ondelete="CASCADE", index=False
+    )
+    created_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )
 
 
-class StorageHold(InWorkspace, Base):
+class StorageHold(WorkspaceMixin, Base):
     """Bytes in the storage that count towards a quota of the workspace. `key` is the storage key.
 
     For files and exports, these are uploads that no row references yet, so that concurrent uploads cannot exceed the
@@ -83,7 +87,7 @@ class StorageHold(InWorkspace, Base):
     updated_at: Mapped[datetime]
 
 
-class CompatObject(Updated, InProject, Base):
+class CompatObject(UpdatedAtMixin, ProjectMixin, Base):
     """A saved set, a custom data type, a masking policy, a plan, or a folder of templates or endpoints.
 
     `document` contains the attributes that are specific to its `kind`. `rows` are the rows of a set, loaded only when
@@ -92,16 +96,18 @@ class CompatObject(Updated, InProject, Base):
 
     __tablename__ = "compat_objects"
 
-    id: Mapped[str] = identity("cmp")
+    id: Mapped[str] = id_column("cmp")
     kind: Mapped[str] = mapped_column(String(24))
     name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))
     document: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
     rows: Mapped[Any | None] = mapped_column(JSON_DOC, deferred=True)
     size: Mapped[int] = mapped_column(Integer, default=0)
-    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    created_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )
 
 
-class KeyMapEntry(InProject, Base):
+class KeyMapEntry(ProjectMixin, Base):
     """Maps the key of a record in a source system to its key in a target system. The newest entry for a source key is
     valid. `size` is what the entry takes in the database, in bytes."""
 

@@ -29,7 +29,7 @@ ENDPOINTS: Final = frozenset(
     {"workspace_files.upload", "imports.create", "imports.compare", "draft_sources.upload", "masked.look"}
 )
 MULTIPART: Final = "multipart/form-data"
-KNOWN: Final = ("name", "folder", "file", "shared")
+KNOWN_PARTS: Final = ("name", "folder", "file", "shared")
 _BOOLEANS: Final = {"true": True, "on": True, "false": False, "": False}  # a form's checkbox sends `on`
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -59,7 +59,7 @@ class Spool:
     """One file of an upload, in an unnamed temporary file, which is deleted when it is closed or its process exits."""
 
     def __init__(self, folder: Path) -> None:
-        with services.reachable():
+        with services.translated_errors():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file: IO[bytes] = TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the request
         self._size = 0
@@ -68,13 +68,13 @@ class Spool:
         """Append data. Errors: payload_too_large as soon as it is too long, unavailable."""
         self._size += len(data)
         if self._size > limits.MAX_UPLOAD_BYTES:
-            raise services.too_large()
-        with services.reachable():
+            raise services.too_large_error()
+        with services.translated_errors():
             return self._file.write(data)
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """Like `seek` of a file. Error: unavailable if the data does not fit on the disk."""
-        with services.reachable():
+        with services.translated_errors():
             return self._file.seek(offset, whence)
 
     def read(self, size: int = -1) -> bytes:
@@ -91,7 +91,7 @@ class Spool:
 
     def flush(self) -> None:
         """Like `flush` of a file. Error: unavailable if the data does not fit on the disk."""
-        with services.reachable():
+        with services.translated_errors():
             self._file.flush()
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class Request(flask.Request):
             for spool in self._spools:
                 spool.close()
             if isinstance(error, RequestEntityTooLarge):
-                raise services.too_large() from None
+                raise services.too_large_error() from None
             if isinstance(error, ValueError):
                 text = "The body is not valid multipart/form-data."
                 raise ApiError("invalid_request", text) from None
@@ -177,9 +177,9 @@ def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]
         raise ApiError("unsupported_media_type", text, details)
     found = []
     for part in dict.fromkeys([*request.form, *request.files]):
-        if part not in KNOWN and part not in FORM_ONLY:
+        if part not in KNOWN_PARTS and part not in FORM_ONLY:
             text = f"Unknown part `{part[:100]}`."
-            found.append(Fault(part[:100], "unknown_key", text, did_you_mean(part[:100], KNOWN)))
+            found.append(Fault(part[:100], "unknown_key", text, did_you_mean(part[:100], KNOWN_PARTS)))
     if request.form.get("shared", "false") not in _BOOLEANS:
         found.append(Fault("shared", "not_allowed", "`shared` must be `true` or `false`."))
     for part in ("name", "folder", "shared"):
@@ -198,7 +198,7 @@ def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]
         found.append(
             Fault("file", "duplicate", "Each request can store only one file.", "Send one request per file.")
         )
-    folder = names.normal(request.form.get("folder", "")).removesuffix("/")
+    folder = names.normalize(request.form.get("folder", "")).removesuffix("/")
     folder_faults = names.faults(f"{folder}/x", "folder") if folder else []
     found += folder_faults
     result = []
@@ -210,13 +210,13 @@ def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]
         full_name = f"{folder}/{name}" if folder else name
         problems = names.faults(full_name, path) if not folder_faults else []
         found += [fault for fault in problems if fault not in found]
-        result.append((names.normal(full_name), file))
+        result.append((names.normalize(full_name), file))
     if found:
         raise validation_error(found)
     return result
 
 
-def form_of(request: flask.Request) -> MultiDict[str, str]:
+def form_values(request: flask.Request) -> MultiDict[str, str]:
     """Return the texts of a form that was read. A body that could not be read is not read again, and has none."""
     return request.__dict__.get("form") or MultiDict()
 

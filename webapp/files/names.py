@@ -17,7 +17,7 @@ from typing import Final
 from webapp import limits
 from webapp.errors import Fault, validation_error
 
-OUTPUTS: Final = "outputs"
+OUTPUTS_FOLDER: Final = "outputs"
 """The folder of run outputs: `outputs/<run id>/...`. Later runs do not receive it."""
 
 _ID: Final = re.compile(r"fil_[0-7][0-9A-HJKMNP-TV-Z]{25}", re.IGNORECASE | re.ASCII)
@@ -32,22 +32,22 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def normal(name: str) -> str:
+def normalize(name: str) -> str:
     """Return the normalized form of a name for storing and comparing."""
     return unicodedata.normalize("NFC", name)
 
 
-def checked(name: str, path: str = "name") -> str:
+def validated(name: str, path: str = "name") -> str:
     """Return the normalized name. Raise validation_error with one message for every problem."""
     found = faults(name, path)
     if found:
         raise validation_error(found)
-    return normal(name)
+    return normalize(name)
 
 
 def faults(name: str, path: str = "name") -> list[Fault]:
     """Return the problems of a name, one message each. The list is empty for a valid name."""
-    name = normal(name)
+    name = normalize(name)
     if not name:
         return [Fault(path, "missing", "Enter a name for the file.")]
     parts = name.split("/")
@@ -87,10 +87,12 @@ def faults(name: str, path: str = "name") -> list[Fault]:
             text = f"`{part}` is not allowed as the name of a folder or file."
             found.append(Fault(path, "wrong_form", text))
         if part.strip(" ") != part:
-            found.append(Fault(path, "wrong_form", f"`{_printable(part)}` begins or ends with a space."))
+            found.append(
+                Fault(path, "wrong_form", f"`{_replace_unprintable(part)}` begins or ends with a space.")
+            )
         length = len(part.encode("utf-8", "surrogatepass"))
         if length > limit:
-            shown = _printable(part)
+            shown = _replace_unprintable(part)
             text = (
                 f"The name of a folder or file can have up to {limit} bytes in UTF-8; `{shown}` has {length}."
             )
@@ -98,16 +100,16 @@ def faults(name: str, path: str = "name") -> list[Fault]:
     return found[: limits.MAX_FAULTS]
 
 
-def _printable(text: str) -> str:
+def _replace_unprintable(text: str) -> str:
     printable = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return printable if len(printable) <= _MESSAGE_CHARS else printable[: _MESSAGE_CHARS - 1] + "…"
 
 
-def cleaned(name: str) -> str:
+def sanitize(name: str) -> str:
     """Return the closest valid name to one that a program chose: invalid characters become `_`. The result can still be
     too long or empty, which `faults` reports."""
     parts = []
-    for part in normal(name).split("/"):
+    for part in normalize(name).split("/"):
         replaced = "".join(
             "_" if c in _BIDIRECTIONAL or c == "\\" or unicodedata.category(c) in _CONTROL_CATEGORIES else c
             for c in part
@@ -115,15 +117,15 @@ def cleaned(name: str) -> str:
         left = len(replaced) - len(replaced.lstrip(" "))
         right = len(replaced) - len(replaced.rstrip(" ")) if replaced.strip(" ") else 0
         parts.append("_" * left + replaced.strip(" ") + "_" * right)
-    return normal("/".join(parts))
+    return normalize("/".join(parts))
 
 
-def folders_of(name: str) -> list[str]:
+def parent_folders(name: str) -> list[str]:
     """Return the parent folders of a name, outermost first: `a/b/c.csv` -> [`a`, `a/b`]."""
     parts = name.split("/")
-    return ["/".join(parts[:place]) for place in range(1, len(parts))]
+    return ["/".join(parts[:index]) for index in range(1, len(parts))]
 
 
-def last_part(name: str) -> str:
+def base_name(name: str) -> str:
     """Return the name without its folders."""
     return name.rpartition("/")[2]

@@ -44,15 +44,15 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import clock, document_process, ids, limits, pagination, storage
 from webapp.access import tenancy
-from webapp.access.actors import RANK, Actor, require
+from webapp.access.actors import ROLE_RANKS, Actor, require_scope
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.extensions import db, reading, writing
+from webapp.extensions import db, read_session, write_session
 from webapp.files import names
 from webapp.files.models import CompatObject, KeyMapEntry, StorageHold, WorkspaceFile
-from webapp.files.names import OUTPUTS, folders_of
-from webapp.files.workbooks import brief, cell
+from webapp.files.names import OUTPUTS_FOLDER, parent_folders
+from webapp.files.workbooks import cell_text, shorten
 from webapp.net import clamd
 from webapp.storage import MissingError
 from webapp.work import batch_delete
@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 ROOT: Final = "files"
 """The folder of workspace files in the storage: `files/<workspace id>/<an id that contains the time>`."""
 
-Check = Callable[[WorkspaceFile | None], None]
+BeforeSave = Callable[[WorkspaceFile | None], None]
 _DISK_FULL: Final = tuple(f"os error {number}" for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
@@ -115,16 +115,16 @@ def put(
     The bytes are reserved in the quota first. If they do not fit, the oldest deleted files of the workspace are removed
     permanently and added to `purged`. `replaces` is the size of the file that the content will replace.
 
-    Raise quota_exceeded; `unavailable` if the storage fails or the scanner does not respond; validation_error if the
-    scanner finds something; and any error of the stream itself.
+    Raise quota_exceeded; `unavailable_error` if the storage fails or the scanner does not respond; validation_error if
+    the scanner finds something; and any error of the stream itself.
     """
     key = f"{ROOT}/{actor.workspace_id}/{ids.new('fil')}"
     lock(actor.workspace_id)
-    removed = make_room(actor, size, replaces=replaces)
+    removed = free_space(actor, size, replaces=replaces)
     db.session.add(_new_hold(actor.workspace_id, key, size))
     db.session.commit()
     for _, old in removed:
-        drop(old)
+        delete_content(old)
     if purged is not None:
         purged += [item for item, _ in removed]
     digest = hashlib.sha256()
@@ -137,10 +137,10 @@ def put(
                     scan(chunk)
                     yield chunk
 
-            with reachable():
-                stored = storage.of(current_app).put(key, passing())
+            with translated_errors():
+                stored = storage.get_storage(current_app).put(key, passing())
     except BaseException:
-        release(key)
+        release_content(key)
         raise
     return StoredContent(key, stored, digest.hexdigest())
 
@@ -149,10 +149,10 @@ def _new_hold(workspace_id: str, key: str, size: int) -> StorageHold:
     return StorageHold(key=key, workspace_id=workspace_id, area=ROOT, bytes=size, updated_at=clock.now())
 
 
-def release(key: str) -> None:
+def release_content(key: str) -> None:
     """Remove stored content that no row references, and its reservation."""
-    drop(key)
-    with suppress(SQLAlchemyError), writing() as session:
+    delete_content(key)
+    with suppress(SQLAlchemyError), write_session() as session:
         session.execute(delete_from(StorageHold).where(StorageHold.key == key))
 
 
@@ -164,7 +164,7 @@ def _virus_scan() -> Iterator[Callable[[bytes], None]]:
         yield lambda _piece: None
         return
     try:
-        with clamd.begun(address) as scan:
+        with clamd.open_scan(address) as scan:
             yield scan.feed
             found = scan.verdict()
     except clamd.ScannerError as error:
@@ -177,24 +177,24 @@ def _virus_scan() -> Iterator[Callable[[bytes], None]]:
         raise validation_error([Fault("", "malware", text)])
 
 
-def pieces(key: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-    """Return stored bytes, as `Storage.get` does. Raise storage.MissingError or `unavailable` immediately, not during
-    iteration."""
-    with reachable():
-        return storage.of(current_app).get(key, start, end)
+def read_chunks(key: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """Return stored bytes, as `Storage.get` does. Raise storage.MissingError or `unavailable_error` immediately, not
+    during iteration."""
+    with translated_errors():
+        return storage.get_storage(current_app).get(key, start, end)
 
 
 @contextmanager
-def reachable() -> Iterator[None]:
-    """Translate errors of the storage or the disk into `unavailable` with a message."""
+def translated_errors() -> Iterator[None]:
+    """Translate errors of the storage or the disk into `unavailable_error` with a message."""
     try:
         yield
     except OSError as error:
         log.error("the storage failed: %s", str(error).partition("\n")[0])
-        raise unavailable(error) from error
+        raise unavailable_error(error) from error
 
 
-def unavailable(error: Exception) -> ApiError:
+def unavailable_error(error: Exception) -> ApiError:
     """Return the API error for a failure of the storage or the disk."""
     message = str(error)
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -205,13 +205,13 @@ def unavailable(error: Exception) -> ApiError:
     return ApiError("unavailable", text, {"reason": "storage"}, headers={"Retry-After": "5"})
 
 
-def drop(key: str) -> None:
+def delete_content(key: str) -> None:
     """Remove content that no row references. Content that cannot be removed now is swept later."""
     with suppress(OSError):
-        storage.of(current_app).delete(key)
+        storage.get_storage(current_app).delete(key)
 
 
-def live(workspace_id: str) -> Any:
+def live_condition(workspace_id: str) -> Any:
     """Return the condition for files of a workspace that are not deleted."""
     return (WorkspaceFile.workspace_id == workspace_id) & WorkspaceFile.deleted_at.is_(None)
 
@@ -219,29 +219,29 @@ def live(workspace_id: str) -> Any:
 def visible_to(workspace_id: str, project_id: str | None) -> Any:
     """Return the condition for files visible to a project: its own and those shared with the whole workspace."""
     shared = WorkspaceFile.project_id.is_(None)
-    return live(workspace_id) & (
+    return live_condition(workspace_id) & (
         shared if project_id is None else shared | (WorkspaceFile.project_id == project_id)
     )
 
 
-def rivals(workspace_id: str, project_id: str | None) -> Any:
+def name_conflict_scope(workspace_id: str, project_id: str | None) -> Any:
     """Return the condition for files whose names a file of a project must not have. Without a project, the file is
     shared and therefore visible to every project."""
-    return live(workspace_id) if project_id is None else visible_to(workspace_id, project_id)
+    return live_condition(workspace_id) if project_id is None else visible_to(workspace_id, project_id)
 
 
 def require_shared(actor: Actor) -> None:
     """Raise `forbidden` unless the actor may change files that are shared with the whole workspace. Editors of a single
     team may not."""
-    require(actor, "write")
-    if not may_change_shared(actor):
+    require_scope(actor, "write")
+    if not can_change_shared(actor):
         text = "Files shared with the whole workspace can be changed only by editors of the workspace."
         raise ApiError("forbidden", text, {"needs": "write", "role": "editor"})
 
 
-def may_change_shared(actor: Actor) -> bool:
+def can_change_shared(actor: Actor) -> bool:
     """Return whether the actor is an editor of the workspace itself."""
-    return actor.workspace_role is not None and RANK[actor.workspace_role] >= RANK["editor"]
+    return actor.workspace_role is not None and ROLE_RANKS[actor.workspace_role] >= ROLE_RANKS["editor"]
 
 
 def usage(workspace_id: str) -> Usage:
@@ -265,7 +265,7 @@ def usage(workspace_id: str) -> Usage:
     )
 
 
-def keep(
+def save_file(
     actor: Actor,
     name: str,
     content: StoredContent,
@@ -273,7 +273,7 @@ def keep(
     content_type: str,
     run_id: str | None = None,
     created_by: str | None = None,
-    check: Check | None = None,
+    check: BeforeSave | None = None,
     shared: bool = False,
 ) -> tuple[WorkspaceFile, bool]:
     """Point a file name to the content of `content` and commit. Return the file and whether it existed before.
@@ -286,19 +286,19 @@ def keep(
     project_id, team_id = (None, None) if shared else (actor.project_id, actor.team_id)
     try:
         lock(actor.workspace_id)
-        file = named(actor, name, shared=shared, lock=True)
+        file = find_replaced(actor, name, shared=shared, lock=True)
         if check is not None:
             check(file)
         replaced = file is not None
         db.session.execute(delete_from(StorageHold).where(StorageHold.key == content.key))
         if file is None:
             check_name_conflict(actor.workspace_id, name, project_id)
-            removed = make_room(actor, content.size)
+            removed = free_space(actor, content.size)
             file = WorkspaceFile(id=ids.new("fil"), workspace_id=actor.workspace_id, name=name)
             file.project_id, file.team_id = project_id, team_id
             db.session.add(file)
         else:
-            removed = make_room(actor, content.size, replaces=file.size)
+            removed = free_space(actor, content.size, replaces=file.size)
             if (
                 batch_delete.is_suspended()
             ):  # a backup may still need the old bytes: they count until they are swept
@@ -322,16 +322,18 @@ def keep(
         db.session.flush()
     except BaseException:
         db.session.rollback()
-        release(content.key)
+        release_content(content.key)
         raise
     # If this fails, the commit may still have taken place, so keep the content and let the sweep decide.
     db.session.commit()
     for key in [*([before] if before is not None else []), *(old for _, old in removed)]:
-        drop(key)
+        delete_content(key)
     return file, replaced
 
 
-def named(actor: Actor, name: str, *, shared: bool = False, lock: bool = False) -> WorkspaceFile | None:
+def find_replaced(
+    actor: Actor, name: str, *, shared: bool = False, lock: bool = False
+) -> WorkspaceFile | None:
     """Return the live file that an upload with this name replaces, or None for a new file.
 
     Raise forbidden for a shared file that the actor may not change, and conflict if a new shared file would have the
@@ -339,7 +341,7 @@ def named(actor: Actor, name: str, *, shared: bool = False, lock: bool = False) 
     """
     project_id = None if shared else actor.project_id
     statement = select(WorkspaceFile).where(
-        rivals(actor.workspace_id, project_id), WorkspaceFile.name == name
+        name_conflict_scope(actor.workspace_id, project_id), WorkspaceFile.name == name
     )
     statement = statement.order_by(WorkspaceFile.project_id.is_(None).desc()).limit(1)
     if lock:
@@ -363,20 +365,20 @@ def lock(workspace_id: str) -> None:
 
 def check_name_conflict(workspace_id: str, name: str, project_id: str | None = None) -> None:
     """Raise `conflict` if a folder in the name is a file or the name is a folder: no file system could hold both."""
-    conflicting = rivals(workspace_id, project_id)
-    folders = folders_of(name)
+    conflicting = name_conflict_scope(workspace_id, project_id)
+    folders = parent_folders(name)
     parents = select(WorkspaceFile.name).where(conflicting, WorkspaceFile.name.in_(folders)).limit(1)
     found = db.session.scalar(parents) if folders else None
     if found is not None:
         raise ApiError("conflict", f"`{found}` is a file, so it cannot contain other files.", {"name": found})
     prefix = f"{name}/"
-    children = select(WorkspaceFile.name).where(conflicting, begins(prefix)).limit(1)
+    children = select(WorkspaceFile.name).where(conflicting, name_starts_with(prefix)).limit(1)
     found = db.session.scalar(children)
     if found is not None:
         raise ApiError("conflict", f"`{name}` is a folder that contains `{found}`.", {"name": found})
 
 
-def begins(prefix: str) -> Any:
+def name_starts_with(prefix: str) -> Any:
     """Return whether a file's name begins with a text. LIKE ignores case on SQLite."""
     return func.substr(WorkspaceFile.name, 1, len(prefix)) == prefix
 
@@ -418,7 +420,7 @@ def check_quota(
     return now
 
 
-def make_room(
+def free_space(
     actor: Actor, size: int, *, replaces: int | None = None, what: str = "this file has"
 ) -> list[tuple[PurgedFile, str]]:
     """Delete the rows of the oldest deleted files until `size` more bytes fit into the quota, each with an audit entry.
@@ -461,26 +463,30 @@ def make_room(
 
 def sweep(now: datetime) -> int:
     """Remove content that no row references and that no running upload can still use. Return the number of files."""
-    store = storage.of(current_app)
+    store = storage.get_storage(current_app)
     try:
-        found = [item.key for item in store.listing(ROOT) if _age(item.key, now) > limits.FILE_ORPHAN_SECONDS]
+        found = [
+            item.key
+            for item in store.listing(ROOT)
+            if _age_seconds(item.key, now) > limits.FILE_ORPHAN_SECONDS
+        ]
     except storage.StorageError as error:
         log.warning("could not clean up the storage: %s", str(error).partition("\n")[0])
         return 0
-    with writing() as session:  # From interrupted uploads
+    with write_session() as session:  # From interrupted uploads
         cutoff = now - timedelta(seconds=limits.FILE_ORPHAN_SECONDS)
         expired = (StorageHold.area.in_(("files", "exports")), StorageHold.updated_at < cutoff)
         session.execute(delete_from(StorageHold).where(*expired))
     removed = 0
     for start in range(0, len(found), _BATCH):
         batch = found[start : start + _BATCH]
-        with reading() as session:
+        with read_session() as session:
             referenced = set(
                 session.scalars(select(WorkspaceFile.storage_key).where(WorkspaceFile.storage_key.in_(batch)))
             )
         for key in batch:
             if key not in referenced:
-                drop(key)
+                delete_content(key)
                 removed += 1
     return removed
 
@@ -488,7 +494,7 @@ def sweep(now: datetime) -> int:
 _BATCH: Final = 500
 
 
-def _age(key: str, now: datetime) -> float:
+def _age_seconds(key: str, now: datetime) -> float:
     """Return the seconds since a key was created, derived from its id, or 0 if the key was not created here."""
     text = key.rpartition("/")[2].removeprefix("fil_")
     try:
@@ -534,9 +540,9 @@ class Folder:
     bytes: int
 
     @property
-    def last(self) -> str:
+    def base_name(self) -> str:
         """The name of the folder without its parents."""
-        return names.last_part(self.name)
+        return names.base_name(self.name)
 
 
 def as_json(file: WorkspaceFile) -> dict[str, Any]:
@@ -558,7 +564,7 @@ def as_json(file: WorkspaceFile) -> dict[str, Any]:
     }
 
 
-def tag(file: WorkspaceFile) -> str:
+def etag(file: WorkspaceFile) -> str:
     """Return the ETag of a file: the SHA-256 of its content, independent of its name."""
     return f'"{file.sha256}"'
 
@@ -585,23 +591,23 @@ def listing(
     statement = select(WorkspaceFile).where(visible_to(actor.workspace_id, actor.project_id))
     prefix = prefix_of(folder)
     if prefix:
-        statement = statement.where(begins(prefix))
+        statement = statement.where(name_starts_with(prefix))
     if not flat:
         statement = statement.where(~_name_after(prefix).contains("/", autoescape=True))
     if run_id is not None:
         runs: Any = MODELS["run"]  # A model with this mixin, which its type does not declare
         tenancy.get(actor, runs, run_id)
         of_run = WorkspaceFile.run_id == run_id
-        statement = statement.where(of_run | ~begins(f"{names.OUTPUTS}/"))
+        statement = statement.where(of_run | ~name_starts_with(f"{names.OUTPUTS_FOLDER}/"))
     key = (sort or "").removeprefix("-")
-    return pagination.page(
+    return pagination.paginate(
         statement,
         name="workspace_files",
-        identity=WorkspaceFile.id,
+        id_column=WorkspaceFile.id,
         cursor=cursor,
         limit=limit,
-        search=(names.normal(q) if q else None, WorkspaceFile.name),
-        order=SORTS.get(key),
+        search=(names.normalize(q) if q else None, WorkspaceFile.name),
+        order_column=SORTS.get(key),
         descending=sort is None or sort.startswith("-"),
         context=f"{actor.workspace_id} {actor.project_id} {prefix} {flat} {run_id or ''}",
     )
@@ -609,7 +615,7 @@ def listing(
 
 def prefix_of(folder: str | None) -> str:
     """Return the prefix of all file names in a folder, "" for the root of the workspace."""
-    text = names.normal(folder or "").strip("/")
+    text = names.normalize(folder or "").strip("/")
     return f"{text}/" if text else ""
 
 
@@ -621,7 +627,7 @@ def folders(actor: Actor, folder: str | None = None) -> list[Folder]:
     )
     statement = statement.where(_name_after(prefix).contains("/", autoescape=True))
     if prefix:
-        statement = statement.where(begins(prefix))
+        statement = statement.where(name_starts_with(prefix))
     found: dict[str, tuple[int, int]] = {}
     for name, size in db.session.execute(statement):
         first = name[len(prefix) :].partition("/")[0]
@@ -660,22 +666,22 @@ def find(
         if not deleted:
             statement = statement.where(WorkspaceFile.deleted_at.is_(None))
     elif names.faults(key):
-        raise missing(key)
+        raise not_found_error(key)
     else:
         visible = visible_to(actor.workspace_id, project_id or actor.project_id)
-        statement = statement.where(visible, WorkspaceFile.name == names.normal(key))
+        statement = statement.where(visible, WorkspaceFile.name == names.normalize(key))
     if lock:
         statement = statement.with_for_update().execution_options(populate_existing=True)
     file = db.session.scalar(statement)
     if file is None or (file.team_id is not None and actor.role_in(file.team_id) is None):
-        raise missing(key)
+        raise not_found_error(key)
     if file.project_id is None and scope == "write":
         require_shared(actor)
-    require(actor, scope, file.team_id)
+    require_scope(actor, scope, file.team_id)
     return file
 
 
-def missing(key: str) -> ApiError:
+def not_found_error(key: str) -> ApiError:
     """Return the 404 error for a file that does not exist for the actor."""
     kind = "id" if names.is_id(key) else "name"
     return ApiError("not_found", "There is no such file.", {kind: key[: limits.MAX_FILE_NAME_CHARS]})
@@ -687,7 +693,7 @@ def upload(
     content: IO[bytes],
     *,
     content_type: str | None = None,
-    check: Check | None = None,
+    check: BeforeSave | None = None,
     shared: bool = False,
     purged: list[PurgedFile] | None = None,
 ) -> tuple[WorkspaceFile, bool]:
@@ -699,13 +705,13 @@ def upload(
     removed permanently to free space are added to `purged` if the actor may see them.
     Raise validation_error, forbidden, payload_too_large, quota_exceeded, conflict, unavailable, or an error of `check`.
     """
-    require(actor, "write")
-    name = names.checked(name)
+    require_scope(actor, "write")
+    name = names.validated(name)
     size = content.seek(0, 2)
     content.seek(0)
     if size > limits.MAX_UPLOAD_BYTES:
-        raise too_large(size)
-    present = named(actor, name, shared=shared)
+        raise too_large_error(size)
+    present = find_replaced(actor, name, shared=shared)
     if check is not None:
         check(present)  # Fail early, before the transfer
     if present is None:
@@ -714,13 +720,13 @@ def upload(
     check_quota(actor.workspace_id, size, replaces=replaces)
     db.session.rollback()
     removed: list[PurgedFile] = []
-    stored = put(actor, size, _pieces(content), replaces=replaces, purged=removed)
+    stored = put(actor, size, _iterate_chunks(content), replaces=replaces, purged=removed)
     if purged is not None:
         purged += [
             item for item in removed if item.team_id is None or actor.role_in(item.team_id) is not None
         ]
-    media_type = type_of(name, content_type)
-    return keep(
+    media_type = media_type_of(name, content_type)
+    return save_file(
         actor,
         name,
         stored,
@@ -732,12 +738,12 @@ def upload(
     )
 
 
-def _pieces(content: IO[bytes]) -> Iterator[bytes]:
+def _iterate_chunks(content: IO[bytes]) -> Iterator[bytes]:
     while chunk := content.read(limits.STORAGE_CHUNK_BYTES):
         yield chunk
 
 
-def too_large(size: int | None = None) -> ApiError:
+def too_large_error(size: int | None = None) -> ApiError:
     """Return `payload_too_large` with the limit and the size. `size` is None if the limit was exceeded and the total is
     unknown."""
     limit = limits.MAX_UPLOAD_BYTES
@@ -746,12 +752,12 @@ def too_large(size: int | None = None) -> ApiError:
     return ApiError("payload_too_large", f"A file can have at most {limit:,} bytes (50 MB); {has}.", details)
 
 
-def type_of(name: str, claimed: str | None = None) -> str:
+def media_type_of(name: str, claimed: str | None = None) -> str:
     """Return a file's media type: the one that the uploader declared, else one based on the file extension."""
     media_type = (claimed or "").partition(";")[0].strip().casefold()
     if media_type != _DEFAULT_TYPE and _MEDIA_TYPE.fullmatch(media_type):
         return media_type
-    extension = names.last_part(name).rpartition(".")[2].casefold()
+    extension = names.base_name(name).rpartition(".")[2].casefold()
     return _TYPES_BY_EXTENSION.get(extension) or guess_type(f"x.{extension}")[0] or _DEFAULT_TYPE
 
 
@@ -770,17 +776,17 @@ def restore(actor: Actor, file_id: str) -> WorkspaceFile:
 
     Raise not_found, quota_exceeded, or conflict if another file or folder has the name in the meantime.
     """
-    require(actor, "write")
+    require_scope(actor, "write")
     if not names.is_id(file_id):  # Several deleted files can have the same name
-        raise missing(file_id)
+        raise not_found_error(file_id)
     lock(actor.workspace_id)
     file = find(actor, file_id, "write", lock=True, deleted=True)
     if file.deleted_at is None:
         db.session.commit()
         return file
     if clock.now() - file.deleted_at > timedelta(days=limits.RESTORE_DAYS):
-        raise missing(file_id)
-    clashing = rivals(actor.workspace_id, file.project_id)
+        raise not_found_error(file_id)
+    clashing = name_conflict_scope(actor.workspace_id, file.project_id)
     existing_id = db.session.scalar(select(WorkspaceFile.id).where(clashing, WorkspaceFile.name == file.name))
     if existing_id is not None:
         text = f"A file named `{file.name}` already exists. Delete or rename it first."
@@ -796,11 +802,11 @@ def restore(actor: Actor, file_id: str) -> WorkspaceFile:
 def open_file(actor: Actor, file: WorkspaceFile, start: int = 0, end: int | None = None) -> Iterator[bytes]:
     """Return the content of a file as read from the database. Raise storage.MissingError (the file was replaced in the
     meantime) or unavailable, both immediately."""
-    require(actor, "read", file.team_id)
-    return pieces(file.storage_key, start, end)
+    require_scope(actor, "read", file.team_id)
+    return read_chunks(file.storage_key, start, end)
 
 
-Missing = storage.MissingError
+MissingContentError = storage.MissingError
 
 
 _XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -809,7 +815,7 @@ _DELIMITERS: Final = ",;\t|"
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class Preview:
     """A file preview: a table (`columns`, `rows` of texts), or `text`, or only a `note` with the reason why there is no
     preview."""
 
@@ -817,33 +823,33 @@ class Head:
     rows: Sequence[Sequence[str]] = ()
     text: str = ""
     note: str = ""
-    more: bool = field(default=False)
+    is_truncated: bool = field(default=False)
 
 
-def head(file: WorkspaceFile) -> Head:
+def preview(file: WorkspaceFile) -> Preview:
     """Return the preview of a file. Invalid content and storage failures never raise an error."""
     if file.size == 0:
-        return Head(note="The file is empty.")
+        return Preview(note="The file is empty.")
     kind, ending = file.content_type, file.name.rpartition(".")[2].casefold()
     try:
         if kind == _XLSX or ending == "xlsx":
-            return _workbook_head(file)
+            return _preview_workbook(file)
         if kind.startswith(_BINARY_TYPES):
-            return Head(note="There is no preview for this kind of file.")
-        raw = b"".join(pieces(file.storage_key, 0, limits.FILE_PREVIEW_BYTES))
+            return Preview(note="There is no preview for this kind of file.")
+        raw = b"".join(read_chunks(file.storage_key, 0, limits.FILE_PREVIEW_BYTES))
     except (ApiError, MissingError):
-        return Head(note="The file storage is currently unavailable.")
+        return Preview(note="The file storage is currently unavailable.")
     text = _decode(raw)
     if text is None:
-        return Head(note="There is no preview for this kind of file.")
+        return Preview(note="There is no preview for this kind of file.")
     cut = file.size > len(raw)
     if cut:
         text = text.rpartition("\n")[0] or text
     if kind == "text/csv" or ending in ("csv", "tsv"):
-        return _csv_head(text, cut) or _text_head(text, cut)
+        return _preview_csv(text, cut) or _preview_text(text, cut)
     if kind in ("application/json", "application/x-ndjson") or ending in ("json", "ndjson", "jsonl"):
-        return _json_head(text, cut) or _text_head(text, cut)
-    return _text_head(text, cut)
+        return _preview_json(text, cut) or _preview_text(text, cut)
+    return _preview_text(text, cut)
 
 
 def _decode(raw: bytes) -> str | None:
@@ -861,13 +867,13 @@ def _decode(raw: bytes) -> str | None:
     return raw.decode("cp1252", "replace")
 
 
-def _text_head(text: str, cut: bool) -> Head:
+def _preview_text(text: str, cut: bool) -> Preview:
     lines = text.splitlines()
-    visible = [brief(line) for line in lines[: limits.FILE_PREVIEW_LINES]]
-    return Head(text="\n".join(visible), more=cut or len(lines) > len(visible))
+    visible = [shorten(line) for line in lines[: limits.FILE_PREVIEW_LINES]]
+    return Preview(text="\n".join(visible), is_truncated=cut or len(lines) > len(visible))
 
 
-def _csv_head(text: str, cut: bool) -> Head | None:
+def _preview_csv(text: str, cut: bool) -> Preview | None:
     first = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first.count)
     rows = []
@@ -879,10 +885,10 @@ def _csv_head(text: str, cut: bool) -> Head | None:
                 break
     except csv.Error:
         return None
-    return _table_head(rows[0], rows[1:], cut) if rows else None
+    return _build_table_preview(rows[0], rows[1:], cut) if rows else None
 
 
-def _json_head(text: str, cut: bool) -> Head | None:
+def _preview_json(text: str, cut: bool) -> Preview | None:
     """Show the first elements of an array, or of a sequence of values; None if the text is not JSON."""
     text = text.lstrip("\ufeff \t\r\n")
     decoder, array = json.JSONDecoder(), text.startswith("[")
@@ -907,36 +913,40 @@ def _json_head(text: str, cut: bool) -> Head | None:
     more = len(found) > limits.FILE_PREVIEW_ROWS
     found = found[: limits.FILE_PREVIEW_ROWS]
     if not all(isinstance(item, Mapping) for item in found):
-        return _table_head(["value"], [[cell(item)] for item in found], cut or more)
+        return _build_table_preview(["value"], [[cell_text(item)] for item in found], cut or more)
     columns = list(dict.fromkeys(str(key) for item in found for key in item))
-    return _table_head(columns, [[cell(item.get(key)) for key in columns] for item in found], cut or more)
+    return _build_table_preview(
+        columns, [[cell_text(item.get(key)) for key in columns] for item in found], cut or more
+    )
 
 
-def _workbook_head(file: WorkspaceFile) -> Head:
+def _preview_workbook(file: WorkspaceFile) -> Preview:
     with tempfile.TemporaryFile() as copy:
-        for piece in pieces(file.storage_key):
+        for piece in read_chunks(file.storage_key):
             copy.write(piece)
         try:
             found = document_process.run("webapp.files.workbooks:first_rows", copy)
         except document_process.DocumentError as error:
-            return Head(note=f"There is no preview. {error.message}")
+            return Preview(note=f"There is no preview. {error.message}")
     if "note" in found:
-        return Head(note=found["note"])
+        return Preview(note=found["note"])
     rows = found["rows"]
-    return _table_head(rows[0], rows[1:], False) if rows else Head(note="The first sheet is empty.")
+    return (
+        _build_table_preview(rows[0], rows[1:], False) if rows else Preview(note="The first sheet is empty.")
+    )
 
 
-def _table_head(columns: Sequence[str], rows: Sequence[Sequence[str]], more: bool) -> Head:
+def _build_table_preview(columns: Sequence[str], rows: Sequence[Sequence[str]], more: bool) -> Preview:
     limit = limits.FILE_PREVIEW_COLUMNS
     note = f"The first {limit} columns are shown." if max(map(len, [columns, *rows])) > limit else ""
-    visible = [[brief(cell) for cell in row[:limit]] for row in rows[: limits.FILE_PREVIEW_ROWS]]
+    visible = [[shorten(cell) for cell in row[:limit]] for row in rows[: limits.FILE_PREVIEW_ROWS]]
     width = min(limit, max(map(len, [columns, *rows])))
-    heads = [brief(cell) for cell in columns[:limit]]
-    return Head(
+    heads = [shorten(cell) for cell in columns[:limit]]
+    return Preview(
         columns=[*heads, *[""] * (width - len(heads))],
         rows=[[*row, *[""] * (width - len(row))] for row in visible],
         note=note,
-        more=more or len(rows) > len(visible),
+        is_truncated=more or len(rows) > len(visible),
     )
 
 
@@ -953,7 +963,7 @@ class _RequestedFile:
     name: str
     size: int
     sha256: str
-    key: str
+    storage_key: str
 
 
 def sync(workspace_id: str, project_id: str | None, folder: Path, *, link: bool = True) -> None:
@@ -962,29 +972,31 @@ def sync(workspace_id: str, project_id: str | None, folder: Path, *, link: bool 
 
     Files are read-only and may be hard links into the cache. `link=False` creates copies, for programs that can write
     to read-only files. A file that is replaced during the call has either its old or its new content, never a mixture;
-    a file that is deleted during the call may be missing. Raise `unavailable` if the storage does not respond or the
-    disk is full.
+    a file that is deleted during the call may be missing. Raise `unavailable_error` if the storage does not respond or
+    the disk is full.
     """
-    files = _listed(workspace_id, project_id)
+    files = _list_files(workspace_id, project_id)
     cache = Path(current_app.config["SETTINGS"].data_dir) / "cache" / "files"
-    with reachable():
+    with translated_errors():
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         for item in files:
             target = folder / item.name
             target.parent.mkdir(parents=True, exist_ok=True)
-            _place(cache, item, target, link=link)
+            _link_from_cache(cache, item, target, link=link)
         _evict(cache)
 
 
-def _listed(workspace_id: str, project_id: str | None) -> list[_RequestedFile]:
+def _list_files(workspace_id: str, project_id: str | None) -> list[_RequestedFile]:
     table = WorkspaceFile
     columns = table.id, table.name, table.size, table.sha256, table.storage_key
-    with reading() as session:
-        statement = select(*columns).where(visible_to(workspace_id, project_id), ~begins(f"{OUTPUTS}/"))
+    with read_session() as session:
+        statement = select(*columns).where(
+            visible_to(workspace_id, project_id), ~name_starts_with(f"{OUTPUTS_FOLDER}/")
+        )
         return [_RequestedFile(*row) for row in session.execute(statement.order_by(table.name))]
 
 
-def _place(cache: Path, file: _RequestedFile, target: Path, *, link: bool) -> None:
+def _link_from_cache(cache: Path, file: _RequestedFile, target: Path, *, link: bool) -> None:
     """Place one file into the folder. If it was replaced or evicted in the meantime, read it again."""
     current = file
     for _ in range(limits.FILE_CACHE_TRIES):
@@ -992,7 +1004,7 @@ def _place(cache: Path, file: _RequestedFile, target: Path, *, link: bool) -> No
             _link_or_copy(_cached_file(cache, current), target, link=link)
             return
         except storage.MissingError:
-            found = _reread(current)
+            found = _reload_requested_file(current)
             if found is None:
                 return
             current = found
@@ -1001,12 +1013,12 @@ def _place(cache: Path, file: _RequestedFile, target: Path, *, link: bool) -> No
     raise ApiError("unavailable", f"`{file.name}` changes too often to be read.", {"reason": "storage"})
 
 
-def _reread(file: _RequestedFile) -> _RequestedFile | None:
-    """Return the current version of a file, or None if it was deleted or renamed. Raise `unavailable` if its content is
-    missing although the row is unchanged."""
+def _reload_requested_file(file: _RequestedFile) -> _RequestedFile | None:
+    """Return the current version of a file, or None if it was deleted or renamed. Raise `unavailable_error` if its
+    content is missing although the row is unchanged."""
     table = WorkspaceFile
     columns = table.id, table.name, table.size, table.sha256, table.storage_key
-    with reading() as session:
+    with read_session() as session:
         statement = select(*columns).where(
             table.id == file.id, table.deleted_at.is_(None), table.name == file.name
         )
@@ -1014,7 +1026,7 @@ def _reread(file: _RequestedFile) -> _RequestedFile | None:
     if row is None:
         return None
     now = _RequestedFile(*row)
-    if now.key == file.key:
+    if now.storage_key == file.storage_key:
         raise ApiError(
             "unavailable", f"The content of `{file.name}` is missing from the storage.", {"reason": "storage"}
         )
@@ -1032,7 +1044,7 @@ def _cached_file(cache: Path, requested: _RequestedFile) -> Path:
             return path
         path.unlink(missing_ok=True)
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    content = pieces(requested.key)
+    content = read_chunks(requested.storage_key)
     digest = hashlib.sha256()
     handle, name = tempfile.mkstemp(prefix=".new-", dir=cache)
     try:

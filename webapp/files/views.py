@@ -24,7 +24,7 @@ from webapp.files.models import WorkspaceFile
 from webapp.web import snippets
 from webapp.web.forms.page_form import Control, FormSpec
 from webapp.web.inputs import Input, ListQuery
-from webapp.web.responses import Listed, Output, Raw, problem, reply, requested_range
+from webapp.web.responses import ListOf, Output, RawSchema, error_response, reply, requested_range
 from webapp.web.routing import route
 
 pages_bp = Blueprint("workspace_files_pages", __name__)
@@ -78,8 +78,8 @@ def folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = N
     )
     inner = [] if searching or query.cursor else services.folders(actor, path)
     used = services.usage(actor.workspace_id)
-    may_share = services.may_change_shared(actor)
-    sent = multipart.form_of(request) if request.method == "POST" else None
+    may_share = services.can_change_shared(actor)
+    sent = multipart.form_values(request) if request.method == "POST" else None
     without = [] if may_share else ["shared"]
     return reply(
         page.as_dict(as_dict),
@@ -87,47 +87,49 @@ def folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = N
         block="list",
         query=query,
         here=path,
-        crumbs=[(item, names.last_part(item)) for item in names.folders_of(f"{path}/x")] if path else [],
+        crumbs=[(item, names.base_name(item)) for item in names.parent_folders(f"{path}/x")] if path else [],
         folders=inner,
         used=used,
         may_share=may_share,
         most=limits.MAX_WORKSPACE_FILES_BYTES,
         most_of_one=limits.MAX_UPLOAD_BYTES,
         snippets=_upload_samples(path),
-        form=UPLOAD.draw({"folder": path}, sent=sent, error=error, without=without, focus=""),
+        form=UPLOAD.render({"folder": path}, sent=sent, error=error, without=without, focus=""),
     )
 
 
 def folder_page_with_error(actor: Actor, error: ApiError) -> Response:
     """Return the page of the folder with the error of an upload; for a script only the error."""
     if "HX-Request" in request.headers:
-        return problem(error)
-    folder_name = multipart.form_of(request).get("folder", "")[: limits.MAX_FILE_NAME_CHARS].replace("\0", "")
+        return error_response(error)
+    folder_name = (
+        multipart.form_values(request).get("folder", "")[: limits.MAX_FILE_NAME_CHARS].replace("\0", "")
+    )
     return make_response(folder(actor, FileQuery(folder=folder_name or None), as_dict, error))
 
 
-@route(pages_bp, "/workspace/file/<workspace_file_id>", scope="read", hidden=True, programs=False)
+@route(pages_bp, "/workspace/file/<workspace_file_id>", scope="read", hidden=True, allows_api_keys=False)
 def show(actor: Actor, workspace_file_id: str) -> Response:
     """Return the page of a file, with a preview of its content."""
     if not names.is_id(workspace_file_id):
-        raise services.missing(workspace_file_id)
+        raise services.not_found_error(workspace_file_id)
     file = services.find(actor, workspace_file_id)
     data = as_dict(file)
     parent = file.name.rpartition("/")[0]
     return reply(
         data,
         template="files/show.html",
-        last=names.last_part(file.name),
-        crumbs=[(item, names.last_part(item)) for item in names.folders_of(file.name)],
+        last=names.base_name(file.name),
+        crumbs=[(item, names.base_name(item)) for item in names.parent_folders(file.name)],
         here=parent,
         may_change=actor.can("write", file.team_id)
-        and (bool(file.project_id) or services.may_change_shared(actor)),
-        head=services.head(file),
+        and (bool(file.project_id) or services.can_change_shared(actor)),
+        head=services.preview(file),
         snippets=_download_samples(data),
     )
 
 
-def removed(count: int) -> str:
+def removed_text(count: int) -> str:
     """Return the number of permanently removed files as text."""
     return "1 deleted file was" if count == 1 else f"{count:,} deleted files were"
 
@@ -148,7 +150,7 @@ def _upload_samples(path: str) -> list[tuple[str, str]]:
 def _download_samples(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return code samples for downloading a file: (language, text)."""
     url = f"{snippets.origin()}/workspace/files/{quote(data['name'], safe='/')}"
-    last = names.last_part(data["name"])
+    last = names.base_name(data["name"])
     save = f'open({last!r}, "wb").write(answer.content)'
     more = f"-o {shlex.quote(last)}"
     in_run = (
@@ -160,7 +162,9 @@ def _download_samples(data: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("curl", snippets.curl("GET", url, more=more)),
         ("Python", snippets.python("GET", url, then=save)),
     ]
-    return found if data["name"].startswith(f"{names.OUTPUTS}/") else [*found, ("In a scenario", in_run)]
+    return (
+        found if data["name"].startswith(f"{names.OUTPUTS_FOLDER}/") else [*found, ("In a scenario", in_run)]
+    )
 
 
 class FileQuery(ListQuery):
@@ -245,7 +249,7 @@ class UploadedOut(FileOut):
     purged: list[PurgedOut]
 
 
-@route(bp, "/workspace/files", scope="read", query=FileQuery, returns=Listed(FileOut))
+@route(bp, "/workspace/files", scope="read", query=FileQuery, returns=ListOf(FileOut))
 def index(actor: Actor, query: FileQuery) -> Response:
     """List the files of the project and those shared with the whole workspace, newest first."""
     if g.face == "person":
@@ -291,23 +295,25 @@ def upload(actor: Actor) -> Response:
     last = stored[-1]
     folder = last.name.rpartition("/")[0]
     message = (
-        f"{names.last_part(last.name)} is stored" if len(stored) == 1 else f"{len(stored)} files are stored"
+        f"{names.base_name(last.name)} is stored" if len(stored) == 1 else f"{len(stored)} files are stored"
     )
-    headers = {"Location": url_for("workspace_files.download", name=last.name), "ETag": services.tag(last)}
+    headers = {"Location": url_for("workspace_files.download", name=last.name), "ETag": services.etag(last)}
     see = url_for("workspace_files.index", folder=folder or None)
     if purged:
-        message += f". To make room, {removed(len(purged))} removed for good"
+        message += f". To make room, {removed_text(len(purged))} removed for good"
     scripted = "HX-Request" in request.headers  # the script shows the result itself
     purged_items = [{"id": item.id, "name": item.name, "size": item.size} for item in purged]
     data = {**as_dict(last), "purged": purged_items}
-    return reply(data, status=201, see=see, flashed=None if scripted else message, headers=headers)
+    return reply(
+        data, status=201, redirect_to=see, flash_message=None if scripted else message, headers=headers
+    )
 
 
 @route(
     bp,
     "/workspace/files/<path:name>",
     scope="read",
-    returns=Raw({}),
+    returns=RawSchema({}),
     produces=(BYTES, *sorted(_INLINE_TYPES - {"application/json"})),
 )
 def download(actor: Actor, name: str) -> Response:
@@ -318,21 +324,21 @@ def download(actor: Actor, name: str) -> Response:
     for _ in range(limits.FILE_CACHE_TRIES):
         file = services.find(actor, name)
         try:
-            return sent(actor, file)
-        except services.Missing:  # it was replaced between the lookup and the read
+            return send_file_range(actor, file)
+        except services.MissingContentError:  # it was replaced between the lookup and the read
             db.session.rollback()
-    raise services.missing(name)
+    raise services.not_found_error(name)
 
 
-def sent(actor: Actor, file: WorkspaceFile) -> Response:
+def send_file_range(actor: Actor, file: WorkspaceFile) -> Response:
     """Send a file, or the requested range of it."""
     digest = base64.b64encode(bytes.fromhex(file.sha256)).decode()
     headers = {
         "Content-Type": file.content_type if file.content_type in _INLINE_TYPES else BYTES,
-        "Content-Disposition": attachment(names.last_part(file.name)),
+        "Content-Disposition": content_disposition(names.base_name(file.name)),
         "Content-Security-Policy": _SANDBOX_POLICY,
         "Accept-Ranges": "bytes",
-        "ETag": services.tag(file),
+        "ETag": services.etag(file),
         "Repr-Digest": f"sha-256=:{digest}:",  # RFC 9530
     }
     size = file.size
@@ -349,7 +355,7 @@ def sent(actor: Actor, file: WorkspaceFile) -> Response:
     return Response(pieces, 206 if partial else 200, headers=headers)
 
 
-def attachment(name: str) -> str:
+def content_disposition(name: str) -> str:
     """Return a Content-Disposition header for a download with any name (RFC 6266): unchanged as specified by RFC 8187,
     and for older clients with `_` for ambiguous characters."""
     return f"attachment; filename=\"{_UNSAFE_IN_HEADER.sub('_', name)}\"; filename*=UTF-8''{quote(name, safe='')}"
@@ -370,9 +376,9 @@ def delete(actor: Actor, name: str) -> Response:
     deleted = services.delete(actor, file)
     if g.face == "person":  # the category of the message contains the URL of its Undo button
         restore_url = url_for("workspace_files.restore", workspace_file_id=deleted.id)
-        flash(f"{names.last_part(deleted.name)} deleted", restore_url)
+        flash(f"{names.base_name(deleted.name)} deleted", restore_url)
     folder = deleted.name.rpartition("/")[0]
-    return reply(as_dict(deleted), see=url_for("workspace_files.index", folder=folder or None))
+    return reply(as_dict(deleted), redirect_to=url_for("workspace_files.index", folder=folder or None))
 
 
 @route(
@@ -388,12 +394,12 @@ def restore(actor: Actor, workspace_file_id: str) -> Response:
     file = services.restore(actor, workspace_file_id)
     folder = file.name.rpartition("/")[0]
     see = url_for("workspace_files.index", folder=folder or None)
-    return reply(as_dict(file), see=see, headers={"ETag": services.tag(file)})
+    return reply(as_dict(file), redirect_to=see, headers={"ETag": services.etag(file)})
 
 
 def _check_preconditions(file: WorkspaceFile | None) -> None:
     """Raise `version_conflict` if If-Match or If-None-Match require another state (RFC 9110, 13.1): see `upload`."""
-    details = {"etag": services.tag(file) if file else None}
+    details = {"etag": services.etag(file) if file else None}
     if request.headers.get("If-Match") and (file is None or not request.if_match.contains(file.sha256)):
         raise ApiError("version_conflict", details=details)
     if request.headers.get("If-None-Match") and file and request.if_none_match.contains_weak(file.sha256):

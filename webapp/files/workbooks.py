@@ -21,7 +21,7 @@ class MemberTooLargeError(Exception):
 
 
 @contextmanager
-def opened(file: IO[bytes], sheet_bytes: int, strings_bytes: int) -> Iterator[Any]:
+def open_workbook(file: IO[bytes], sheet_bytes: int, strings_bytes: int) -> Iterator[Any]:
     """Open a workbook with openpyxl for reading row by row. At most `sheet_bytes` of each sheet and `strings_bytes` of
     the shared strings are unpacked.
 
@@ -44,10 +44,12 @@ def first_rows(file: IO[bytes]) -> dict[str, Any]:
     """Return the first rows of a workbook's first sheet as `rows` of short texts, or a `note` with the reason why it
     cannot be shown. Runs in a document process."""
     try:
-        with opened(file, limits.FILE_PREVIEW_SHEET_BYTES, limits.FILE_PREVIEW_STRINGS_BYTES) as book:
+        with open_workbook(file, limits.FILE_PREVIEW_SHEET_BYTES, limits.FILE_PREVIEW_STRINGS_BYTES) as book:
             sheet = next(iter(book.worksheets))
             bounds = {"max_row": limits.FILE_PREVIEW_ROWS + 2, "max_col": limits.FILE_PREVIEW_COLUMNS + 1}
-            rows = [[cell(value) for value in row] for row in sheet.iter_rows(**bounds, values_only=True)]
+            rows = [
+                [cell_text(value) for value in row] for row in sheet.iter_rows(**bounds, values_only=True)
+            ]
     except MemberTooLargeError:
         return {"note": "The unpacked workbook is too large for a preview."}
     except MemoryError:
@@ -60,7 +62,7 @@ def first_rows(file: IO[bytes]) -> dict[str, Any]:
     return {"rows": [row[:width] for row in rows]}
 
 
-def cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """Return a value as a short text on one line."""
     if value is None:
         return ""
@@ -68,16 +70,16 @@ def cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, dict | list):
         try:
-            return brief(json.dumps(value, ensure_ascii=False))
+            return shorten(json.dumps(value, ensure_ascii=False))
         except (ValueError, RecursionError):
             return "…"
     try:
-        return brief(str(value))
+        return shorten(str(value))
     except ValueError:  # An integer with more digits than Python converts to text
         return "…"
 
 
-def brief(text: str) -> str:
+def shorten(text: str) -> str:
     """Return the beginning of a text. Surrogates and control characters, which are invalid in a page, become U+FFFD."""
     printable = "".join(
         char if char.isprintable() or char in "\t\n\r" or char == "\u00a0" else "\N{REPLACEMENT CHARACTER}"
@@ -101,10 +103,10 @@ class _LimitedArchive(zipfile.ZipFile):
             limit = self._strings
         elif "worksheets/" in path.casefold():
             limit = self._sheet
-        return _Bounded(super().open(name, "r"), limit)
+        return _LimitedStream(super().open(name, "r"), limit)
 
 
-class _Bounded(io.RawIOBase):
+class _LimitedStream(io.RawIOBase):
     """A stream that raises `MemberTooLargeError` beyond its limit."""
 
     def __init__(self, source: Any, limit: int) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from webapp import limits
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.connections.models import Connection
 from webapp.connections.services import inspection
 from webapp.connectors import KINDS
@@ -31,7 +31,7 @@ from webapp.pushes.services import preparation, pushes
 from webapp.pushes.services.preparation import PreparedPush
 from webapp.row_templates.services import templates
 
-FILLED: Final = frozenset({"table", "collection"})
+FILLABLE_KINDS: Final = frozenset({"table", "collection"})
 """Kinds of entities that are filled; views and operations are not."""
 
 
@@ -47,7 +47,7 @@ class FillResult:
     skipped: list[dict[str, str]]
 
 
-def draft(actor: Actor, connection_id: str, body: FillInput) -> FillResult:
+def create_dataset(actor: Actor, connection_id: str, body: FillInput) -> FillResult:
     """Create a template for each table, and a dataset of them; commits.
 
     Errors: not_found, forbidden, validation_error (`unknown_entity`, `not_allowed` for a connection that is not a
@@ -55,7 +55,7 @@ def draft(actor: Actor, connection_id: str, body: FillInput) -> FillResult:
     """
     connection = tenancy.get(actor, Connection, connection_id, "write")
     entities = _tables_to_fill(actor, connection, body)
-    require(actor, "push")
+    require_scope(actor, "push")
     name = f"All tables of {connection.name}"[: limits.MAX_NAME_CHARS]
     requested = _row_counts(connection, entities, body)
     limited = _limited_by_identity(connection, entities, requested)
@@ -95,7 +95,7 @@ def draft(actor: Actor, connection_id: str, body: FillInput) -> FillResult:
     return FillResult(connection_id, dataset, results, created.report, [*empty, *created.skipped])
 
 
-_PER_LEVEL: Final = (
+_ROWS_PER_PARENT: Final = (
     3  # chosen: how many rows a table without rows has for each row of a table that it refers to
 )
 
@@ -107,7 +107,7 @@ def _row_counts(connection: Connection, entities: list[Entity], body: FillInput)
     """
     if body.row_counts == "equal":
         return {entity.name: body.rows for entity in entities}
-    existing = inspection.counts(connection, [entity.name for entity in entities], limits.FETCH_SECONDS)
+    existing = inspection.count_rows(connection, [entity.name for entity in entities], limits.FETCH_SECONDS)
     maximum = limits.ENTERPRISE_MAX.rows_per_generation
     if body.row_counts == "existing":
         found = {
@@ -125,7 +125,7 @@ def _row_counts(connection: Connection, entities: list[Entity], body: FillInput)
     return {
         entity.name: max(1, round(body.rows * existing[entity.name] / largest))
         if existing.get(entity.name)
-        else max(1, body.rows // _PER_LEVEL ** levels[entity.name])
+        else max(1, body.rows // _ROWS_PER_PARENT ** levels[entity.name])
         for entity in entities
     }
 
@@ -144,11 +144,11 @@ def _limited_by_identity(
             if column.generated != "identity" or not column.bits or column.bits > _SMALL_BITS:
                 continue
             maximum: int = 2 ** (column.bits if column.unsigned else column.bits - 1) - 1
-            if requested.get(entity.name, 0) * _HEADROOM > maximum:
+            if requested.get(entity.name, 0) * _IDENTITY_HEADROOM > maximum:
                 limits_by_table[entity.name] = maximum, column.name
     if not limits_by_table:
         return {}
-    existing = inspection.counts(connection, [*limits_by_table], limits.FETCH_SECONDS)
+    existing = inspection.count_rows(connection, [*limits_by_table], limits.FETCH_SECONDS)
     found = {}
     for table, (maximum, name) in limits_by_table.items():
         available = max(1, maximum - existing.get(table, 0))
@@ -157,7 +157,7 @@ def _limited_by_identity(
     return found
 
 
-_HEADROOM: Final = (
+_IDENTITY_HEADROOM: Final = (
     10  # chosen: rows are counted if the requested number is more than a tenth of the possible one
 )
 
@@ -191,7 +191,7 @@ def _tables_to_fill(actor: Actor, connection: Connection, body: FillInput) -> li
     entities = inspection.metadata(actor, connection, refresh=True).entities
     if body.tables is not None:
         return tables.find_entities(entities, body.tables, "tables")
-    found = [entity for entity in entities if entity.kind in FILLED]
+    found = [entity for entity in entities if entity.kind in FILLABLE_KINDS]
     if not found:
         text = "This database has no tables."
         raise validation_error([Fault("tables", "nothing_to_fill", text, "Create its tables first.")])
@@ -201,13 +201,13 @@ def _tables_to_fill(actor: Actor, connection: Connection, body: FillInput) -> li
     return found
 
 
-def prepare(actor: Actor, drafted: FillResult, body: FillInput) -> PreparedPush:
-    """Return the planned push of a drafted fill. Errors: those of `preparation.of_dataset`."""
-    return _prepare_push(actor, drafted.connection_id, drafted.dataset, body)
+def prepare(actor: Actor, fill: FillResult, body: FillInput) -> PreparedPush:
+    """Return the planned push of a drafted fill. Errors: those of `preparation.prepare_dataset`."""
+    return _prepare_push(actor, fill.connection_id, fill.dataset, body)
 
 
-def send_again(actor: Actor, connection_id: str, dataset_id: str, body: FillInput) -> Push:
-    """Queue the push of a fill that was planned before; commits. Errors: as of `send`, not_found."""
+def queue_planned_push(actor: Actor, connection_id: str, dataset_id: str, body: FillInput) -> Push:
+    """Queue the push of a fill that was planned before; commits. Errors: as of `queue_push`, not_found."""
     dataset = datasets.show(datasets.get(actor, dataset_id, "push"))
     return pushes.queue(actor, _prepare_push(actor, connection_id, dataset, body), "dataset.push")
 
@@ -225,12 +225,12 @@ def _prepare_push(
         dry_run=body.dry_run,
         skip_faulty_tables=True,
     )
-    return preparation.of_dataset(actor, dataset["id"], push_input)
+    return preparation.prepare_dataset(actor, dataset["id"], push_input)
 
 
-def send(actor: Actor, drafted: FillResult, body: FillInput) -> Push:
-    """Queue the push of a drafted fill; commits. Errors: those of `preparation.of_dataset` and `pushes.queue`."""
-    return pushes.queue(actor, prepare(actor, drafted, body), "dataset.push")
+def queue_push(actor: Actor, fill: FillResult, body: FillInput) -> Push:
+    """Queue the push of a drafted fill; commits. Errors: those of `preparation.prepare_dataset` and `pushes.queue`."""
+    return pushes.queue(actor, prepare(actor, fill, body), "dataset.push")
 
 
 def discard(actor: Actor, dataset_id: str) -> None:
@@ -256,21 +256,21 @@ def discard(actor: Actor, dataset_id: str) -> None:
             templates.delete(actor, template)
 
 
-def result(drafted: FillResult, prepared_or_push: PreparedPush | Push) -> dict[str, Any]:
+def as_json(fill: FillResult, prepared_or_push: PreparedPush | Push) -> dict[str, Any]:
     """Return a fill as the API shows it: with `push`, or with `plan` for a dry run."""
     push = pushes.as_json(prepared_or_push) if isinstance(prepared_or_push, Push) else None
     plan = pushes.plan(prepared_or_push) if isinstance(prepared_or_push, PreparedPush) else None
     skipped_by_push = (push or plan or {}).get("skipped", [])
-    skipped = drafted.skipped + [
+    skipped = fill.skipped + [
         {"table": item["name"], **{key: item[key] for key in ("code", "message", "hint")}}
         for item in skipped_by_push
     ]
     return {
-        "dataset_id": drafted.dataset["id"],
-        "seed": drafted.dataset["seed"],
-        "tables": drafted.tables,
+        "dataset_id": fill.dataset["id"],
+        "seed": fill.dataset["seed"],
+        "tables": fill.tables,
         "skipped": skipped,
-        "report": drafted.report,
+        "report": fill.report,
         "push": push,
         "plan": plan,
     }

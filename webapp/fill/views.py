@@ -51,10 +51,10 @@ FORM: Final = FormSpec(
 )
 
 
-UNCHECKED: Final = (
+UNCHECKED_NOTE: Final = (
     "Foreign key checks are disabled while its rows are written, because tables refer to each other."
 )
-NO_UNDO: Final = (
+NO_UNDO_NOTE: Final = (
     "No key of this table is sent, so an undo can find the rows only if the table is currently empty."
 )
 
@@ -100,12 +100,12 @@ def create(actor: Actor, connection_id: str, body: FillInput) -> Response:
     Tables that cannot be filled are listed in `skipped`; the others are filled. Undo the push to remove the rows. To
     fill the database again, push the dataset.
     """
-    drafted = services.draft(actor, connection_id, body)
+    drafted = services.create_dataset(actor, connection_id, body)
     if body.dry_run:
-        return reply(services.result(drafted, services.prepare(actor, drafted, body)), status=201)
-    push = services.send(actor, drafted, body)
+        return reply(services.as_json(drafted, services.prepare(actor, drafted, body)), status=201)
+    push = services.queue_push(actor, drafted, body)
     address = url_for("pushes.show", push_id=push.id)
-    return reply(services.result(drafted, push), status=201, headers={"Location": address})
+    return reply(services.as_json(drafted, push), status=201, headers={"Location": address})
 
 
 class FormQuery(Query):
@@ -114,18 +114,22 @@ class FormQuery(Query):
     instead_of: str = ""
 
 
-@route(bp, "/connections/<connection_id>/fill", scope="push", query=FormQuery, programs=False, hidden=True)
+@route(
+    bp, "/connections/<connection_id>/fill", scope="push", query=FormQuery, allows_api_keys=False, hidden=True
+)
 def form(actor: Actor, connection_id: str, query: FormQuery) -> Response:
     """Return the form with the number of rows."""
     return _page(
         actor,
         connection_id,
-        FORM.draw({"rows": 1_000, "row_counts": "equal", "existing": "add"}),
+        FORM.render({"rows": 1_000, "row_counts": "equal", "existing": "add"}),
         instead_of=query.instead_of,
     )
 
 
-@route(bp, "/connections/<connection_id>/fill/plan", ["POST"], scope="write", programs=False, hidden=True)
+@route(
+    bp, "/connections/<connection_id>/fill/plan", ["POST"], scope="write", allows_api_keys=False, hidden=True
+)
 def plan(actor: Actor, connection_id: str) -> Response:
     """Create the templates and the dataset, and show what would be written."""
     instead_of = request.form.get("instead_of", "")
@@ -138,12 +142,12 @@ def plan(actor: Actor, connection_id: str) -> Response:
     try:
         FORM.check(request.form)
         body = parse(FillInput, {**values, "dry_run": True}, strict=False)
-        drafted = services.draft(actor, connection_id, body)
-        result = services.result(drafted, services.prepare(actor, drafted, body))
+        drafted = services.create_dataset(actor, connection_id, body)
+        result = services.as_json(drafted, services.prepare(actor, drafted, body))
     except ApiError as error:
         if error.code in ("not_found", "forbidden"):
             raise
-        sent = FORM.draw(sent=request.form, error=error)
+        sent = FORM.render(sent=request.form, error=error)
         return _page(actor, connection_id, sent, instead_of=instead_of, status=error.status)
     if instead_of:
         services.discard(actor, instead_of)
@@ -155,14 +159,14 @@ def plan(actor: Actor, connection_id: str) -> Response:
     "/connections/<connection_id>/fill/<dataset_id>",
     ["POST"],
     scope="push",
-    programs=False,
+    allows_api_keys=False,
     hidden=True,
 )
 def start(actor: Actor, connection_id: str, dataset_id: str) -> Response:
     """Send the rows of a planned fill."""
     body = FillInput(confirm=request.form.get("confirm") or None)
     try:
-        push = services.send_again(actor, connection_id, dataset_id, body)
+        push = services.queue_planned_push(actor, connection_id, dataset_id, body)
     except ApiError as error:
         if error.code in ("not_found", "forbidden"):
             raise
@@ -188,9 +192,9 @@ def _page(
     notes = {table["table"]: table["note"] for table in planned["tables"]} if planned else {}
     for table in planned["plan"]["tables"] if planned else ():
         if table["unchecked"]:
-            notes[table["name"]] = f"{notes[table['name']]} {UNCHECKED}".strip()
+            notes[table["name"]] = f"{notes[table['name']]} {UNCHECKED_NOTE}".strip()
         if not table["key_columns"]:
-            notes[table["name"]] = f"{notes[table['name']]} {NO_UNDO}".strip()
+            notes[table["name"]] = f"{notes[table['name']]} {NO_UNDO_NOTE}".strip()
     text = render_template(
         "fill/show.html",
         connection=connection,

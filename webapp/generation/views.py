@@ -28,10 +28,10 @@ from webapp.row_templates.schemas import (
     SqlSection,
 )
 from webapp.row_templates.services import templates
-from webapp.web.forms.from_model import bound
+from webapp.web.forms.from_model import bind_form
 from webapp.web.forms.page_form import Control, FormSpec
-from webapp.web.inputs import with_more
-from webapp.web.responses import Output, Raw, reply
+from webapp.web.inputs import merge_faults
+from webapp.web.responses import Output, RawSchema, reply
 from webapp.web.routing import route
 
 
@@ -87,7 +87,7 @@ _FORMATS: Final = (
     ("parquet", "columns"),
 )
 _SECTIONS: Final = (("csv", CsvSection), ("sql", SqlSection))
-EXPORT: Final = FormSpec(
+EXPORT_FORM: Final = FormSpec(
     GenerateInput,
     {
         "format": Control("Format", type="radios", choices=_FORMATS),
@@ -99,7 +99,7 @@ EXPORT: Final = FormSpec(
 )
 
 
-def context(
+def export_context(
     actor: Actor,
     template: Template,
     values: Mapping[str, Any] | None = None,
@@ -113,7 +113,7 @@ def context(
     options by the name of the control.
     """
     data = templates.show(template)
-    sections = [(name, bound(model, formdata=sent, prefix=f"{name}.")) for name, model in _SECTIONS]
+    sections = [(name, bind_form(model, formdata=sent, prefix=f"{name}.")) for name, model in _SECTIONS]
     names = {item.name for _, section in sections for item in section}
     faults: dict[str, str] = {}
     if error is not None and error.code == "validation_error":
@@ -121,7 +121,7 @@ def context(
         faults = {field["path"]: field["message"] for field in fields if field["path"] in names}
         rest = [Fault(**field) for field in fields if field["path"] not in names]
         error = validation_error(rest) if rest else None
-    form = EXPORT.draw(
+    form = EXPORT_FORM.render(
         {"format": "csv", "count": data["quantity"], **(values or {})}, sent=sent, error=error, id="x-"
     )
     count, locale = form["count"], form["locale"]
@@ -152,11 +152,13 @@ def form_with_errors(actor: Actor, error: ApiError, template_id: str) -> Respons
     """Render the submitted form with its errors. For the dialog, render only the errors."""
     if error.code in ("not_found", "forbidden"):
         raise error
-    found = context(actor, templates.get(actor, template_id, "generate"), sent=request.form, error=error)
+    page_context = export_context(
+        actor, templates.get(actor, template_id, "generate"), sent=request.form, error=error
+    )
     if "HX-Request" in request.headers:
         headers = {"HX-Retarget": "#estimate", "HX-Reswap": "innerHTML"}
-        return Response(render_template("templates/estimate.html", **found), headers=headers)
-    return Response(render_template("templates/export_page.html", **found), mimetype="text/html")
+        return Response(render_template("templates/estimate.html", **page_context), headers=headers)
+    return Response(render_template("templates/export_page.html", **page_context), mimetype="text/html")
 
 
 bp = Blueprint("generate", __name__)
@@ -164,7 +166,7 @@ bp = Blueprint("generate", __name__)
 # --- Routes -------------------------------------------------------------------------------------------------
 
 _PRODUCES = tuple(kind.media_type for name, kind in FORMATS.items() if name != "json")
-_ROWS = Raw({"type": "array", "items": {"type": "object"}})
+_ROWS = RawSchema({"type": "array", "items": {"type": "object"}})
 _PREVIEW_ERRORS = ("quota_exceeded",)  # of the objects in arrays that previews show within an hour
 _ERRORS = ("row_limit_exceeded", "quota_exceeded", "leak_found")
 
@@ -181,34 +183,34 @@ class PreviewIn(PreviewInput):
     """Three rows of a template or, with `fields`, of an unsaved draft of it."""
 
 
-def more_of_saved(actor: Actor, error: ApiError, body: Any, template_id: str) -> ApiError:
+def more_faults_of_saved(actor: Actor, error: ApiError, body: Any, template_id: str) -> ApiError:
     """Return the error of a request for rows of a saved template, with what else is wrong with the request."""
-    head = generate.find_template(actor, template_id, "generate")
+    template_ref = generate.find_template(actor, template_id, "generate")
 
     def check(request: GenerateInput) -> None:
-        generate.requested(actor, head, request, fetch=False)
+        generate.prepare_saved(actor, template_ref, request, fetch=False)
 
-    return with_more(error, body, GenerateInput, check)
+    return merge_faults(error, body, GenerateInput, check)
 
 
-def more_of_draft(actor: Actor, error: ApiError, body: Any) -> ApiError:
+def more_faults_of_draft(actor: Actor, error: ApiError, body: Any) -> ApiError:
     """Return the error of a request for rows of a draft, with what else is wrong with the request."""
 
     def check(request: DraftInput) -> None:
-        generate.requested_of_draft(actor, request, fetch=False)
+        generate.prepare_draft(actor, request, fetch=False)
 
-    return with_more(error, body, DraftInput, check)
+    return merge_faults(error, body, DraftInput, check)
 
 
 def _more_faults_of_preview(actor: Actor, error: ApiError, body: Any, template_id: str) -> ApiError:
     def check(request: PreviewInput) -> None:
         generate.check_preview(actor, request, template_id)
 
-    return with_more(error, body, PreviewInput, check)
+    return merge_faults(error, body, PreviewInput, check)
 
 
 def _more_faults_of_draft_preview(actor: Actor, error: ApiError, body: Any) -> ApiError:
-    return with_more(error, body, DraftPreviewInput, lambda ask: generate.check_preview(actor, ask))
+    return merge_faults(error, body, DraftPreviewInput, lambda ask: generate.check_preview(actor, ask))
 
 
 class BadCell(Output):
@@ -240,7 +242,7 @@ class PreviewOut(Output):
     errors=_ERRORS,
     produces=_PRODUCES,
     on_fault=form_with_errors,
-    more_faults=more_of_saved,
+    more_faults=more_faults_of_saved,
 )
 def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:
     """Generate rows of a template, as a stream.
@@ -248,7 +250,7 @@ def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:
     The headers X-Seed, X-Now, X-Template-Version, X-Vocabulary and X-Engine contain the values that reproduce
     the same rows.
     """
-    return streamed(generate.saved(actor, template_id, body, format_by_accept()))
+    return stream_response(generate.generate_saved(actor, template_id, body, format_by_accept()))
 
 
 @route(
@@ -261,11 +263,11 @@ def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:
     reads=True,
     errors=_ERRORS,
     produces=_PRODUCES,
-    more_faults=more_of_draft,
+    more_faults=more_faults_of_draft,
 )
 def draft(actor: Actor, body: DraftIn) -> Response:
     """Generate rows of an unsaved template, as a stream."""
-    return streamed(generate.draft(actor, body, format_by_accept()))
+    return stream_response(generate.generate_draft(actor, body, format_by_accept()))
 
 
 @route(
@@ -319,7 +321,7 @@ def format_by_accept() -> str | None:
     return "csv" if 0 < qualities.get("text/csv", 0) == best else None
 
 
-def streamed(generation: Generation) -> Response:
+def stream_response(generation: Generation) -> Response:
     """Return rows as a response that proxies do not buffer."""
     headers = {**generation.recipe.headers(), "X-Accel-Buffering": "no"}
     return Response(generation.body, headers=headers, content_type=generation.recipe.content_type)
@@ -328,6 +330,6 @@ def streamed(generation: Generation) -> Response:
 def _preview_response(result: Preview) -> Response:
     rows: Any = orjson.Fragment(result.rows) if g.face == "program" else orjson.loads(result.rows)
     data = {"rows": rows, "seed": result.seed, "warnings": result.warnings[: limits.MAX_FAULTS]}
-    if result.bad is not None:
-        data["bad"] = result.bad
+    if result.invalid_cells is not None:
+        data["bad"] = result.invalid_cells
     return reply(data, headers=result.recipe.pins.headers())

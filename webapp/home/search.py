@@ -73,7 +73,7 @@ class Action:
     href: str
     icon: str
     scope: str
-    more: str = ""
+    keywords: str = ""
 
 
 ACTIONS: Final = (
@@ -129,7 +129,7 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
             SearchResult(
                 f"/docs/reference/field-types#{found['name']}",
                 "hash",
-                marked(found["label"], words),
+                highlight(found["label"], words),
                 "Field type",
             )
             for found in catalogue.search(q)[:_MAX_OTHERS]
@@ -147,7 +147,7 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
                 ((score, page) for score, page in ranked if score is not None), key=lambda pair: pair[0]
             )
             docs = [
-                SearchResult(page.href, "book", marked(page.title, words), "Docs")
+                SearchResult(page.href, "book", highlight(page.title, words), "Docs")
                 for _, page in matches[:_MAX_OTHERS]
             ]
         groups.append(Group("Docs", tuple(docs)))
@@ -211,7 +211,7 @@ def _objects(actor: Actor, text: str, words: Sequence[str]) -> tuple[SearchResul
     best = sorted(found.items(), key=lambda pair: (pair[1][0], len(pair[1][2]), pair[1][2].casefold()))
     return tuple(
         SearchResult(
-            f"{_OBJECTS[kind][2]}{object_id}", _OBJECTS[kind][3], marked(name, words), _OBJECTS[kind][0]
+            f"{_OBJECTS[kind][2]}{object_id}", _OBJECTS[kind][3], highlight(name, words), _OBJECTS[kind][0]
         )
         for object_id, (_, kind, name) in best[:_MAX_OBJECTS]
     )
@@ -237,16 +237,16 @@ def _actions(actor: Actor, words: Sequence[str]) -> tuple[SearchResult, ...]:
     matches = []
     for action in allowed:
         score = rank(action.name, words)
-        more = rank(f"{action.name} {action.more}", words)
+        more = rank(f"{action.name} {action.keywords}", words)
         if score is not None or more is not None:
             matches.append((score if score is not None else 4 + (more or 0), action))
     return tuple(
-        SearchResult(action.href, action.icon, marked(action.name, words), "")
+        SearchResult(action.href, action.icon, highlight(action.name, words), "")
         for _, action in sorted(matches, key=lambda pair: pair[0])
     )
 
 
-def marked(name: str, words: Iterable[str]) -> Markup:
+def highlight(name: str, words: Iterable[str]) -> Markup:
     """Return a name as HTML with the words marked where they occur."""
     pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     pieces = re.split(f"({pattern})", name, flags=re.IGNORECASE) if pattern else [name]

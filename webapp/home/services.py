@@ -34,7 +34,7 @@ _ACTIONS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
+class RecentObject:
     """An object that was changed lately."""
 
     kind: str
@@ -43,7 +43,7 @@ class Recent:
     at: datetime
 
 
-def steps_done(actor: Actor) -> dict[str, bool]:
+def completed_steps(actor: Actor) -> dict[str, bool]:
     """Return which of the first steps the workspace has done: see, change, download, connect, fill."""
     conditions = [
         exists().where(
@@ -58,13 +58,13 @@ def steps_done(actor: Actor) -> dict[str, bool]:
     return dict(zip(("see", *_ACTIONS), map(bool, row), strict=True))
 
 
-def sampled(actor: Actor) -> Template | None:
+def sample_template(actor: Actor) -> Template | None:
     """Return the template whose rows the home page shows: the oldest of the project; None if there is none."""
     statement = tenancy.listing(actor, Template).order_by(Template.id).limit(1)
     return db.session.scalar(statement)
 
 
-def sample(actor: Actor, template_id: str, seed: str | None) -> dict[str, Any]:
+def sample_rows(actor: Actor, template_id: str, seed: str | None) -> dict[str, Any]:
     """Return the first rows of a template for display: `{columns, rows, seed}`, or `{error}`. They are not counted.
 
     Errors: not_found, forbidden.
@@ -72,8 +72,8 @@ def sample(actor: Actor, template_id: str, seed: str | None) -> dict[str, Any]:
     found = generate.find_template(actor, template_id, "read")
     try:
         source = generate.saved_source(found, None)
-        body = GenerateInput(count=min(SAMPLE_ROWS, source.count(None)), seed=seed, format="json")
-        recipe = external_values.recipe(actor, source, body, fetch=False)
+        body = GenerateInput(count=min(SAMPLE_ROWS, source.row_count(None)), seed=seed, format="json")
+        recipe = external_values.build_recipe(actor, source, body, fetch=False)
         rows = orjson.loads(recipe.open().read())
     except ApiError as error:
         return {"error": error.message}
@@ -81,9 +81,9 @@ def sample(actor: Actor, template_id: str, seed: str | None) -> dict[str, Any]:
     return {"columns": columns, "rows": rows, "seed": recipe.pins.seed}
 
 
-def recent(actor: Actor, limit: int = 4) -> list[Recent]:
+def recent(actor: Actor, limit: int = 4) -> list[RecentObject]:
     """Return the objects of the project that were changed last."""
-    found: list[Recent] = []
+    found: list[RecentObject] = []
     for kind, model in (
         ("template", Template),
         ("dataset", Dataset),
@@ -96,5 +96,5 @@ def recent(actor: Actor, limit: int = 4) -> list[Recent]:
             table.id, table.name, moment, maintain_column_froms=True
         )
         rows = db.session.execute(statement.order_by(moment.desc()).limit(limit))
-        found += [Recent(kind, row[0], row[1], row[2]) for row in rows]
+        found += [RecentObject(kind, row[0], row[1], row[2]) for row in rows]
     return sorted(found, key=lambda item: item.at or clock.now(), reverse=True)[:limit]

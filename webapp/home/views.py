@@ -10,8 +10,8 @@ from pydantic import Field
 from webapp import clock, limits
 from webapp.access.actors import Actor
 from webapp.activity import services as activity
-from webapp.activity.services import Filter
-from webapp.activity.views import step
+from webapp.activity.services import JobFilter
+from webapp.activity.views import next_step
 from webapp.extensions import application
 from webapp.generation.services import rows as generation_rows
 from webapp.home import search, services
@@ -40,14 +40,14 @@ class SearchQuery(Query):
     part: search.Part = "all"
 
 
-@route(bp, "/", scope="self", query=SampleQuery, hidden=True, programs=False)
+@route(bp, "/", scope="self", query=SampleQuery, hidden=True, allows_api_keys=False)
 def show(actor: Actor, query: SampleQuery) -> Response:
     """Show the home page: first steps, starters, running jobs and recently edited objects."""
     if actor.project_id is None or not actor.can("read"):
         return reply({}, template="home/none.html")
-    template = services.sampled(actor)
-    done = services.steps_done(actor)
-    running, _ = activity.jobs(actor, Filter(status="running"), limit=_RUNNING_SHOWN)
+    template = services.sample_template(actor)
+    done = services.completed_steps(actor)
+    running, _ = activity.jobs(actor, JobFilter(status="running"), limit=_RUNNING_SHOWN)
     hidden = request.cookies.get(HIDDEN) == "off" or all(done.values())
     return reply(
         {"done": done},
@@ -55,17 +55,17 @@ def show(actor: Actor, query: SampleQuery) -> Response:
         block="sample",
         hidden=hidden,
         template_shown=template,
-        sample=services.sample(actor, template.id, query.seed) if template and not hidden else None,
+        sample=services.sample_rows(actor, template.id, query.seed) if template and not hidden else None,
         starters=list(STARTERS.values()),
         running=running,
         recent=services.recent(actor),
-        step=step,
+        step=next_step,
         new_seed=generation_rows.new_seed,
         now=clock.now(),
     )
 
 
-@route(bp, "/session/checklist", ["POST"], scope="self", reads=True, hidden=True, programs=False)
+@route(bp, "/session/checklist", ["POST"], scope="self", reads=True, hidden=True, allows_api_keys=False)
 def hide() -> Response:
     """Hide the checklist of first steps in this browser."""
     response = see_other(url_for("home.show"))
@@ -73,7 +73,7 @@ def hide() -> Response:
     return response
 
 
-@route(bp, "/search", scope="read", query=SearchQuery, hidden=True, programs=False)
+@route(bp, "/search", scope="read", query=SearchQuery, hidden=True, allows_api_keys=False)
 def find(actor: Actor, query: SearchQuery) -> Response:
     """Search objects, actions, field types and the documentation."""
     found = search.search(application(), actor, query.q, query.part)

@@ -9,11 +9,11 @@ from sqlalchemy import Boolean, Integer, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
-from webapp.model_base import JSON_DOC, Base, Created, InProject, identity, reference
+from webapp.model_base import JSON_DOC, Base, CreatedAtMixin, ProjectMixin, foreign_key_column, id_column
 from webapp.work.models import Work
 
 
-class TemplateImport(Created, Base):
+class TemplateImport(CreatedAtMixin, Base):
     """One import into a template, the first or a later one; immutable.
 
     `report`: `[{table, column, type, state, reason}]`. `columns`: by column, the field that its schema led to at that
@@ -23,7 +23,7 @@ class TemplateImport(Created, Base):
     __tablename__ = "template_imports"
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
-    template_id: Mapped[str] = reference("templates.id", ondelete="CASCADE")
+    template_id: Mapped[str] = foreign_key_column("templates.id", ondelete="CASCADE")
     version: Mapped[int] = mapped_column(Integer)
     """Of the template, as the import left it."""
     format: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))
@@ -35,7 +35,7 @@ class TemplateImport(Created, Base):
     columns: Mapped[dict[str, Any]] = mapped_column(JSON_DOC)
 
 
-class ImportJob(Work, InProject, Base):
+class ImportJob(Work, ProjectMixin, Base):
     """One import that a worker does. The document and the result are files in storage, which are deleted with the row
     a day after its end.
 
@@ -45,7 +45,7 @@ class ImportJob(Work, InProject, Base):
     __tablename__ = "import_jobs"
     work_kind: ClassVar[str] = "import"
 
-    id: Mapped[str] = identity("imp")
+    id: Mapped[str] = id_column("imp")
     request: Mapped[dict[str, Any]] = mapped_column(JSON_DOC)
     document_key: Mapped[str] = mapped_column(String(300))
     result_key: Mapped[str | None] = mapped_column(String(300))
@@ -55,4 +55,4 @@ class ImportJob(Work, InProject, Base):
     """Whose field types are detected."""
     saving: Mapped[bool] = mapped_column(Boolean, default=False)
     """Templates may have been created. An import that is interrupted from here on is not repeated."""
-    created_by: Mapped[str] = reference("users.id", ondelete="CASCADE", index=False)
+    created_by: Mapped[str] = foreign_key_column("users.id", ondelete="CASCADE", index=False)

@@ -8,7 +8,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, Integer, LargeBinary,
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
-from webapp.model_base import ID_CHARS, Base, Created, identity, reference
+from webapp.model_base import ID_CHARS, Base, CreatedAtMixin, foreign_key_column, id_column
 
 MAIL_STATES = ("queued", "sent", "failed")
 
@@ -16,7 +16,7 @@ MAIL_STATES = ("queued", "sent", "failed")
 MAIL_CHOICES = ("never", "failed", "always")
 
 
-class Mail(Created, Base):
+class Mail(CreatedAtMixin, Base):
     """An e-mail in the outbox: `sealed` is its encrypted text, which is deleted when it was sent or has failed.
 
     `claimed_until`: a sender is processing it. `about` is the id of its subject (an invitation, a run).
@@ -29,9 +29,11 @@ class Mail(Created, Base):
         Index("ix_mails_user_id_created_at", "user_id", "created_at"),
     )
 
-    id: Mapped[str] = identity("mai")
-    workspace_id: Mapped[str | None] = reference("workspaces.id", nullable=True, ondelete="CASCADE")
-    user_id: Mapped[str | None] = reference("users.id", nullable=True, ondelete="CASCADE", index=False)
+    id: Mapped[str] = id_column("mai")
+    workspace_id: Mapped[str | None] = foreign_key_column("workspaces.id", nullable=True, ondelete="CASCADE")
+    user_id: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="CASCADE", index=False
+    )
     kind: Mapped[str] = mapped_column(String(40))
     about: Mapped[str | None] = mapped_column(String(40), index=True)
     recipient: Mapped[str] = mapped_column(String(320))

@@ -3,8 +3,8 @@
     mail.post(session, Letter(kind="invitation", to=address, subject="...", lines=["..."], link=("Accept it", url)),
               workspace_id=..., about=invitation.id)
 
-`post` is part of the caller's transaction. An e-mail is stored encrypted until it is sent or given up, because its link
-may sign someone in; then its text is deleted. No e-mail contains a password, an API key or generated data.
+`enqueue` is part of the caller's transaction. An e-mail is stored encrypted until it is sent or given up, because its
+link may sign someone in; then its text is deleted. No e-mail contains a password, an API key or generated data.
 
 An e-mail is sent once, as far as SMTP allows: if the sender is killed between the server's confirmation and the commit,
 the e-mail is sent again with the same Message-ID, which many mailboxes deduplicate (RFC 5321, section 6.1).
@@ -38,7 +38,7 @@ from webapp.audit.services import audit_log
 from webapp.config import Settings
 from webapp.config.values import sender
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.extensions import changed_rows, db, reading, writing
+from webapp.extensions import affected_row_count, db, read_session, write_session
 from webapp.mail.models import MAIL_CHOICES, Mail, NoticeChoice
 from webapp.net import smtp
 from webapp.security.sealing import VaultError
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MailPreference:
     """A user's setting for e-mails about jobs that they started: `mail` is never, failed or always, and only applies to
     jobs that took longer than `minutes`."""
 
@@ -55,27 +55,27 @@ class Choice:
     minutes: int
 
 
-DEFAULT: Final = Choice(
+DEFAULT_PREFERENCE: Final = MailPreference(
     "failed", limits.NOTICE_MINUTES
 )  # default of users without a setting; applies if mail is configured
 
 
-def _choice(session: Session, user_id: str) -> Choice:
+def _load_preference(session: Session, user_id: str) -> MailPreference:
     row = session.get(NoticeChoice, user_id)
-    return Choice(row.mail, row.minutes) if row is not None else DEFAULT
+    return MailPreference(row.mail, row.minutes) if row is not None else DEFAULT_PREFERENCE
 
 
-def choice_of(user_id: str) -> Choice:
+def get_preference(user_id: str) -> MailPreference:
     """Return a user's notification settings, or the defaults."""
-    return _choice(db.session(), user_id)
+    return _load_preference(db.session(), user_id)
 
 
-def choose(actor: Actor, chosen: Choice) -> None:
+def save_preference(actor: Actor, preference: MailPreference) -> None:
     """Save the actor's notification settings; commits. Error: validation_error."""
     faults = []
-    if chosen.mail not in MAIL_CHOICES:
+    if preference.mail not in MAIL_CHOICES:
         faults.append(Fault("mail", "not_allowed", f"Choose one of {', '.join(MAIL_CHOICES)}."))
-    if not 0 <= chosen.minutes <= limits.NOTICE_MOST_MINUTES:
+    if not 0 <= preference.minutes <= limits.NOTICE_MOST_MINUTES:
         message = f"Enter whole minutes from 0 to {limits.NOTICE_MOST_MINUTES:,}."
         faults.append(Fault("minutes", "out_of_range", message))
     if faults:
@@ -84,41 +84,42 @@ def choose(actor: Actor, chosen: Choice) -> None:
     user = db.session.get_one(User, actor.user_id, with_for_update=True)
     row = db.session.get(NoticeChoice, user.id)
     if row is None:
-        db.session.add(NoticeChoice(user_id=user.id, mail=chosen.mail, minutes=chosen.minutes))
+        db.session.add(NoticeChoice(user_id=user.id, mail=preference.mail, minutes=preference.minutes))
     else:
-        row.mail, row.minutes = chosen.mail, chosen.minutes
+        row.mail, row.minutes = preference.mail, preference.minutes
     user.updated_at = clock.now()
-    audit_log.record(actor, "user.notices", user, join=True, mail=chosen.mail, minutes=chosen.minutes)
+    audit_log.record(actor, "user.notices", user, join=True, mail=preference.mail, minutes=preference.minutes)
     db.session.commit()
 
 
 # --- E-mails ------------------------------------------------------------------------------------------------
 
-NO_ADDRESS: Final = "E-mail cannot be sent to this address."
+INVALID_ADDRESS_MESSAGE: Final = "E-mail cannot be sent to this address."
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """The content of an e-mail. `lines` are paragraphs; `facts` a list of names and values; `link` is an action with
-    its URL. `because`: why the user gets it. User-provided texts (names) must be passed through `single_line` first."""
+class MailContent:
+    """The content of an e-mail. `details` is a list of names and values; `link` is an action
+    with its URL. `reason`: why the user gets it. User-provided texts (names) must be passed through `single_line`
+    first."""
 
     kind: str
-    to: str
+    recipient: str
     subject: str
-    lines: Sequence[str]
-    facts: Sequence[tuple[str, str]] = ()
+    paragraphs: Sequence[str]
+    details: Sequence[tuple[str, str]] = ()
     link: tuple[str, str] | None = None
-    because: str = ""
-    name: str = ""
-    """Of the recipient; for the greeting."""
+    reason: str = ""
+    recipient_name: str = ""
+    """For the greeting."""
 
 
-def configured() -> bool:
+def is_configured() -> bool:
     """Return whether mail is configured."""
     return _settings().mail_server is not None
 
 
-def link(path: str) -> str:
+def absolute_url(path: str) -> str:
     """Return the absolute URL of a page, for e-mails that are created outside of a request."""
     return f"{_settings().link_url}{path}"
 
@@ -132,14 +133,14 @@ def single_line(text: str, maximum: int = limits.MAIL_NAME_CHARS) -> str:
     return visible if len(visible) <= maximum else visible[: maximum - 1] + "…"
 
 
-def fit(address: str) -> bool:
+def is_valid_address(address: str) -> bool:
     """Return whether an e-mail can be sent to the address."""
-    return _address(address) is not None
+    return _parse_address(address) is not None
 
 
-def post(
+def enqueue(
     session: Session | scoped_session[Any],
-    letter: Letter,
+    content: MailContent,
     *,
     workspace_id: str | None = None,
     user_id: str | None = None,
@@ -147,23 +148,23 @@ def post(
 ) -> Mail | None:
     """Add an e-mail to the outbox, in the caller's transaction. Return None without an e-mail if mail is not
     configured. An e-mail to an invalid address is added as failed. Error: unavailable without a key for encryption."""
-    if not configured():
+    if not is_configured():
         return None
-    now, good = clock.now(), fit(letter.to)
+    now, good = clock.now(), is_valid_address(content.recipient)
     mail = Mail(
         id=ids.new("mai"),
         workspace_id=workspace_id,
         user_id=user_id,
-        kind=letter.kind,
+        kind=content.kind,
         about=about,
-        recipient=letter.to,
-        subject=single_line(letter.subject, limits.MAIL_SUBJECT_CHARS),
-        sealed=app_vault.seal(text_of(letter)) if good else None,
+        recipient=content.recipient,
+        subject=single_line(content.subject, limits.MAIL_SUBJECT_CHARS),
+        sealed=app_vault.seal(render_text(content)) if good else None,
         status="queued" if good else "failed",
         next_at=now,
         created_at=now,
         ended_at=None if good else now,
-        reason="" if good else NO_ADDRESS,
+        reason="" if good else INVALID_ADDRESS_MESSAGE,
     )
     session.add(mail)
     return mail
@@ -174,25 +175,27 @@ def latest(about: str) -> Mail | None:
     return db.session.scalar(select(Mail).where(Mail.about == about).order_by(Mail.id.desc()).limit(1))
 
 
-def text_of(letter: Letter) -> str:
+def render_text(content: MailContent) -> str:
     """Return the text of an e-mail. All e-mails have the same layout."""
-    parts = [f"Hello {single_line(letter.name)}," if single_line(letter.name) else "Hello,"]
-    parts += [_wrapped(" ".join(line.split())) for line in letter.lines]
-    if letter.facts:
-        width = max(len(name) for name, _ in letter.facts)
+    parts = [
+        f"Hello {single_line(content.recipient_name)}," if single_line(content.recipient_name) else "Hello,"
+    ]
+    parts += [_wrap(" ".join(line.split())) for line in content.paragraphs]
+    if content.details:
+        width = max(len(name) for name, _ in content.details)
         parts.append(
-            "\n".join(f"  {name:<{width}}  {single_line(value, 200)}" for name, value in letter.facts)
+            "\n".join(f"  {name:<{width}}  {single_line(value, 200)}" for name, value in content.details)
         )
-    if letter.link is not None:
-        parts.append(f"{letter.link[0]}:\n{letter.link[1]}")
-    because = [_wrapped(letter.because)] if letter.because else []
+    if content.link is not None:
+        parts.append(f"{content.link[0]}:\n{content.link[1]}")
+    because = [_wrap(content.reason)] if content.reason else []
     parts.append(
         "\n".join(["-- ", f"Rowsmith, {_settings().link_url}", *because])
     )  # RFC 3676, 4.3: the signature
     return "\n\n".join(parts)[: limits.MAIL_TEXT_CHARS] + "\n"
 
 
-def _wrapped(text: str) -> str:
+def _wrap(text: str) -> str:
     return textwrap.fill(text, limits.MAIL_LINE_CHARS, break_long_words=False, break_on_hyphens=False)
 
 
@@ -205,29 +208,29 @@ def send_due(now: Callable[[], datetime] = clock.now, stopping: threading.Event 
     server = _settings().mail_server
     sent = 0
     while server is not None and not (stopping is not None and stopping.is_set()):
-        mail = _claimed(now())
+        mail = _claim_next(now())
         if mail is None:
             break
         try:
-            email = message(mail, app_vault.vault().open(mail.sealed or b""))
-            with smtp.opened(server) as connection:
-                connection.hand_in(email, sender(_settings().mail_from).addr_spec, mail.recipient)
+            email = build_message(mail, app_vault.vault().open(mail.sealed or b""))
+            with smtp.open_mail_server(server) as connection:
+                connection.send(email, sender(_settings().mail_from).addr_spec, mail.recipient)
         except smtp.MailError as error:
-            _note_failure(mail, now(), error)
+            _record_failure(mail, now(), error)
         except VaultError as error:
-            _note_failure(mail, now(), smtp.MailError(str(error), permanent=True))
+            _record_failure(mail, now(), smtp.MailError(str(error), permanent=True))
         else:
-            _note(mail, status="sent", ended_at=now(), sealed=None, claimed_until=None, reason="")
+            _update_claimed(mail, status="sent", ended_at=now(), sealed=None, claimed_until=None, reason="")
             log.info("mail %s (%s): sent", mail.id, mail.kind)
             sent += 1
     return sent
 
 
-def _claimed(now: datetime) -> Mail | None:
+def _claim_next(now: datetime) -> Mail | None:
     """Return the next e-mail that is due, claimed for this sender."""
     free = or_(Mail.claimed_until.is_(None), Mail.claimed_until < now)
     due = select(Mail.id).where(Mail.status == "queued", Mail.next_at <= now, free).order_by(Mail.next_at)
-    with reading() as session:
+    with read_session() as session:
         found = session.scalars(due.limit(limits.COURIER_BATCH)).all()
     until = now + timedelta(seconds=limits.MAIL_CLAIM_SECONDS)
     for mail_id in found:
@@ -237,40 +240,42 @@ def _claimed(now: datetime) -> Mail | None:
             .values(claimed_until=until, attempts=Mail.attempts + 1)
             .execution_options(synchronize_session=False)
         )
-        with writing() as session:
-            if changed_rows(session.execute(claim)) == 1:
+        with write_session() as session:
+            if affected_row_count(session.execute(claim)) == 1:
                 return session.get_one(Mail, mail_id)
     return None
 
 
-def _note_failure(mail: Mail, now: datetime, error: smtp.MailError) -> None:
+def _record_failure(mail: Mail, now: datetime, error: smtp.MailError) -> None:
     if error.permanent or mail.attempts > len(limits.MAIL_WAITS):
         reason = (
             error.message if error.permanent else f"Given up after {mail.attempts} attempts. {error.message}"
         )
-        _note(mail, status="failed", ended_at=now, sealed=None, claimed_until=None, reason=reason[:500])
+        _update_claimed(
+            mail, status="failed", ended_at=now, sealed=None, claimed_until=None, reason=reason[:500]
+        )
         log.warning("mail %s (%s): given up: %s", mail.id, mail.kind, error.message)
         return
     next_at = now + timedelta(seconds=limits.MAIL_WAITS[mail.attempts - 1])
-    _note(mail, next_at=next_at, claimed_until=None, reason=error.message[:500])
+    _update_claimed(mail, next_at=next_at, claimed_until=None, reason=error.message[:500])
     log.warning("mail %s (%s): attempt %d: %s", mail.id, mail.kind, mail.attempts, error.message)
 
 
-def _note(mail: Mail, **values: Any) -> None:
+def _update_claimed(mail: Mail, **values: Any) -> None:
     """Update an e-mail, only while this sender has claimed it."""
     statement = update(Mail).where(
         Mail.id == mail.id, Mail.status == "queued", Mail.claimed_until == mail.claimed_until
     )
-    with writing() as session:
+    with write_session() as session:
         session.execute(statement.values(**values).execution_options(synchronize_session=False))
 
 
-def message(mail: Mail, text: str) -> EmailMessage:
+def build_message(mail: Mail, text: str) -> EmailMessage:
     """Return an e-mail to send. Headers cannot be injected: the library rejects a line break in a value, and no value
     has one, not even in encoded words. Raises MailError for an invalid address."""
-    recipient = _address(mail.recipient)
+    recipient = _parse_address(mail.recipient)
     if recipient is None:
-        raise smtp.MailError(NO_ADDRESS, permanent=True)
+        raise smtp.MailError(INVALID_ADDRESS_MESSAGE, permanent=True)
     origin = sender(_settings().mail_from)
     ascii_only = mail.recipient.isascii() and origin.addr_spec.isascii()
     email = EmailMessage(policy=SMTP if ascii_only else SMTPUTF8)
@@ -284,7 +289,7 @@ def message(mail: Mail, text: str) -> EmailMessage:
     return email
 
 
-def _address(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     if not text.isprintable() or any(char.isspace() for char in text):
         return None
     try:
@@ -308,7 +313,7 @@ def reseal() -> None:
     lost = 0
     for mail in db.session.scalars(waiting).all():
         try:
-            mail.sealed = app_vault.vault().renewed(mail.sealed or b"") or mail.sealed
+            mail.sealed = app_vault.vault().reencrypt(mail.sealed or b"") or mail.sealed
         except VaultError:
             lost += 1
     db.session.commit()
@@ -318,9 +323,9 @@ def reseal() -> None:
         )
 
 
-def waiting() -> int:
+def count_queued() -> int:
     """Return the number of waiting e-mails."""
-    with reading() as session:
+    with read_session() as session:
         return session.scalar(select(func.count()).select_from(Mail).where(Mail.status == "queued")) or 0
 
 

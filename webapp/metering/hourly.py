@@ -19,19 +19,19 @@ from sqlalchemy.orm import Session
 
 from webapp import ids, limits
 from webapp.access.models import Workspace
-from webapp.extensions import changed_rows, reading, redis_client, writing
+from webapp.extensions import affected_row_count, read_session, redis_client, write_session
 from webapp.metering.models import UsageFold, UsageHour
 
-Part = tuple[datetime, str, str, str, str]
+UsageKey = tuple[datetime, str, str, str, str]
 """`(hour, project, template, key, person)`."""
-GIVING_BACK: Final = ("template.generate_cut", "export.end", "push.end")
+RETURNING_ACTIONS: Final = ("template.generate_cut", "export.end", "push.end")
 """Actions whose entries may give rows back: `details.given_back` of them."""
 _TEMPLATE_KINDS: Final = frozenset({"template", "dataset"})
 _FOLD: Final = b"fold"
 
 # Set the counts aside with an id, unless some are set aside already. KEYS: counts, counts set aside. ARGV: the id.
 # -> the counts that are ready to be moved, as HGETALL returns them.
-_SET_ASIDE: Final = """
+_SET_ASIDE_LUA: Final = """
 if redis.call('EXISTS', KEYS[2]) == 0 then
   if redis.call('EXISTS', KEYS[1]) == 0 then return {} end
   redis.call('RENAME', KEYS[1], KEYS[2])
@@ -47,13 +47,13 @@ def hour_of(at: datetime) -> datetime:
     return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def rows_of(entry: Mapping[Any, Any]) -> int:
+def net_rows(entry: Mapping[Any, Any]) -> int:
     """Return the rows that an entry adds to the usage: negative if rows were returned to the quota."""
     details = entry["details"] or {}
     return int(entry["rows"] or 0) - int(details.get("given_back") or 0)
 
 
-def part_of(entry: Mapping[Any, Any]) -> Part:
+def usage_key(entry: Mapping[Any, Any]) -> UsageKey:
     """Return the key under which the rows of an entry are counted."""
     template = (entry["details"] or {}).get("template_id") or (
         entry["object_id"] if entry["object_type"] in _TEMPLATE_KINDS else ""
@@ -64,14 +64,14 @@ def part_of(entry: Mapping[Any, Any]) -> Part:
 
 def add_rows(session: Session, entries: Iterable[Mapping[str, Any]]) -> None:
     """Add the rows of entries, all of one workspace, to its hours, in the caller's transaction."""
-    found: dict[tuple[str, Part], int] = defaultdict(int)
+    found: dict[tuple[str, UsageKey], int] = defaultdict(int)
     for entry in entries:
-        if rows := rows_of(entry):
-            found[entry["workspace_id"], part_of(entry)] += rows
+        if rows := net_rows(entry):
+            found[entry["workspace_id"], usage_key(entry)] += rows
     _upsert(session, [{**_hour_key(*target), "rows": rows, "requests": 0} for target, rows in found.items()])
 
 
-def _hour_key(workspace_id: str, part: Part) -> dict[str, Any]:
+def _hour_key(workspace_id: str, part: UsageKey) -> dict[str, Any]:
     hour, project, template, key, person = part
     return {
         "workspace_id": workspace_id,
@@ -100,43 +100,47 @@ def _upsert(session: Session, rows: list[dict[str, Any]]) -> None:
 
 
 def counts_key(workspace_id: str) -> str:
-    """Return the Redis key of a workspace's requests that have not been moved yet: a hash, see `field_of`."""
+    """Return the Redis key of a workspace's requests that have not been moved yet: a hash, see `counts_field`."""
     return f"rowsmith:{{{workspace_id}}}:asked"
 
 
-def field_of(project_id: str | None, key_id: str | None, user_id: str | None) -> str:
+def counts_field(project_id: str | None, key_id: str | None, user_id: str | None) -> str:
     """Return the hash field for a caller's requests; Redis prepends the hour: `489123|prj|key|usr`."""
     return f"{project_id or ''}|{key_id or ''}|{user_id or ''}"
 
 
-def fold_all() -> int:
+def flush_requests() -> int:
     """Move the requests counted in Redis to the database, for every workspace. Return the number of workspaces that
     had any."""
     client = redis_client()
-    with reading() as session:
+    with read_session() as session:
         workspaces = session.scalars(select(Workspace.id)).all()
     with client.pipeline(transaction=False) as pipeline:
         for workspace_id in workspaces:
             key = counts_key(workspace_id)
             pipeline.exists(key, f"{key}:apart")
         exists = pipeline.execute()
-    return sum(_fold(client, workspace) for workspace, any_ in zip(workspaces, exists, strict=True) if any_)
+    return sum(
+        _flush_workspace(client, workspace)
+        for workspace, any_ in zip(workspaces, exists, strict=True)
+        if any_
+    )
 
 
-def _fold(client: redis.Redis, workspace_id: str) -> bool:
+def _flush_workspace(client: redis.Redis, workspace_id: str) -> bool:
     """Move the requests of one workspace exactly once: counts that were set aside have an id, and the database stores
     the last id that it has added."""
     key, apart = counts_key(workspace_id), f"{counts_key(workspace_id)}:apart"
-    flat = client.eval(_SET_ASIDE, 2, key, apart, ids.new("req"))
+    flat = client.eval(_SET_ASIDE_LUA, 2, key, apart, ids.new("req"))
     counts = dict(zip(flat[::2], flat[1::2], strict=True))
     fold = counts.pop(_FOLD, b"").decode()
     if not fold:
         return False
-    with writing() as session:
+    with write_session() as session:
         last_fold = session.get(UsageFold, workspace_id, with_for_update=True)
         if last_fold is None or last_fold.fold != fold:
             session.merge(UsageFold(workspace_id=workspace_id, fold=fold))
-            rows = [_hour_key(workspace_id, _parse_part(name.decode())) for name in counts]
+            rows = [_hour_key(workspace_id, _parse_usage_key(name.decode())) for name in counts]
             _upsert(
                 session,
                 [
@@ -148,12 +152,12 @@ def _fold(client: redis.Redis, workspace_id: str) -> bool:
     return True
 
 
-def _parse_part(name: str) -> Part:
+def _parse_usage_key(name: str) -> UsageKey:
     hour, project, key, person = name.split("|")
     return (datetime.fromtimestamp(int(hour) * 3_600, UTC), project, "", key, person)
 
 
-def waiting(client: redis.Redis, workspace_id: str, fold: str) -> list[tuple[Part, int]]:
+def unflushed_requests(client: redis.Redis, workspace_id: str, fold: str) -> list[tuple[UsageKey, int]]:
     """Return the requests of a workspace that have not been moved yet; `fold` is the id of the last move."""
     key = counts_key(workspace_id)
     with client.pipeline(transaction=False) as pipeline:
@@ -163,13 +167,15 @@ def waiting(client: redis.Redis, workspace_id: str, fold: str) -> list[tuple[Par
     if apart.pop(_FOLD, b"").decode() == fold:
         apart = {}
     return [
-        (_parse_part(name.decode()), int(number)) for item in (counts, apart) for name, number in item.items()
+        (_parse_usage_key(name.decode()), int(number))
+        for item in (counts, apart)
+        for name, number in item.items()
     ]
 
 
 def purge(session: Session, now: datetime) -> int:
     """Remove hours that are kept no longer. Returns the number of rows."""
     old = UsageHour.hour < now - timedelta(days=limits.USAGE_KEPT_DAYS)
-    return changed_rows(
+    return affected_row_count(
         session.execute(delete(UsageHour).where(old).execution_options(synchronize_session=False))
     )

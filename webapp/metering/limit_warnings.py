@@ -36,21 +36,21 @@ class LimitWarning:
     at: float
 
 
-def threshold(maximum: int) -> int:
+def warning_threshold(maximum: int) -> int:
     """Return the usage of a limit at which a warning is sent."""
     return max(1, math.ceil(limits.USAGE_WARN_SHARE * maximum))
 
 
 def check_requests(actor: Actor, rate_limit: RateLimitResult) -> None:
     """Record a warning if this request crossed the threshold of the rate limit."""
-    if rate_limit.accepted and rate_limit.limit - rate_limit.remaining == threshold(rate_limit.limit):
+    if rate_limit.accepted and rate_limit.limit - rate_limit.remaining == warning_threshold(rate_limit.limit):
         _record(actor, "requests", rate_limit.limit - rate_limit.remaining, rate_limit.limit)
 
 
 def check_rows(actor: Actor, rows: int, used: int) -> None:
     """Record a warning if reserving `rows` crossed the threshold of the row quota; `used` includes them."""
     maximum = actor.limits.rows_per_hour
-    if used - rows < threshold(maximum) <= used:
+    if used - rows < warning_threshold(maximum) <= used:
         _record(actor, "rows", used, maximum)
 
 

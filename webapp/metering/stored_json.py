@@ -17,11 +17,11 @@ from sqlalchemy import LargeBinary, Table, Text, cast, func, select
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.errors import ApiError
-from webapp.extensions import reading, redis_client
+from webapp.extensions import read_session, redis_client
 from webapp.model_base import Base
 
 
-def take(actor: Actor, *documents: Any) -> None:
+def reserve(actor: Actor, *documents: Any) -> None:
     """Count documents that are about to be stored. Error: quota_exceeded if the workspace stores too much."""
     size = sum(len(orjson.dumps(document, default=str)) for document in documents)
     check(actor, size)
@@ -31,12 +31,12 @@ def take(actor: Actor, *documents: Any) -> None:
 def check(actor: Actor, size: int = 0) -> None:
     """Check the quota. Error: quota_exceeded if the workspace cannot store `size` more bytes."""
     limit = limits.STORED_JSON_BYTES[actor.plan]
-    redis, name = redis_client(), _name(actor.workspace_id)
+    redis, name = redis_client(), _redis_key(actor.workspace_id)
     cached = redis.get(name)
     used = int(cached) if cached is not None else None
     retry_seconds = limits.STORED_JSON_AGAIN_SECONDS
     if used is None or (used + size > limit and redis.set(f"{name}:read", 1, nx=True, ex=retry_seconds)):
-        used = stored(actor.workspace_id)
+        used = stored_bytes(actor.workspace_id)
         redis.set(name, used, ex=limits.STORED_JSON_SECONDS)
     if used + size > limit:
         text = (
@@ -49,18 +49,18 @@ def check(actor: Actor, size: int = 0) -> None:
 
 def add(workspace_id: str, size: int) -> None:
     """Count what has been stored."""
-    redis, name = redis_client(), _name(workspace_id)
+    redis, name = redis_client(), _redis_key(workspace_id)
     if (
         redis.incrby(name, size) == size
     ):  # there was no cached number to add to: the next check reads the database
         redis.delete(name)
 
 
-def _name(workspace_id: str) -> str:
+def _redis_key(workspace_id: str) -> str:
     return f"rowsmith:stored-json:{{{workspace_id}}}"
 
 
-def stored(workspace_id: str) -> int:
+def stored_bytes(workspace_id: str) -> int:
     """Return the bytes that a workspace stores, read from the database."""
 
     def length(*columns: Any) -> Any:
@@ -69,7 +69,7 @@ def stored(workspace_id: str) -> int:
         return func.coalesce(func.sum(sum(sizes)), 0)
 
     total = 0
-    with reading() as session:
+    with read_session() as session:
         for mapper in Base.registry.mappers:
             table, names = mapper.local_table, getattr(mapper.class_, "quota_columns", ())
             if not names or not isinstance(table, Table):

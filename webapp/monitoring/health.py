@@ -28,7 +28,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import DatabaseError
 
 from webapp import clock, limits, storage
-from webapp.extensions import application, reading, redis_client
+from webapp.extensions import application, read_session, redis_client
 from webapp.work import jobs_queue
 from webapp.work.jobs_queue import KINDS
 
@@ -56,60 +56,60 @@ class Process:
     about: Mapping[str, Any]
 
 
-def _key(part: str) -> str:
+def _heartbeat_key(part: str) -> str:
     return f"rowsmith:alive:{part}"
 
 
-def beat(client: redis.Redis, part: str, process: str, now: float) -> None:
+def record_heartbeat(client: redis.Redis, part: str, process: str, now: float) -> None:
     """Record a heartbeat of `process` of `part`, and remove expired ones. `now` is in epoch seconds."""
     with client.pipeline() as pipe:
-        pipe.zadd(_key(part), {process: now})
-        pipe.zremrangebyscore(_key(part), "-inf", now - limits.WORKER_SEEN_SECONDS)
+        pipe.zadd(_heartbeat_key(part), {process: now})
+        pipe.zremrangebyscore(_heartbeat_key(part), "-inf", now - limits.WORKER_SEEN_SECONDS)
         pipe.execute()
 
 
 def record_end(client: redis.Redis, part: str, process: str) -> None:
     """Record that `process` has ended."""
-    client.zrem(_key(part), process)
+    client.zrem(_heartbeat_key(part), process)
 
 
-def tell(client: redis.Redis, part: str, process: str, value: str) -> None:
+def report_value(client: redis.Redis, part: str, process: str, value: str) -> None:
     """Store a detail of a process with its heartbeat, and for as long."""
-    client.set(f"{_key(part)}:{process}", value, ex=limits.WORKER_SEEN_SECONDS)
+    client.set(f"{_heartbeat_key(part)}:{process}", value, ex=limits.WORKER_SEEN_SECONDS)
 
 
 def reported_values(client: redis.Redis, part: str, since: float) -> list[str]:
     """Return the attributes that the living processes of a component report, without duplicates, in order."""
     found = _with_heartbeat(client, part, since)
-    values = client.mget([f"{_key(part)}:{name}" for name, _ in found]) if found else []
+    values = client.mget([f"{_heartbeat_key(part)}:{name}" for name, _ in found]) if found else []
     return sorted({value.decode() for value in values if isinstance(value, bytes)})
 
 
 def _with_heartbeat(client: redis.Redis, part: str, since: float) -> list[tuple[str, float]]:
     """Return the processes of a part with a heartbeat at or after `since`, and its time, by name."""
     reply: Any = client.zrangebyscore(
-        _key(part), since, "+inf", withscores=True
+        _heartbeat_key(part), since, "+inf", withscores=True
     )  # its type depends on options
     return sorted((name.decode(), float(score)) for name, score in reply)
 
 
-def alive(client: redis.Redis, part: str, since: float) -> int:
+def count_alive(client: redis.Redis, part: str, since: float) -> int:
     """Return the number of processes of `part` with a heartbeat at or after `since` (epoch seconds). Error: RedisError.
 
     The readiness check counts those of the last WORKER_SEEN_SECONDS.
     """
-    return int(client.zcount(_key(part), since, "+inf"))
+    return int(client.zcount(_heartbeat_key(part), since, "+inf"))
 
 
-def describe(client: redis.Redis, part: str, process: str, about: Mapping[str, Any]) -> None:
+def report_activity(client: redis.Redis, part: str, process: str, about: Mapping[str, Any]) -> None:
     """Report the activity of a process with its heartbeat; see `Process`."""
-    client.set(f"{_key(part)}:{process}:about", orjson.dumps(about), ex=limits.WORKER_SEEN_SECONDS)
+    client.set(f"{_heartbeat_key(part)}:{process}:about", orjson.dumps(about), ex=limits.WORKER_SEEN_SECONDS)
 
 
 def processes(client: redis.Redis, part: str, since: float) -> list[Process]:
     """Return the processes of a component with a heartbeat at or after `since`, by name. Error: RedisError."""
     found = _with_heartbeat(client, part, since)
-    descriptions = client.mget([f"{_key(part)}:{name}:about" for name, _ in found]) if found else []
+    descriptions = client.mget([f"{_heartbeat_key(part)}:{name}:about" for name, _ in found]) if found else []
     result = []
     for (name, score), about in zip(found, descriptions, strict=True):
         host, _, pid = name.rpartition(":")
@@ -120,13 +120,13 @@ def processes(client: redis.Redis, part: str, since: float) -> list[Process]:
 log = logging.getLogger(__name__)
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-PARTS: Final = ("database", "redis", "storage", "worker", "runner")
+COMPONENTS: Final = ("database", "redis", "storage", "worker", "runner")
 _CACHE_KEY: Final = "rowsmith.parts"
-_making = threading.Lock()
+_creation_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ComponentState:
     """The state of a component. `state`: ok, missing (it failed), slow (no response within READY_SECONDS), behind (the
     database's schema is older than this release). `facts` are its details: kind, version, revision, count; `ms` is its
     latency."""
@@ -150,11 +150,11 @@ class Queue:
 class _TimedCheck:
     """The check of one component; at most one thread runs it at a time."""
 
-    def __init__(self, app: Flask, name: str, ask: Callable[[], tuple[str, dict[str, Any]]]) -> None:
-        self._app, self._name, self._check = app, name, ask
+    def __init__(self, app: Flask, name: str, check: Callable[[], tuple[str, dict[str, Any]]]) -> None:
+        self._app, self._name, self._check = app, name, check
         self._lock = threading.Lock()
         self._done: threading.Event | None = None
-        self._result: Part | None = None
+        self._result: ComponentState | None = None
 
     def begin(self) -> threading.Event:
         """Start the check unless one is in progress."""
@@ -165,11 +165,11 @@ class _TimedCheck:
                 threading.Thread(target=self._run, args=(self._done,), name=name, daemon=True).start()
             return self._done
 
-    def answer(self, done: threading.Event, until: float) -> Part:
+    def wait_for_result(self, done: threading.Event, until: float) -> ComponentState:
         """Return the result, or the state slow."""
         if done.wait(max(0.0, until - time.monotonic())) and self._result is not None:
             return self._result
-        return Part(self._name, "slow", round(limits.READY_SECONDS * 1000))
+        return ComponentState(self._name, "slow", round(limits.READY_SECONDS * 1000))
 
     def _run(self, done: threading.Event) -> None:
         started = time.monotonic()
@@ -180,38 +180,38 @@ class _TimedCheck:
             level = logging.WARNING if isinstance(error, redis.RedisError) else logging.ERROR
             log.log(level, "%s is not ready: %s: %s", self._name, type(error).__name__, error)
             state, facts = "missing", {}
-        self._result = Part(self._name, state, round((time.monotonic() - started) * 1000), facts)
+        self._result = ComponentState(self._name, state, round((time.monotonic() - started) * 1000), facts)
         with self._lock:
             self._done = None
         done.set()
 
 
-def check_all() -> dict[str, Part]:
+def check_all() -> dict[str, ComponentState]:
     """Check all components in parallel, within READY_SECONDS."""
-    questions = _questions()
+    checks = _checks()
     until = time.monotonic() + limits.READY_SECONDS
-    events = {name: check.begin() for name, check in questions.items()}
-    return {name: questions[name].answer(done, until) for name, done in events.items()}
+    events = {name: check.begin() for name, check in checks.items()}
+    return {name: checks[name].wait_for_result(done, until) for name, done in events.items()}
 
 
-def _questions() -> dict[str, _TimedCheck]:
+def _checks() -> dict[str, _TimedCheck]:
     app = application()
-    with _making:
+    with _creation_lock:
         if _CACHE_KEY not in app.extensions:
             checks = (_database, _redis, _storage, _heartbeat_check(WORKER), _heartbeat_check(RUNNER))
             app.extensions[_CACHE_KEY] = {
-                name: _TimedCheck(app, name, check) for name, check in zip(PARTS, checks, strict=True)
+                name: _TimedCheck(app, name, check) for name, check in zip(COMPONENTS, checks, strict=True)
             }
         questions: dict[str, _TimedCheck] = app.extensions[_CACHE_KEY]
         return questions
 
 
 def _database() -> tuple[str, dict[str, Any]]:
-    with reading() as session:
+    with read_session() as session:
         kind = session.get_bind().dialect.name
         message = "SELECT sqlite_version()" if kind == "sqlite" else "SHOW server_version"
         facts = {"kind": kind, "version": str(session.scalar(text(message))), "revision": None}
-    with reading() as session:
+    with read_session() as session:
         try:
             facts["revision"] = session.scalar(text("SELECT version_num FROM alembic_version"))
         except DatabaseError as error:  # created without migrations: there is nothing to compare
@@ -240,18 +240,18 @@ def _redis() -> tuple[str, dict[str, Any]]:
 
 def _storage() -> tuple[str, dict[str, Any]]:
     kind = "s3" if current_app.config["SETTINGS"].storage_url.startswith("s3:") else "file"
-    return ("ok" if storage.of(current_app).usable() else "missing"), {"kind": kind}
+    return ("ok" if storage.get_storage(current_app).is_usable() else "missing"), {"kind": kind}
 
 
 def _heartbeat_check(part: str) -> Callable[[], tuple[str, dict[str, Any]]]:
     def question() -> tuple[str, dict[str, Any]]:
-        number = alive(redis_client(), part, since())
+        number = count_alive(redis_client(), part, heartbeat_cutoff())
         return ("ok" if number else "missing"), {"count": number}
 
     return question
 
 
-def since() -> float:
+def heartbeat_cutoff() -> float:
     """Return the epoch second of the oldest heartbeat that counts."""
     return clock.epoch() - limits.WORKER_SEEN_SECONDS
 
@@ -259,12 +259,12 @@ def since() -> float:
 def sandbox() -> str:
     """Return the sandbox of the active runners; "" if none reports it."""
     try:
-        return ", ".join(reported_values(redis_client(), RUNNER, since()))
+        return ", ".join(reported_values(redis_client(), RUNNER, heartbeat_cutoff()))
     except redis.RedisError:
         return ""
 
 
-def coarse(version: str) -> str:
+def major_version(version: str) -> str:
     """Return the leading number of a version, which may be public."""
     return re.match(r"\d*", version)[0]  # type: ignore[index]  # it always matches
 
@@ -277,12 +277,12 @@ def queues() -> list[Queue]:
     database."""
     now = clock.now()
     result = []
-    with reading() as session:
+    with read_session() as session:
         for kind in KINDS.values():
             model = kind.model
             conditions = [model.status.in_(("queued", "running"))]
             statement = select(model.status, func.count(), func.min(model.created_at))
-            statement = statement.where(*conditions, *model.with_worker())
+            statement = statement.where(*conditions, *model.worker_conditions())
             found = {row[0]: row for row in session.execute(statement.group_by(model.status))}
             waiting, running = found.get("queued"), found.get("running")
             oldest = (now - waiting[2]).total_seconds() if waiting else None
@@ -295,20 +295,20 @@ def queues() -> list[Queue]:
 def oldest_lease_seconds() -> float | None:
     """Return the age of the oldest heartbeat of a worker with a lease; None without leases. Above LEASE_SECONDS, its
     work is about to be taken over."""
-    found = _leases(func.min)
+    found = _lease_ages(func.min)
     return round(max(found), 1) if found else None
 
 
-def lease_ahead_seconds() -> float:
+def lease_clock_skew_seconds() -> float:
     """Return how far the clock of a worker with a lease is ahead of this one, at least; 0 if none is. Its work is
     considered lost that much later."""
-    return round(max([0.0, *(-silent for silent in _leases(func.max))]), 1)
+    return round(max([0.0, *(-silent for silent in _lease_ages(func.max))]), 1)
 
 
-def _leases(aggregate: Any) -> list[float]:
+def _lease_ages(aggregate: Any) -> list[float]:
     """Return the seconds since the last heartbeat of the lease that `aggregate` selects, for each kind of work."""
     now, found = clock.now(), []
-    with reading() as session:
+    with read_session() as session:
         for kind in KINDS.values():
             model = kind.model
             horizon = now + timedelta(days=1)  # exports in parts hold theirs for ever
@@ -320,7 +320,7 @@ def _leases(aggregate: Any) -> list[float]:
     return found
 
 
-def rings() -> dict[str, int]:
+def redis_queue_lengths() -> dict[str, int]:
     """Return the number of jobs in Redis by queue. Error: RedisError."""
     client = redis_client()
     return {kind.queue: jobs_queue.queue_of(client, name).count for name, kind in KINDS.items()}

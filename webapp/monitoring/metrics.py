@@ -38,10 +38,10 @@ from webapp.monitoring import health
 
 log = logging.getLogger(__name__)
 
-TOTALS: Final = "rowsmith:metrics"
-POOLS: Final = "rowsmith:metrics:pools"
+TOTALS_KEY: Final = "rowsmith:metrics"
+POOLS_KEY: Final = "rowsmith:metrics:pools"
 _METER_KEY: Final = "rowsmith.meter"
-_making = threading.Lock()
+_creation_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class MetricInfo:
     buckets: tuple[float, ...] = ()
 
 
-COUNTED: Final[Mapping[str, MetricInfo]] = MappingProxyType(
+METRICS: Final[Mapping[str, MetricInfo]] = MappingProxyType(
     {
         "requests": MetricInfo(
             "counter", "Requests answered, by route template.", ("route", "method", "status")
@@ -90,9 +90,9 @@ class Meter:
 
     def __init__(self, app: Flask) -> None:
         self._app = app
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._sums: dict[tuple[str, ...], float] = {}
@@ -101,14 +101,14 @@ class Meter:
     def add(self, key: tuple[str, ...], amount: float = 1) -> None:
         """Add to one sum: the metric's name and its labels' values."""
         if self._pid != os.getpid():
-            self._begin()
+            self._reset()
         with self._lock:
             self._sums[key] = self._sums.get(key, 0) + amount
 
-    def request(self, route: str, method: str, status: str, seconds: float) -> None:
+    def count_request(self, route: str, method: str, status: str, seconds: float) -> None:
         """Count one request. The hot path: one lock, three sums."""
         if self._pid != os.getpid():
-            self._begin()
+            self._reset()
         buckets = limits.METRICS_REQUEST_BUCKETS
         bucket = bisect_left(buckets, seconds)
         count_key = ("requests", route, method, status)
@@ -124,14 +124,14 @@ class Meter:
 
     def observe(self, name: str, labels: tuple[str, ...], seconds: float) -> None:
         """Count one measure of a histogram."""
-        place = bisect_left(COUNTED[name].buckets, seconds)
+        place = bisect_left(METRICS[name].buckets, seconds)
         self.add((name, str(place), *labels))
         self.add((name, "sum", *labels), seconds)
 
-    def hand_over(self) -> bool:
+    def flush(self) -> bool:
         """Add the counts to the sums in Redis. Return False if Redis is unavailable; the counts are kept then."""
         if self._pid != os.getpid():
-            self._begin()
+            self._reset()
         with self._lock:
             sums, self._sums = self._sums, {}
         if not sums:
@@ -139,7 +139,7 @@ class Meter:
         try:
             with redis_client().pipeline(transaction=False) as pipe:
                 for key, amount in sums.items():
-                    pipe.hincrbyfloat(TOTALS, orjson.dumps(key).decode(), amount)
+                    pipe.hincrbyfloat(TOTALS_KEY, orjson.dumps(key).decode(), amount)
                 pipe.execute()
         except redis.RedisError as error:
             log.debug("metrics are kept until Redis is available: %s", type(error).__name__)
@@ -153,23 +153,23 @@ class Meter:
         with self._lock:
             if self._thread is not None:
                 return
-            self._thread = threading.Thread(target=self._hand_over_periodically, name="metrics", daemon=True)
+            self._thread = threading.Thread(target=self._flush_periodically, name="metrics", daemon=True)
         self._thread.start()
 
-    def _hand_over_periodically(self) -> None:
+    def _flush_periodically(self) -> None:
         name = health.process_name()
         while True:
             time.sleep(limits.METRICS_FLUSH_SECONDS)
             with self._app.app_context():
-                if not self.hand_over():
+                if not self.flush():
                     continue
                 # How many connections this process has to the database, and that it is there.
                 pool: Any = db.engine.pool
                 size = getattr(pool, "size", lambda: 0)()
                 report = orjson.dumps([time.time(), pool.checkedout(), max(size, 0)])
                 try:
-                    redis_client().hset(POOLS, name, report)
-                    health.beat(redis_client(), health.WEB, name, time.time())
+                    redis_client().hset(POOLS_KEY, name, report)
+                    health.record_heartbeat(redis_client(), health.WEB, name, time.time())
                 except redis.RedisError as error:
                     log.debug("the connection pool could not be reported: %s", type(error).__name__)
 
@@ -181,18 +181,18 @@ def meter() -> Meter | None:
     app = application()
     found: Meter | None = app.extensions.get(_METER_KEY)
     if found is None and app.config["SETTINGS"].metrics:
-        with _making:
+        with _creation_lock:
             found = app.extensions.setdefault(_METER_KEY, Meter(app))
     return found
 
 
 def count(name: str, amount: float = 1, **labels: str) -> None:
-    """Add to a counter of `COUNTED`, where anything is counted."""
+    """Add to a counter of `METRICS`, where anything is counted."""
     if (found := meter()) is not None and amount:
-        found.add((name, *(labels[label] for label in COUNTED[name].labels)), amount)
+        found.add((name, *(labels[label] for label in METRICS[name].labels)), amount)
 
 
-def ended(kind: str, status: str, seconds: float | None) -> None:
+def count_finished_job(kind: str, status: str, seconds: float | None) -> None:
     """Count a finished job, and its duration if it was started."""
     if (found := meter()) is None:
         return
@@ -201,10 +201,10 @@ def ended(kind: str, status: str, seconds: float | None) -> None:
         found.observe("work_seconds", (kind,), max(0.0, seconds))
 
 
-def hand_over_now() -> None:
+def flush() -> None:
     """Send this process's counts to Redis: at its end, after a job or a sweep, and before a scrape."""
     if (found := meter()) is not None:
-        found.hand_over()
+        found.flush()
 
 
 # /metrics for Prometheus: the counters of the processes, and gauges of the current state.
@@ -213,9 +213,9 @@ PREFIX: Final = "rowsmith_"
 _PROCESSES: Final = (health.WEB, health.WORKER, health.RUNNER, health.SWEEPER)
 
 
-def text() -> bytes:
+def render() -> bytes:
     """Return the text exposition format 0.0.4. Unavailable values are left out; see `rowsmith_part_up`."""
-    hand_over_now()
+    flush()
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Scrape())
     return generate_latest(registry)
@@ -266,27 +266,27 @@ class _Scrape(Collector):
 
 def _redis_metrics() -> Iterator[Metric]:
     client = redis_client()
-    sums = {tuple(orjson.loads(key)): float(value) for key, value in client.hgetall(TOTALS).items()}
-    for name, info in COUNTED.items():
+    sums = {tuple(orjson.loads(key)): float(value) for key, value in client.hgetall(TOTALS_KEY).items()}
+    for name, info in METRICS.items():
         own_sums = {key[1:]: value for key, value in sums.items() if key[0] == name}
         yield _histogram(name, info, own_sums) if info.kind == "histogram" else _counter(name, info, own_sums)
     rings = GaugeMetricFamily(
         f"{PREFIX}queue_rings", "Notifications that wait for a worker, by queue.", labels=["queue"]
     )
-    for queue, number in health.rings().items():
+    for queue, number in health.redis_queue_lengths().items():
         rings.add_metric([queue], number)
     yield rings
     alive = GaugeMetricFamily(f"{PREFIX}processes", "Processes with a recent heartbeat.", labels=["part"])
     for part in _PROCESSES:
-        alive.add_metric([part], health.alive(client, part, health.since()))
+        alive.add_metric([part], health.count_alive(client, part, health.heartbeat_cutoff()))
     yield alive
     # Connections of the web processes to the database; those of ended processes are removed.
     earliest = clock.epoch() - limits.METRICS_SEEN_SECONDS
     in_use_total = pool_size = 0
-    for process, raw in client.hgetall(POOLS).items():
+    for process, raw in client.hgetall(POOLS_KEY).items():
         at, in_use, size = orjson.loads(raw)
         if at < earliest:
-            client.hdel(POOLS, process)
+            client.hdel(POOLS_KEY, process)
             continue
         in_use_total, pool_size = in_use_total + in_use, pool_size + size
     yield GaugeMetricFamily(
@@ -341,5 +341,5 @@ def _database_metrics() -> Iterator[Metric]:
     yield GaugeMetricFamily(
         f"{PREFIX}lease_ahead_seconds",
         "Clock offset of a busy worker relative to the web server; its jobs are considered lost that much later.",
-        value=health.lease_ahead_seconds(),
+        value=health.lease_clock_skew_seconds(),
     )

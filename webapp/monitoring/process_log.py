@@ -30,56 +30,59 @@ from webapp.config import Settings
 from webapp.connectors import redaction
 from webapp.monitoring.health import process_name
 
-CUT: Final = "********"
+REDACTED: Final = "********"
 _NAMES: Final = (
     r"pass(?:word|wd|phrase)|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|vault[_-]?keys?"
     r"|credential|signature|authorization|session[_-]?id|\bsid"
 )
 _SEPARATOR: Final = r"[\"']?\s*(?:[:=]|=>|%3[AaDd])\s*"
-_SHAPES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+_SECRET_PATTERNS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (
         re.compile(
             r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
         ),
-        CUT,
+        REDACTED,
     ),
-    (re.compile(r"(?i)\b((?:set-)?cookie[\"']?\s*[:=]\s*)[^\r\n]+"), rf"\g<1>{CUT}"),
+    (re.compile(r"(?i)\b((?:set-)?cookie[\"']?\s*[:=]\s*)[^\r\n]+"), rf"\g<1>{REDACTED}"),
     (
         re.compile(r"(?i)\b(bearer|basic|digest|negotiate)(\s|%20|\+)+[A-Za-z0-9._~+/=%-]{6,}"),
-        rf"\g<1> {CUT}",
+        rf"\g<1> {REDACTED}",
     ),
-    (re.compile(r"\b(rws_[0-9A-Za-z]+)_[0-9A-Za-z]{8,}"), rf"\g<1>_{CUT}"),
-    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@\"']*):[^\s@\"']+@"), rf"\g<1>:{CUT}@"),
+    (re.compile(r"\b(rws_[0-9A-Za-z]+)_[0-9A-Za-z]{8,}"), rf"\g<1>_{REDACTED}"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@\"']*):[^\s@\"']+@"), rf"\g<1>:{REDACTED}@"),
     (
         re.compile(
             rf"(?i)([\w.-]*(?:{_NAMES})[\w.-]*{_SEPARATOR})(\"[^\"]*\"|'[^']*'|(?!\*{{8}})[^\s,;&)}}\]\"']+)"
         ),
-        rf"\g<1>{CUT}",
+        rf"\g<1>{REDACTED}",
     ),
     # Links that sign someone in: /sign-in/<token>, /invitations/accept/<token>.
-    (re.compile(r"(/(?:sign-in|invitations|reset|confirm)(?:/accept)?/)[A-Za-z0-9_-]{16,}"), rf"\g<1>{CUT}"),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), CUT),  # JSON Web Tokens
-    (re.compile(r"\bgAAAA[A-Za-z0-9_-]{20,}={0,2}"), CUT),  # Fernet: encrypted values of the database
-    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), CUT),
+    (
+        re.compile(r"(/(?:sign-in|invitations|reset|confirm)(?:/accept)?/)[A-Za-z0-9_-]{16,}"),
+        rf"\g<1>{REDACTED}",
+    ),
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), REDACTED),  # JSON Web Tokens
+    (re.compile(r"\bgAAAA[A-Za-z0-9_-]{20,}={0,2}"), REDACTED),  # Fernet: encrypted values of the database
+    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), REDACTED),
 )
 
 _lock = threading.Lock()
-_known: OrderedDict[str, tuple[str, ...] | None] = OrderedDict()
+_known_secrets: OrderedDict[str, tuple[str, ...] | None] = OrderedDict()
 """Secrets with their encoded forms, which are created when a line is first searched for them."""
 
 
-def learn(*secrets: str) -> None:
+def add_secrets(*secrets: str) -> None:
     """Remember secrets of this process. Beyond HUSHED_KNOWN, those not learned for longest are forgotten."""
     with _lock:
         for secret in secrets:
             if len(secret) >= limits.HUSHED_CHARS:
-                _known.setdefault(secret, None)
-                _known.move_to_end(secret)
-        while len(_known) > limits.HUSHED_KNOWN:
-            _known.popitem(last=False)
+                _known_secrets.setdefault(secret, None)
+                _known_secrets.move_to_end(secret)
+        while len(_known_secrets) > limits.HUSHED_KNOWN:
+            _known_secrets.popitem(last=False)
 
 
-def learn_settings(settings: Settings) -> None:
+def add_settings_secrets(settings: Settings) -> None:
     """Remember the secrets of the settings, including the passwords in their URLs."""
     found = [settings.secret_key, *settings.vault_keys, settings.metrics_token]
     found += [settings.aws_secret_access_key, settings.aws_session_token]
@@ -87,27 +90,27 @@ def learn_settings(settings: Settings) -> None:
         password = urlsplit(url).password
         if password:
             found += [password, unquote(password)]
-    learn(*found)
+    add_secrets(*found)
 
 
 def redact(text: str) -> str:
     """Redact the secrets in a text."""
     folded = text.casefold()
     with _lock:
-        for secret, stored_forms in _known.items():
+        for secret, stored_forms in _known_secrets.items():
             if stored_forms is None:
-                _known[secret] = _folded_forms(secret)
-        secrets = [(secret, stored_forms or ()) for secret, stored_forms in _known.items()]
+                _known_secrets[secret] = _folded_forms(secret)
+        secrets = [(secret, stored_forms or ()) for secret, stored_forms in _known_secrets.items()]
     present = [item for item, secret_forms in secrets if _may_contain(folded, secret_forms)]
     present += [item for item in _credentials_of_request() if _may_contain(folded, _folded_forms(item))]
-    text = redaction.without(text, present) if present else text
-    for shape, replacement in _SHAPES:
+    text = redaction.redact(text, present) if present else text
+    for shape, replacement in _SECRET_PATTERNS:
         text = shape.sub(replacement, text)
     return text
 
 
 def _folded_forms(secret: str) -> tuple[str, ...]:
-    return tuple({form.casefold() for form in redaction.forms(secret)})
+    return tuple({form.casefold() for form in redaction.encoded_forms(secret)})
 
 
 def _may_contain(folded: str, forms: tuple[str, ...]) -> bool:
@@ -131,34 +134,34 @@ def _credentials_of_request() -> Iterator[str]:
 
 # --- Log ----------------------------------------------------------------------------------------------------
 
-TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-REQUESTS: Final = "rowsmith.requests"
+TEXT_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+REQUEST_LOGGER: Final = "rowsmith.requests"
 """The logger of the line that each request leaves."""
 _EXTRA_FIELDS: Final = ("method", "route", "status", "ms")
 # The work in hand. A process does one piece at a time, and its threads speak of the same one.
-_work: dict[str, str] = {}
+_current_job: dict[str, str] = {}
 
 
 def configure(settings: Settings) -> None:
     """Log to standard error in this process, in the format of the settings."""
-    learn_settings(settings)
+    add_settings_secrets(settings)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Json() if settings.log_format == "json" else Text(TEXT))
+    handler.setFormatter(JsonFormatter() if settings.log_format == "json" else TextFormatter(TEXT_FORMAT))
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
 
 
 def begin_work(kind: str, work_id: str) -> None:
     """Set the job that the following log lines are about."""
-    _work.clear()
-    _work[f"{kind}_id"] = work_id
+    _current_job.clear()
+    _current_job[f"{kind}_id"] = work_id
 
 
 def end_work() -> None:
     """Clear the job of the log lines."""
-    _work.clear()
+    _current_job.clear()
 
 
-class Text(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """A redacted line of text, with the request id."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -166,14 +169,14 @@ class Text(logging.Formatter):
         return redact(super().format(record))
 
 
-class Json(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """One redacted JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Format the record as one line of JSON."""
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         message = record.getMessage()
-        if record.name != REQUESTS:  # else a method and a route template, nothing of the caller's
+        if record.name != REQUEST_LOGGER:  # else a method and a route template, nothing of the caller's
             message = redact(message)[: limits.LOG_MESSAGE_CHARS]
         entry: dict[str, Any] = {
             "time": moment.replace("+00:00", "Z"),
@@ -182,7 +185,7 @@ class Json(logging.Formatter):
             "message": message,
             "process": process_name(),
             **_request_fields(),
-            **_work,
+            **_current_job,
         }
         entry |= {name: record.__dict__[name] for name in _EXTRA_FIELDS if name in record.__dict__}
         if record.exc_info and record.exc_info[0] is not None:

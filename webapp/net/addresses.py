@@ -16,7 +16,7 @@ from typing import Final
 # Programs of scenario runs call the API on loopback from this address (jobs/sandbox/network_policy.py binds their
 # sockets to it), so that they can be distinguished from users and services on this machine. Any other address
 # in 127.0.0.0/8 would do.
-RUNS: Final = "127.82.117.110"
+SCENARIO_RUN_ADDRESS: Final = "127.82.117.110"
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -46,7 +46,7 @@ class Proxies:
         """
         if not peer:
             return self._unix
-        if is_run(peer):
+        if is_scenario_run(peer):
             return False
         address = parse(peer)
         return address is not None and any(
@@ -91,10 +91,10 @@ def _normalized(peer: str) -> str:
     return str(address) if address else peer
 
 
-def is_run(peer: str) -> bool:
+def is_scenario_run(peer: str) -> bool:
     """Return whether programs of scenario runs on this machine call the API from this address."""
     address = parse(peer)
-    return address is not None and str(address) == RUNS
+    return address is not None and str(address) == SCENARIO_RUN_ADDRESS
 
 
 def is_loopback(peer: str) -> bool:

@@ -70,7 +70,7 @@ class Scan:
 
 
 @contextmanager
-def begun(scanner: Scanner) -> Iterator[Scan]:
+def open_scan(scanner: Scanner) -> Iterator[Scan]:
     """Start the scan of one file. Raises ScannerError."""
     with closing(_connect(scanner)) as sock:
         sock.settimeout(limits.SCANNER_SECONDS)

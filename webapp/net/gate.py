@@ -18,7 +18,7 @@ from webapp import limits
 from webapp.net import urls
 from webapp.net.addresses import Address, Network
 
-NOTHING: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
+NO_SECRETS: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 
 # Metadata services of cloud providers, which return credentials: blocked even inside an allowed network,
 # unless the allowed network is one of these or a part of it. Link-local; Azure's WireServer; AWS over IPv6;
@@ -63,7 +63,9 @@ class Gate:
     hosts are rejected.
     """
 
-    def __init__(self, allowed: Iterable[str] = (), secrets: Mapping[str, Sequence[str]] = NOTHING) -> None:
+    def __init__(
+        self, allowed: Iterable[str] = (), secrets: Mapping[str, Sequence[str]] = NO_SECRETS
+    ) -> None:
         self.allowed: tuple[Network, ...] = tuple(ipaddress.ip_network(network) for network in allowed)
         self.secrets = secrets
 
@@ -77,10 +79,10 @@ class Gate:
         if not host or not host.isprintable():  # the C library ends a name at the first NUL
             raise GateError("unresolved", "The host name is not valid.")
         for name, entries in self.secrets.items():
-            if not urls.allowed(entries, host, port):
+            if not urls.is_allowed(entries, host, port):
                 raise GateError("secret_host", f'The secret "{name}" must not be sent to {host}.')
         if self.secrets:
-            host = urls.normal(host)  # resolve exactly the name that was compared
+            host = urls.normalize_host(host)  # resolve exactly the name that was compared
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):

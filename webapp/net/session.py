@@ -43,17 +43,17 @@ from urllib3.util.ssl_match_hostname import CertificateError
 
 from webapp import limits
 from webapp.net.gate import Gate, GateError
-from webapp.net.urls import PORTS, display_url, fault, origin
+from webapp.net.urls import PORTS, display_url, origin, url_error
 
 # Sockets for HTTP requests: opened by the address guard, with one deadline for the whole request, and abortable.
 
 
-class Flight:
+class InFlightRequest:
     """One request in one thread: its deadline, whether it may have been received, and how to abort it."""
 
-    def __init__(self, gate: Gate, until: float) -> None:
-        """`until` is a time of `time.monotonic`."""
-        self.gate, self.until = gate, until
+    def __init__(self, gate: Gate, deadline: float) -> None:
+        """`deadline` is a time of `time.monotonic`."""
+        self.gate, self.deadline = gate, deadline
         self.arrived = False
         """Whether a byte of the request has been written, or is being written, to a connection."""
         self.stopped = False
@@ -65,18 +65,18 @@ class Flight:
         stopped."""
         if self.stopped:
             raise ConnectionAbortedError
-        left = self.until - time.monotonic()
+        left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
         return left
 
-    def hold(self, cut: Callable[[], object]) -> None:
+    def set_abort(self, abort: Callable[[], object]) -> None:
         """Set the function that aborts the next operation. Raises ConnectionAbortedError if already stopped."""
         with self._lock:
             if not self.stopped:
-                self._abort = cut
+                self._abort = abort
                 return
-        cut()
+        abort()
         raise ConnectionAbortedError
 
     def stop(self) -> None:
@@ -87,11 +87,13 @@ class Flight:
             cut()
 
 
-_flight: ContextVar[Flight] = ContextVar("flight")  # without one, no connection is opened: LookupError
+_flight: ContextVar[InFlightRequest] = ContextVar(
+    "flight"
+)  # without one, no connection is opened: LookupError
 
 
 @contextlib.contextmanager
-def flying(flight: Flight) -> Iterator[None]:
+def request_context(flight: InFlightRequest) -> Iterator[None]:
     """Set the request that this thread sends and receives in the block."""
     token = _flight.set(flight)
     try:
@@ -100,7 +102,7 @@ def flying(flight: Flight) -> Iterator[None]:
         _flight.reset(token)
 
 
-def _connect(flight: Flight, host: str, port: int) -> socket.socket:
+def _connect(flight: InFlightRequest, host: str, port: int) -> socket.socket:
     """Connect in a separate thread, because a resolver or an unresponsive host cannot be aborted otherwise."""
     future: Future[socket.socket] = Future()
     left = flight.remaining()
@@ -119,7 +121,7 @@ def _connect(flight: Flight, host: str, port: int) -> socket.socket:
         else:
             future.set_exception(failed)
 
-    flight.hold(future.cancel)
+    flight.set_abort(future.cancel)
     threading.Thread(target=dial, name="dial", daemon=True).start()
     try:
         return future.result(flight.remaining())
@@ -134,7 +136,7 @@ def _connect(flight: Flight, host: str, port: int) -> socket.socket:
 class _Timed(socket.socket):
     """A socket that limits each operation to the remaining time of the whole request."""
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Abort operations of other threads on this socket."""
         with contextlib.suppress(OSError):
             socket.socket.shutdown(
@@ -164,7 +166,7 @@ class _TimedTls(_Timed, ssl.SSLSocket):
 
     def do_handshake(self, block: bool = False) -> None:
         flight = _flight.get()
-        flight.hold(self.cut)
+        flight.set_abort(self.abort)
         self.settimeout(flight.remaining())
         super().do_handshake(block)
 
@@ -178,7 +180,7 @@ class _Guarded(HTTPConnection):
         flight = _flight.get()
         sock = _Timed(fileno=_connect(flight, self._dns_host, self.port).detach())
         try:
-            flight.hold(sock.cut)
+            flight.set_abort(sock.abort)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.settimeout(flight.remaining())
         except BaseException:
@@ -195,7 +197,7 @@ class _Guarded(HTTPConnection):
     def request(self, *args: Any, **kwargs: Any) -> None:
         if self.sock is not None:
             assert isinstance(self.sock, _Timed)
-            _flight.get().hold(self.sock.cut)
+            _flight.get().set_abort(self.sock.abort)
         super().request(*args, **kwargs)
 
     def getresponse(self) -> Any:
@@ -334,7 +336,7 @@ class Session(requests.Session):
         self.jar = threading.Lock()
         """Held while reading or changing `cookies`."""
         self._lock = threading.Lock()
-        self._flights: set[Flight] = set()
+        self._flights: set[InFlightRequest] = set()
         self._child_sessions: list[Session] = []
         self.adapters.clear()
         adapter = GuardedAdapter(verify_tls, pool)
@@ -365,12 +367,12 @@ class Session(requests.Session):
                     self._child_sessions.remove(other)
 
     @contextmanager
-    def _flying(self, flight: Flight) -> Iterator[None]:
+    def _flying(self, flight: InFlightRequest) -> Iterator[None]:
         with self._lock:
             flight.stopped = self.stopped
             self._flights.add(flight)
         try:
-            with flying(flight):
+            with request_context(flight):
                 yield
         finally:
             with self._lock:
@@ -407,7 +409,9 @@ def exchange(
     deadline, is_cross_origin = started + timeout_seconds, False
     for _ in range(limits.HTTP_HOPS + 1):
         gate = session.gate.without_secrets() if is_cross_origin else session.gate
-        reply = _send(session, prepared, Flight(gate, deadline), max_bytes, keep_cookies=not is_cross_origin)
+        reply = _send(
+            session, prepared, InFlightRequest(gate, deadline), max_bytes, keep_cookies=not is_cross_origin
+        )
         location = reply.headers.get("Location") if follow and reply.status in _REDIRECT_STATUSES else None
         if location is None:
             return replace(reply, ms=round((time.monotonic() - started) * 1000))
@@ -434,7 +438,7 @@ def exchange(
     )
 
 
-def ask(
+def send_single(
     gate: Gate,
     method: str,
     url: str,
@@ -454,9 +458,9 @@ def ask(
         return exchange(session, request, timeout_seconds=timeout_seconds, max_bytes=max_bytes, follow=False)
 
 
-def checked(url: str) -> str:
+def check_url(url: str) -> str:
     """Return a URL if it is allowed. Raises NetError (reason `bad_url`), whose message does not repeat it."""
-    if message := fault(url):
+    if message := url_error(url):
         raise NetError("bad_url", message)
     return url
 
@@ -466,7 +470,7 @@ def checked(url: str) -> str:
 
 def _prepare(session: Session, request: requests.Request) -> requests.PreparedRequest:
     """Return the request to send, with its authentication. Errors of `auth` are passed on."""
-    checked(request.url)
+    check_url(request.url)
     auth, without_auth = request.auth or session.auth, copy.copy(request)
     without_auth.auth = _no_auth
     try:
@@ -478,7 +482,7 @@ def _prepare(session: Session, request: requests.Request) -> requests.PreparedRe
         prepared.prepare_auth(auth, prepared.url or "")
     if any(_CONTROL_CHARS.search(str(value)) for value in prepared.headers.values()):
         raise _invalid_request(request.url)
-    checked(prepared.url or "")
+    check_url(prepared.url or "")
     return prepared
 
 
@@ -525,7 +529,7 @@ def _redirect_target(sent: requests.PreparedRequest, reply: Reply, location: str
     try:
         # Header bytes are decoded as latin-1; non-ASCII characters are UTF-8 in practice.
         target = urljoin(sent.url or "", location.encode("latin-1").decode("utf-8", "replace"))
-        return checked(target)
+        return check_url(target)
     except (ValueError, NetError):
         raise NetError(
             "redirected",
@@ -538,7 +542,11 @@ def _redirect_target(sent: requests.PreparedRequest, reply: Reply, location: str
 
 
 def _send(
-    session: Session, prepared: requests.PreparedRequest, flight: Flight, max_bytes: int, keep_cookies: bool
+    session: Session,
+    prepared: requests.PreparedRequest,
+    flight: InFlightRequest,
+    max_bytes: int,
+    keep_cookies: bool,
 ) -> Reply:
     """Send one request without following redirects, and return its reply."""
     url = prepared.url or ""
@@ -596,7 +604,7 @@ def _causes(error: BaseException) -> list[BaseException]:
     return found
 
 
-def _net_error(error: Exception, flight: Flight, url: str) -> NetError:
+def _net_error(error: Exception, flight: InFlightRequest, url: str) -> NetError:
     """Describe a failed request without the library's message, which may contain headers and queries."""
     causes, address = _causes(error), display_url(url)
 
@@ -607,7 +615,7 @@ def _net_error(error: Exception, flight: Flight, url: str) -> NetError:
         return NetError("reset", f"{address}: the request was stopped.", flight.arrived)
     if gate_error := among(GateError):
         return NetError(gate_error.reason, gate_error.message, flight.arrived)
-    if time.monotonic() >= flight.until or among(TimeoutError, ReadTimeoutError):
+    if time.monotonic() >= flight.deadline or among(TimeoutError, ReadTimeoutError):
         return NetError("timeout", f"{address} did not respond in time.", flight.arrived)
     if among(ssl.SSLError, CertificateError) and not flight.arrived:
         return NetError(

@@ -31,7 +31,7 @@ class MailConnection:
     def __init__(self, client: smtplib.SMTP) -> None:
         self._client = client
 
-    def hand_in(self, mail: EmailMessage, sender: str, recipient: str) -> None:
+    def send(self, mail: EmailMessage, sender: str, recipient: str) -> None:
         """Send one mail. The server has accepted it when this returns. Raises MailError."""
         try:
             self._client.send_message(mail, sender, [recipient])
@@ -58,7 +58,7 @@ class MailConnection:
 
 
 @contextmanager
-def opened(server: MailServer) -> Iterator[MailConnection]:
+def open_mail_server(server: MailServer) -> Iterator[MailConnection]:
     """Connect to the server with TLS, and sign in.
 
     Raises MailError, which is never permanent, because the mail is not the cause.

@@ -34,7 +34,7 @@ def display_url(url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path}"[: limits.PUSH_KEY_CHARS]
 
 
-def fault(url: str) -> str:
+def url_error(url: str) -> str:
     """Return why a URL is not allowed, without repeating it; "" if it is allowed."""
     if len(url) > limits.HTTP_URL_CHARS:
         return f"A URL must have at most {limits.HTTP_URL_CHARS} characters."
@@ -74,7 +74,7 @@ _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _PORT: Final = re.compile(r"[1-9][0-9]{0,4}")
 
 
-def normal(host: str) -> str:
+def normalize_host(host: str) -> str:
     """Return a host as it is compared and resolved: ASCII, lower case, without a final dot.
 
     Raises ValueError if it is not a host.
@@ -94,7 +94,7 @@ def normal(host: str) -> str:
     return host
 
 
-def checked(entry: str) -> str:
+def check_host_entry(entry: str) -> str:
     """Return an entry of a list as it is stored. Raises ValueError with a message for users."""
     text = entry.strip()
     if "://" in text or "/" in text or "@" in text:
@@ -104,7 +104,7 @@ def checked(entry: str) -> str:
         raise ValueError("a port is a number from 1 to 65535")
     is_wildcard = host.startswith("*.")
     try:
-        found = normal(host[2:] if is_wildcard else host)
+        found = normalize_host(host[2:] if is_wildcard else host)
     except ValueError:
         raise ValueError("this is not a host: enter one such as api.example.com or *.example.com") from None
     if is_wildcard and ("." not in found or _is_address(found)):
@@ -119,13 +119,13 @@ def matches(entry: str, host: str, port: int) -> bool:
     if entry_port and int(entry_port) != port:
         return False
     try:
-        found = normal(host)
+        found = normalize_host(host)
     except ValueError:
         return False
     return found.endswith(entry_host[1:]) if entry_host.startswith("*.") else found == entry_host
 
 
-def allowed(entries: Iterable[str], host: str, port: int) -> bool:
+def is_allowed(entries: Iterable[str], host: str, port: int) -> bool:
     """Return whether an entry of a list matches a host and port."""
     return any(matches(entry, host, port) for entry in entries)
 

@@ -21,19 +21,19 @@ from webapp import limits
 from webapp.model_base import (
     JSON_DOC,
     Base,
-    Created,
-    InWorkspace,
-    SoftDeleted,
-    Updated,
-    identity,
-    reference,
+    CreatedAtMixin,
+    SoftDeleteMixin,
+    UpdatedAtMixin,
+    WorkspaceMixin,
+    foreign_key_column,
+    id_column,
 )
 
 WARNED = ("requests", "rows")
 DELIVERY_STATES = ("pending", "delivered", "failed")
 
 
-class Webhook(Updated, SoftDeleted, InWorkspace, Base):
+class Webhook(UpdatedAtMixin, SoftDeleteMixin, WorkspaceMixin, Base):
     """A URL that is notified about finished work: in one project, or without one in the whole workspace.
 
     `sealed` is the encrypted signing secret; after a rotation, the previous one also signs until `before_until`.
@@ -42,9 +42,11 @@ class Webhook(Updated, SoftDeleted, InWorkspace, Base):
 
     __tablename__ = "webhooks"
 
-    id: Mapped[str] = identity("whk")
-    project_id: Mapped[str | None] = reference("projects.id", nullable=True, ondelete="CASCADE")
-    team_id: Mapped[str | None] = reference("teams.id", nullable=True, ondelete="CASCADE", index=False)
+    id: Mapped[str] = id_column("whk")
+    project_id: Mapped[str | None] = foreign_key_column("projects.id", nullable=True, ondelete="CASCADE")
+    team_id: Mapped[str | None] = foreign_key_column(
+        "teams.id", nullable=True, ondelete="CASCADE", index=False
+    )
     description: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS), default="")
     url: Mapped[str] = mapped_column(Text)
     events: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
@@ -56,10 +58,12 @@ class Webhook(Updated, SoftDeleted, InWorkspace, Base):
     """Why the service disabled it: gone (the receiver responded so) or failing."""
     failures: Mapped[int] = mapped_column(Integer, default=0)
     failing_since: Mapped[datetime | None]
-    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    created_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )
 
 
-class LimitWarning(Created, InWorkspace, Base):
+class LimitWarning(CreatedAtMixin, WorkspaceMixin, Base):
     """A warning that 80 % of a limit of a workspace was used, sent at `created_at`."""
 
     __tablename__ = "limit_warnings"
@@ -68,14 +72,14 @@ class LimitWarning(Created, InWorkspace, Base):
         Index("ix_limit_warnings_workspace_id_created_at", "workspace_id", "created_at"),
     )
 
-    id: Mapped[str] = identity("lim")
+    id: Mapped[str] = id_column("lim")
     limit_name: Mapped[str] = mapped_column(String(12))
     used: Mapped[int] = mapped_column(BigInteger)
     most: Mapped[int] = mapped_column(BigInteger)
     crossed_at: Mapped[datetime]
 
 
-class Delivery(Created, Base):
+class Delivery(CreatedAtMixin, Base):
     """One event on its way to one webhook. Its id is the `webhook-id`, the same at every attempt, as `body` is."""
 
     __tablename__ = "deliveries"
@@ -85,8 +89,8 @@ class Delivery(Created, Base):
         Index("ix_deliveries_webhook_id_id", "webhook_id", "id"),
     )
 
-    id: Mapped[str] = identity("dlv")
-    webhook_id: Mapped[str] = reference("webhooks.id", ondelete="CASCADE", index=False)
+    id: Mapped[str] = id_column("dlv")
+    webhook_id: Mapped[str] = foreign_key_column("webhooks.id", ondelete="CASCADE", index=False)
     event: Mapped[str] = mapped_column(String(40))
     object_id: Mapped[str | None] = mapped_column(String(40))
     body: Mapped[str] = mapped_column(Text)

@@ -17,8 +17,8 @@ from webapp.mail import services as mail
 from webapp.net import urls
 from webapp.notifications.services import notifications, webhooks
 from webapp.web.forms.page_form import Control, FormSpec
-from webapp.web.inputs import Input, ListQuery, Moment, Query
-from webapp.web.responses import Listed, Output, json_reply, matching, reply
+from webapp.web.inputs import Input, ListQuery, Query, Timestamp
+from webapp.web.responses import ListOf, Output, check_if_match, json_reply, reply
 from webapp.web.routing import route
 
 notices_bp = Blueprint("notices", __name__)
@@ -27,7 +27,7 @@ notices_bp = Blueprint("notices", __name__)
 class EndedQuery(Query):
     """Since when."""
 
-    since: Moment | None = None
+    since: Timestamp | None = None
 
 
 @route(
@@ -37,19 +37,19 @@ class EndedQuery(Query):
     scope="self",
     body=NoticesForm,
     hidden=True,
-    programs=False,
+    allows_api_keys=False,
     on_fault=render_profile_with_errors(NOTICES),
 )
 def choose(actor: Actor, body: NoticesForm) -> Response:
     """Set when one gets mail about one's own work."""
-    mail.choose(actor, mail.Choice(body.mail, body.minutes))
-    return reply(see=url_for("session.me"), flashed="E-mail settings saved")
+    mail.save_preference(actor, mail.MailPreference(body.mail, body.minutes))
+    return reply(redirect_to=url_for("session.me"), flash_message="E-mail settings saved")
 
 
-@route(notices_bp, "/notices", scope="self", query=EndedQuery, hidden=True, programs=False)
+@route(notices_bp, "/notices", scope="self", query=EndedQuery, hidden=True, allows_api_keys=False)
 def ended(actor: Actor, query: EndedQuery) -> Response:
     """Return the user's longer jobs that have finished since a moment; browsers poll this."""
-    return json_reply(notifications.just_ended(actor, query.since))
+    return json_reply(notifications.recently_finished(actor, query.since))
 
 
 bp = Blueprint("webhooks", __name__)
@@ -65,7 +65,7 @@ READ_ONLY: Final = frozenset(
 )
 
 Url = Annotated[str, Field(min_length=1, max_length=limits.HTTP_URL_CHARS)]
-Event = Literal[(*webhooks.WILD, *webhooks.EVENTS)]  # type: ignore[valid-type]  # for pydantic
+Event = Literal[(*webhooks.WILDCARDS, *webhooks.EVENTS)]  # type: ignore[valid-type]  # for pydantic
 Events = Annotated[list[Event], Field(min_length=1, max_length=len(webhooks.EVENTS) + 4)]
 Description = Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
 
@@ -77,7 +77,9 @@ class WebhookInput(Input):
     def more_faults(cls, body: Mapping[str, Any]) -> list[Fault]:
         """Return the fault of the URL, for a response that already reports others."""
         url = body.get("url")
-        problem = urls.fault(url) if isinstance(url, str) and 0 < len(url) <= limits.HTTP_URL_CHARS else ""
+        problem = (
+            urls.url_error(url) if isinstance(url, str) and 0 < len(url) <= limits.HTTP_URL_CHARS else ""
+        )
         return [Fault("url", "wrong_form", problem)] if problem else []
 
 
@@ -110,7 +112,7 @@ class WebhookPatch(WebhookInput):
 def _event_choices() -> list[SelectChoice]:
     """Return the choices of events, in one group for each kind of work."""
     choices = [SelectChoice("*", "Everything")]
-    for event in webhooks.ENDS:
+    for event in webhooks.END_EVENTS:
         kind, _, end = event.partition(".")
         if all(choice.value != f"{kind}.*" for choice in choices):
             choices.append(SelectChoice(f"{kind}.*", f"{_WORK[kind]}: all", optgroup=_WORK[kind]))
@@ -133,7 +135,7 @@ _CONTROLS: Final = {
     "description": Control("Description", placeholder="Nightly build", autocomplete="off"),
 }
 _INPUT_BY_CODE: Final = {"target_not_allowed": "url"}
-NEW: Final = FormSpec(
+NEW_FORM: Final = FormSpec(
     WebhookIn,
     {
         **_CONTROLS,
@@ -145,7 +147,7 @@ NEW: Final = FormSpec(
     },
     codes=_INPUT_BY_CODE,
 )
-CHANGED: Final = FormSpec(WebhookPatch, _CONTROLS, codes=_INPUT_BY_CODE)
+CHANGE_FORM: Final = FormSpec(WebhookPatch, _CONTROLS, codes=_INPUT_BY_CODE)
 
 
 class WebhookOut(Output):
@@ -221,7 +223,7 @@ def _list_page(actor: Actor, query: ListQuery, error: ApiError | None = None, **
     data = webhooks.listing(actor, **query.model_dump()).as_dict(webhooks.as_json)
     if g.face == "program":
         return reply(data)
-    form = NEW.draw(
+    form = NEW_FORM.render(
         {"scope": "project"},
         sent=request.form if error else None,
         error=error,
@@ -230,7 +232,7 @@ def _list_page(actor: Actor, query: ListQuery, error: ApiError | None = None, **
     return reply(data, template=LIST, query=query, most=limits.WEBHOOKS, form=form, **more)
 
 
-@route(bp, "/webhooks", scope="write", query=ListQuery, returns=Listed(WebhookOut))
+@route(bp, "/webhooks", scope="write", query=ListQuery, returns=ListOf(WebhookOut))
 def index(actor: Actor, query: ListQuery) -> Response:
     """List the webhooks of the project, newest first, and for admins those of the workspace.
 
@@ -274,11 +276,11 @@ def _detail_page(
     hook = webhooks.get(actor, webhook_id)
     data = webhooks.as_json(hook)
     if g.face == "program":
-        return reply(data, tag=True)
+        return reply(data, send_etag=True)
     filters = (query or DeliveriesQuery()).model_dump()
     found = webhooks.deliveries(hook, **filters).as_dict(webhooks.delivery_json)
-    is_form_error = error is not None and CHANGED.sent_in(request.form)
-    form = CHANGED.draw(
+    is_form_error = error is not None and CHANGE_FORM.matches_submission(request.form)
+    form = CHANGE_FORM.render(
         data,
         sent=request.form if is_form_error else None,
         error=error if is_form_error else None,
@@ -318,16 +320,19 @@ def show(actor: Actor, webhook_id: str) -> Response:
 def change(actor: Actor, webhook_id: str, body: WebhookPatch) -> Response:
     """Change a webhook, or turn it on or off."""
     if g.face == "person" and "active" not in request.form:
-        CHANGED.check(request.form)
+        CHANGE_FORM.check(request.form)
     hook = webhooks.get(actor, webhook_id, lock=True)
-    matching(webhooks.as_json(hook))
+    check_if_match(webhooks.as_json(hook))
     sent = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
     changed = webhooks.change(actor, hook, sent)
     message = "Webhook saved"
     if "active" in sent:
         message = "Webhook turned on" if sent["active"] else "Webhook turned off"
     return reply(
-        webhooks.as_json(changed), see=url_for(".show", webhook_id=webhook_id), flashed=message, tag=True
+        webhooks.as_json(changed),
+        redirect_to=url_for(".show", webhook_id=webhook_id),
+        flash_message=message,
+        send_etag=True,
     )
 
 
@@ -335,11 +340,11 @@ def change(actor: Actor, webhook_id: str, body: WebhookPatch) -> Response:
 def delete(actor: Actor, webhook_id: str) -> Response:
     """Delete a webhook. It can be restored for 30 days. Pending deliveries are not sent."""
     hook = webhooks.get(actor, webhook_id, lock=True)
-    matching(webhooks.as_json(hook))
+    check_if_match(webhooks.as_json(hook))
     webhooks.delete(actor, hook)
     if g.face == "person":  # the category of the message contains the URL of its Undo button
         flash("Webhook deleted", url_for(".restore", webhook_id=webhook_id))
-    return reply(webhooks.as_json(hook), see=url_for(".index"))
+    return reply(webhooks.as_json(hook), redirect_to=url_for(".index"))
 
 
 @route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=WebhookOut, errors=("conflict",))
@@ -347,7 +352,7 @@ def restore(actor: Actor, webhook_id: str) -> Response:
     """Restore a deleted object."""
     hook = webhooks.get(actor, webhook_id, lock=True, deleted=True)
     webhooks.restore(actor, hook)
-    return reply(webhooks.as_json(hook), see=url_for(".show", webhook_id=webhook_id), tag=True)
+    return reply(webhooks.as_json(hook), redirect_to=url_for(".show", webhook_id=webhook_id), send_etag=True)
 
 
 @route(
@@ -366,7 +371,7 @@ def secret(actor: Actor, webhook_id: str) -> Response:
 def test(actor: Actor, webhook_id: str) -> Response:
     """Send a `webhook.test` immediately and return the result. It is attempted once, even if the webhook is off."""
     hook = webhooks.get(actor, webhook_id)
-    found = webhooks.delivery_json(webhooks.test(actor, hook))
+    found = webhooks.delivery_json(webhooks.send_test(actor, hook))
     ended = (
         f"the receiver responded with status {found['response_status']}"
         if found["response_status"]
@@ -377,10 +382,12 @@ def test(actor: Actor, webhook_id: str) -> Response:
         if found["status"] == "delivered"
         else f"The test failed: {ended}"
     )
-    return reply(found, status=201, see=url_for(".show", webhook_id=webhook_id), flashed=message)
+    return reply(
+        found, status=201, redirect_to=url_for(".show", webhook_id=webhook_id), flash_message=message
+    )
 
 
-@route(bp, f"{ONE}/deliveries", scope="write", query=DeliveriesQuery, returns=Listed(DeliveryOut))
+@route(bp, f"{ONE}/deliveries", scope="write", query=DeliveriesQuery, returns=ListOf(DeliveryOut))
 def deliveries(actor: Actor, webhook_id: str, query: DeliveriesQuery) -> Response:
     """List the deliveries of the last 30 days, newest first."""
     if g.face == "person":
@@ -410,4 +417,6 @@ def redeliver(actor: Actor, webhook_id: str, delivery_id: str) -> Response:
     hook = webhooks.get(actor, webhook_id)
     found = webhooks.redeliver(actor, hook, webhooks.delivery(hook, delivery_id, lock=True))
     see = url_for(".show", webhook_id=webhook_id)
-    return reply(webhooks.delivery_json(found), see=see, flashed="The delivery is being sent again.")
+    return reply(
+        webhooks.delivery_json(found), redirect_to=see, flash_message="The delivery is being sent again."
+    )

@@ -41,7 +41,7 @@ from sqlalchemy import (
 
 from webapp import clock, limits, pagination
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import ApiKey, Membership, Project, Team, User
 from webapp.audit.models import AuditEntry
 from webapp.audit.services import audit_log
@@ -57,7 +57,7 @@ from webapp.notifications.models import Webhook
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.scenarios.models import Run, Scenario, ScenarioVersion
-from webapp.versioning.services import Dependent, Finder, ids_in
+from webapp.versioning.services import Dependent, DependentsFinder, ids_in
 from webapp.work.models import END_STATES
 
 # Objects of a project, by the prefix of their ids.
@@ -69,17 +69,17 @@ _VERSIONS: Final[Mapping[Any, Any]] = {
 }  # fmt: skip
 
 
-def word_of(model: Any) -> str:
+def kind_name(model: Any) -> str:
     """Return the name of an object's kind: `template`."""
     return "file" if model is WorkspaceFile else str(model.__name__).lower()
 
 
-def kind_of(object_id: str) -> Any:
+def model_of_id(object_id: str) -> Any:
     """Return the kind of object that has such ids; None for an unknown one."""
     return MODELS.get(object_id.partition("_")[0])
 
 
-def files_of(spec: Mapping[str, Any]) -> set[str]:
+def read_file_names(spec: Mapping[str, Any]) -> set[str]:
     """Return the names of the workspace files that the spec of a template reads."""
 
     def inside(fields: Iterable[Any]) -> Iterable[str]:
@@ -94,13 +94,13 @@ def files_of(spec: Mapping[str, Any]) -> set[str]:
     return {*inside(spec["fields"]), *([source] if source else [])}
 
 
-def of_project(project_id: str) -> dict[str, set[str]]:
+def references_in_project(project_id: str) -> dict[str, set[str]]:
     """Return for each object of a project the ids that it references, in the project or not. Files, which
     templates name by their names, count as far as they belong to the project."""
     found: dict[str, set[str]] = {}
     read_files: dict[str, set[str]] = {}
     for model, version in _VERSIONS.items():
-        owner = getattr(version, f"{word_of(model)}_id")
+        owner = getattr(version, f"{kind_name(model)}_id")
         more = [Scenario.env] if model is Scenario else [Template.made_from_id] if model is Template else []
         newest = (
             select(model.id, version.spec, *more)
@@ -112,7 +112,7 @@ def of_project(project_id: str) -> dict[str, set[str]]:
         for row in db.session.execute(newest):
             found[row[0]] = ids_in(list(row[1:])) - {row[0]}
             if model is Template:
-                read_files[row[0]] = files_of(row.spec)
+                read_files[row[0]] = read_file_names(row.spec)
     endpoints = select(Endpoint.id, Endpoint.connection_id).where(
         Endpoint.project_id == project_id, Endpoint.deleted_at.is_(None)
     )
@@ -130,11 +130,11 @@ def of_project(project_id: str) -> dict[str, set[str]]:
     return found | {item: set() for item in db.session.scalars(connections)}
 
 
-def mentioning(model: Any, workspace_id: str, text: str) -> Select[Any]:
+def select_mentioning(model: Any, workspace_id: str, text: str) -> Select[Any]:
     """Return a select of `id, name, team_id` of the templates, datasets or scenarios of a workspace that are not
     deleted and whose newest version contains a text."""
     version = _VERSIONS[model]
-    owner = getattr(version, f"{word_of(model)}_id")
+    owner = getattr(version, f"{kind_name(model)}_id")
     stored = json.dumps(text)[1:-1]  # as encoded in a JSON column, which is ASCII
     condition: ColumnElement[bool] = cast(version.spec, Text).contains(stored, autoescape=True)
     if model is Scenario:
@@ -178,13 +178,13 @@ SCOPES: Final[Mapping[str, tuple[Any, str]]] = {
 """By the prefix of an id: its kind, and the permission that reading requires."""
 
 
-def of(actor: Actor, object_id: str) -> tuple[Any, list[Dependent]]:
+def find_with_dependents(actor: Actor, object_id: str) -> tuple[Any, list[Dependent]]:
     """Return an object by its id, and what uses it. Errors: not_found, forbidden."""
     model, scope = SCOPES.get(object_id.partition("_")[0], (None, ""))
     if model is None or "\0" in object_id:
         raise tenancy.not_found("object", object_id)
     if model is Secret:
-        require(actor, scope)
+        require_scope(actor, scope)
     found = tenancy.get(actor, model, object_id, scope)
     if model is Secret and found.name is None:
         raise tenancy.not_found("secret", object_id)
@@ -202,13 +202,13 @@ def _unfinished(column: Any, object_id: str, *, blocks: bool) -> Iterator[Depend
         column == object_id, model.status.not_in(END_STATES)
     )
     for row in db.session.execute(statement.order_by(model.id).limit(limits.SHOWN_USES)):
-        yield Dependent(word_of(model), row[0], row[1] or row[0], "in progress", blocks, row[2])
+        yield Dependent(kind_name(model), row[0], row[1] or row[0], "in progress", blocks, row[2])
 
 
 def _mentions(model: Any, workspace_id: str, text: str, how: str) -> Iterator[Dependent]:
-    rows = db.session.execute(mentioning(model, workspace_id, text).limit(limits.SHOWN_USES))
+    rows = db.session.execute(select_mentioning(model, workspace_id, text).limit(limits.SHOWN_USES))
     for row in rows:
-        yield Dependent(word_of(model), row.id, row.name, how, team_id=row.team_id)
+        yield Dependent(kind_name(model), row.id, row.name, how, team_id=row.team_id)
 
 
 def _dependents_of_template(_actor: Actor, template: Template) -> Iterator[Dependent]:
@@ -245,7 +245,7 @@ def _dependents_of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Depen
     )
 
 
-def of_connection(connection: Connection) -> list[Dependent]:
+def find_connection_dependents(connection: Connection) -> list[Dependent]:
     """Find the dependents of a connection: unfinished pushes, endpoints and templates of its team that read from it
     block its deletion. Scenarios that name it, templates that were created from its tables, and references from other
     teams do not, because its team may not even see them."""
@@ -260,7 +260,9 @@ def of_connection(connection: Connection) -> list[Dependent]:
     ]
     reading = set()
     quoted_id = orjson.dumps(connection.id)
-    newest = mentioning(Template, connection.workspace_id, connection.id).add_columns(TemplateVersion.spec)
+    newest = select_mentioning(Template, connection.workspace_id, connection.id).add_columns(
+        TemplateVersion.spec
+    )
     for row in db.session.execute(newest):
         readers = [row.spec["fields"], row.spec.get("source")]
         if quoted_id in orjson.dumps(readers):  # and not merely in its description
@@ -288,13 +290,13 @@ def _dependents_of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Dependen
     """Find the dependents of a file in its project, or of a shared file in all projects."""
 
     def in_scope(model: Any, text: str) -> Select[Any]:
-        found = mentioning(model, file.workspace_id, text)
+        found = select_mentioning(model, file.workspace_id, text)
         return found if file.project_id is None else found.where(model.project_id == file.project_id)
 
     for row in db.session.execute(in_scope(Template, file.name).add_columns(TemplateVersion.spec)):
         if (row.spec.get("source") or {}).get("file") == file.name:
             yield Dependent("template", row.id, row.name, "reads its rows from it", team_id=row.team_id)
-        elif file.name in files_of(row.spec):
+        elif file.name in read_file_names(row.spec):
             yield Dependent("template", row.id, row.name, "reads values from it", team_id=row.team_id)
     programs = in_scope(Scenario, file.name.rpartition("/")[2]).limit(limits.SHOWN_USES)
     for row in db.session.execute(programs):
@@ -321,7 +323,7 @@ def _dependents_of_project(actor: Actor, project: Project) -> Iterator[Dependent
         if model is Connection:
             inside = inside.where(Connection.of_endpoint.is_(False))
         for row in db.session.execute(inside.order_by(model.id.desc()).limit(limits.SHOWN_USES)):
-            yield Dependent(word_of(model), row.id, row.name, "is in it", team_id=project.team_id)
+            yield Dependent(kind_name(model), row.id, row.name, "is in it", team_id=project.team_id)
     keys = select(ApiKey.id, ApiKey.name).where(
         ApiKey.project_id == project.id, ApiKey.revoked_at.is_(None), ApiKey.run_id.is_(None)
     )
@@ -340,11 +342,11 @@ def _dependents_of_team(_actor: Actor, team: Team) -> Iterator[Dependent]:
         yield Dependent("member", member.id, member.email, f"is {member.role} in it", team_id=team.id)
 
 
-FINDERS: Final[Mapping[Any, Finder]] = {
+FINDERS: Final[Mapping[Any, DependentsFinder]] = {
     Template: _dependents_of_template,
     Dataset: _dependents_of_dataset,
     Scenario: _dependents_of_scenario,
-    Connection: lambda _actor, connection: of_connection(connection),
+    Connection: lambda _actor, connection: find_connection_dependents(connection),
     Endpoint: _dependents_of_endpoint,
     WorkspaceFile: _dependents_of_file,
     Secret: _dependents_of_secret,
@@ -410,7 +412,7 @@ def move(
         item.project_id, item.team_id, item.updated_at = project.id, project.team_id, clock.now()
         db.session.flush()
         audit_log.record(
-            actor, f"{word_of(type(item))}.move", item, join=True, name=item.name,
+            actor, f"{kind_name(type(item))}.move", item, join=True, name=item.name,
             project={"from": before, "to": project.id},
         )  # fmt: skip
     entries = [_moved_entry(item) for item in moving]
@@ -419,7 +421,7 @@ def move(
 
 
 def _find_movable(actor: Actor, index: int, object_id: str) -> Any:
-    model = kind_of(object_id)
+    model = model_of_id(object_id)
     if model is None:
         text = "This object is not in a project."
         hint = "Only templates, datasets, connections, endpoints, scenarios and files are in a project."
@@ -437,11 +439,11 @@ def _related_objects(actor: Actor, moving: Sequence[Any]) -> list[Any]:
     ids = {item.id for item in moving}
     related_ids: set[str] = set()
     for project_id in sorted({item.project_id for item in moving}):
-        names = of_project(project_id)
+        names = references_in_project(project_id)
         related_ids |= connected_objects(ids & names.keys(), names)
     rest = []
     for object_id in sorted(related_ids - ids):
-        item = tenancy.get(actor, kind_of(object_id), object_id, "write", lock=True)
+        item = tenancy.get(actor, model_of_id(object_id), object_id, "write", lock=True)
         if not (isinstance(item, Connection) and item.of_endpoint):
             rest.append(item)
     return rest
@@ -449,7 +451,7 @@ def _related_objects(actor: Actor, moving: Sequence[Any]) -> list[Any]:
 
 def _check_name(file: WorkspaceFile, project: Project) -> None:
     """Check for duplicate names. Error: conflict if the project has a file or folder of that name."""
-    rivals = files.rivals(file.workspace_id, project.id) & (WorkspaceFile.id != file.id)
+    rivals = files.name_conflict_scope(file.workspace_id, project.id) & (WorkspaceFile.id != file.id)
     taken = db.session.scalar(select(WorkspaceFile.id).where(rivals, WorkspaceFile.name == file.name))
     if taken is not None:
         text = f"The project {project.name} already has a file named `{file.name}`. Delete one of the two files first."
@@ -458,7 +460,7 @@ def _check_name(file: WorkspaceFile, project: Project) -> None:
 
 
 def _moved_entry(item: Any) -> dict[str, str]:
-    return {"type": word_of(type(item)), "id": item.id, "name": item.name}
+    return {"type": kind_name(type(item)), "id": item.id, "name": item.name}
 
 
 # --- Trash --------------------------------------------------------------------------------------------------
@@ -482,7 +484,7 @@ _SAME_TIME: Final = timedelta(seconds=5)
 """The trail's entry of a deletion is written in the same transaction, a moment later."""
 
 
-def page(
+def trash_page(
     actor: Actor,
     *,
     type: str | None = None,
@@ -498,7 +500,7 @@ def page(
     statement = select(every)
     context = f"{actor.workspace_id} {actor.project_id} {actor.user_id} {type} {q}"
     if cursor:
-        at, last = pagination.read_cursor(_NAME, context, cursor)
+        at, last = pagination.decode_cursor(_NAME, context, cursor)
         moment = datetime.fromisoformat(at)
         earlier = or_(every.c.deleted_at < moment, and_(every.c.deleted_at == moment, every.c.id < last))
         statement = statement.where(earlier)
@@ -507,7 +509,7 @@ def page(
     following = None
     if len(rows) > limit:
         end = rows[limit - 1]
-        following = pagination.cursor_of(_NAME, context, [end.deleted_at.isoformat(), end.id])
+        following = pagination.encode_cursor(_NAME, context, [end.deleted_at.isoformat(), end.id])
     visible = rows[:limit]
     # Who deleted each, according to the audit log. Separate queries, combined: each uses an index, which a planner may
     # not do for an OR.
@@ -568,7 +570,7 @@ def _trash_entry(
         scope = "admin"
     restorable = actor.can(scope, row.team_id) if scope == "write" else actor.can(scope)
     if row.type == "file" and row.project_id is None:
-        restorable = restorable and files.may_change_shared(actor)
+        restorable = restorable and files.can_change_shared(actor)
     return {
         "type": row.type,
         "id": row.id,

@@ -16,13 +16,13 @@ from webapp.files import services as files
 from webapp.objects import services
 from webapp.versioning.services import usages_as_json
 from webapp.web.inputs import Input, ListQuery
-from webapp.web.responses import Listed, Output, reply
+from webapp.web.responses import ListOf, Output, reply
 from webapp.web.routing import route
 
 bp = Blueprint("trash", __name__)
 
 # Where an object of a kind is restored, shown and deleted: the endpoint's blueprint, and what its address names.
-PLACES: dict[str, tuple[str, str]] = {
+RESTORE_ROUTES: dict[str, tuple[str, str]] = {
     "template": ("templates", "template_id"),
     "dataset": ("datasets", "dataset_id"),
     "scenario": ("scenarios", "scenario_id"),
@@ -108,22 +108,22 @@ class MovesOut(Output):
     total: int
 
 
-def restore_address(type: str, object_id: str) -> str:
+def restore_url(type: str, object_id: str) -> str:
     """Return the URL that undoes a deletion of that kind."""
     if type == "team":
         return url_for("projects.restore_team", team_id=object_id)
-    blueprint, part = PLACES[type]
+    blueprint, part = RESTORE_ROUTES[type]
     values: dict[str, Any] = {part: object_id}
     return url_for(f"{blueprint}.restore", **values)
 
 
 # Text of the confirmation before deleting.
-NOTES: dict[str, str] = {
+DELETION_NOTES: dict[str, str] = {
     "secret": "It cannot be restored.",
     "project": "Everything in it is deleted as well, and its API keys stop working. You can restore it for 30 days.",
     "team": "Its members lose their roles in the team. You can restore it for 30 days.",
 }
-DELETED_WITH: dict[str, str] = {"secret": "secrets", "project": "admin", "team": "admin"}
+DELETION_SCOPES: dict[str, str] = {"secret": "secrets", "project": "admin", "team": "admin"}
 
 
 _LISTS: dict[str, str] = {
@@ -131,7 +131,7 @@ _LISTS: dict[str, str] = {
 }  # fmt: skip
 
 
-def object_address(type: str, object_id: str = "") -> str:
+def object_url(type: str, object_id: str = "") -> str:
     """Return the URL of an object's page, or without an id the URL of the list of its kind; "" if there is no such
     page. Kinds without object pages use their list."""
     if type in _LISTS:
@@ -143,18 +143,18 @@ def object_address(type: str, object_id: str = "") -> str:
     return f"/{'pushes' if type == 'push' else type + 's'}{'/' + object_id if object_id else ''}"
 
 
-@route(bp, "/trash", scope="read", query=TrashQuery, returns=Listed(TrashedOut))
+@route(bp, "/trash", scope="read", query=TrashQuery, returns=ListOf(TrashedOut))
 def index(actor: Actor, query: TrashQuery) -> Response:
     """List deleted objects, most recently deleted first.
 
     The list contains objects of the project, and the workspace's shared files, projects and teams.
     """
-    found = services.page(actor, type=query.type, q=query.q, cursor=query.cursor, limit=query.limit)
+    found = services.trash_page(actor, type=query.type, q=query.q, cursor=query.cursor, limit=query.limit)
     context: dict[str, Any] = {
         "query": query,
         "kinds": list(services.TRASH),
         "days": limits.RESTORE_DAYS,
-        "restore_at": restore_address,
+        "restore_at": restore_url,
     }
     return reply(found.as_dict(dict), template="trash.html", block="list", **context)
 
@@ -162,13 +162,13 @@ def index(actor: Actor, query: TrashQuery) -> Response:
 @route(bp, "/used-by/<object_id>", scope="read", returns=UsesOut)
 def used_by(actor: Actor, object_id: str) -> Response:
     """List what uses a template, dataset, scenario, connection, endpoint, file, secret, project or team."""
-    found, uses = services.of(actor, object_id)
+    found, uses = services.find_with_dependents(actor, object_id)
     items = usages_as_json(actor, uses)
     data = {"items": items, "total": len(items), "blocked": any(item["blocks"] for item in items)}
     context: dict[str, Any] = {}
     if g.face == "person":
-        kind = services.word_of(type(found))
-        scope = DELETED_WITH.get(kind, "write")
+        kind = services.kind_name(type(found))
+        scope = DELETION_SCOPES.get(kind, "write")
         if kind == "team":
             action = url_for("projects.delete_team", team_id=found.id)
         elif kind == "file":
@@ -176,19 +176,19 @@ def used_by(actor: Actor, object_id: str) -> Response:
         elif kind == "secret":
             action = url_for("secrets.delete", name=found.name)
         else:
-            blueprint, part = PLACES[kind]
+            blueprint, part = RESTORE_ROUTES[kind]
             action = url_for(f"{blueprint}.delete", **{part: found.id})
         may = actor.can(scope, getattr(found, "team_id", None)) if scope == "write" else actor.can(scope)
         if kind == "file" and found.project_id is None:
-            may = may and files.may_change_shared(actor)
+            may = may and files.can_change_shared(actor)
         confirmation = {
             "kind": kind,
             "name": found.name,
             "action": f"{action}?_method=DELETE",
             "may": may,
-            "note": NOTES.get(kind, "It can be restored for 30 days."),
+            "note": DELETION_NOTES.get(kind, "It can be restored for 30 days."),
         }
-        context = {"asked": confirmation, "address": object_address}
+        context = {"asked": confirmation, "address": object_url}
     return reply(data, template="used_by.html", block="uses", **context)
 
 
@@ -199,9 +199,9 @@ def _move_error_page(actor: Actor, error: ApiError, project_id: str) -> Response
         raise error
     project = tenancy.get(actor, Project, project_id, "write")
     ids = request.form.getlist("objects")
-    first = tenancy.get(actor, services.kind_of(ids[0]), ids[0])
+    first = tenancy.get(actor, services.model_of_id(ids[0]), ids[0])
     context = {"error": error, "asked": ids, "project": project, "near": first.team_id == project.team_id}
-    return reply({"related": related}, template="move.html", address=object_address, **context)
+    return reply({"related": related}, template="move.html", address=object_url, **context)
 
 
 @route(
@@ -218,8 +218,8 @@ def move(actor: Actor, project_id: str, body: MoveIn) -> Response:
     moved = services.move(actor, project, body.objects, body.related)
     message = f"{len(moved)} {'object' if len(moved) == 1 else 'objects'} moved to {name}."
     see = (
-        object_address(moved[0]["type"], moved[0]["id"])
+        object_url(moved[0]["type"], moved[0]["id"])
         if g.face == "person" and len(moved) == 1
         else "/templates"
     )
-    return reply({"items": moved, "total": len(moved)}, see=see, flashed=message)
+    return reply({"items": moved, "total": len(moved)}, redirect_to=see, flash_message=message)

@@ -194,15 +194,15 @@ def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
     if user is None:
         if db.session.scalar(select(Workspace.id).limit(1)) is not None:
             return None
-        user = people.create_user(actors.system(), EMAIL, name="Demo")
+        user = people.create_user(actors.system_actor(), EMAIL, name="Demo")
     workspaces_of_user = tenancy.workspaces_of(user.id)
     workspace = (
         workspaces_of_user[0]
         if workspaces_of_user
-        else workspaces.create_workspace(actors.system(), WORKSPACE, plan=plan, owner=user)
+        else workspaces.create_workspace(actors.system_actor(), WORKSPACE, plan=plan, owner=user)
     )
     was_complete = bool(workspace.settings.get(_COMPLETE_SETTING))
-    system = actors.system(workspace.id)
+    system = actors.system_actor(workspace.id)
     project = _oldest(Project, workspace)
     if project is None:
         team = _oldest(Team, workspace) or workspaces.create_team(system, "Team")
@@ -217,7 +217,7 @@ def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
         _create_dataset(demo_actor)
         if current_app.config["SETTINGS"].hosts == 1:  # its database is a file of one machine
             _create_database(demo_actor)
-        examples.ensure(demo_actor)
+        examples.create_missing(demo_actor)
         workspaces.change_workspace(system, {"settings": {**workspace.settings, _COMPLETE_SETTING: True}})
     assert demo_actor.project_id is not None
     ids = select(Template.id).where(
@@ -275,4 +275,4 @@ def _create_database(actor: Actor) -> None:
     with access.open_session(found) as session:
         for statement in TABLES:
             session.execute(statement)
-    inspection.verify(actor, found, ours=True)
+    inspection.verify(actor, found, is_trusted=True)

@@ -20,14 +20,14 @@ from webapp.connections.models import Connection, Endpoint, Fetched
 from webapp.connections.services import sqlite_files
 from webapp.datasets.models import Dataset
 from webapp.exports.models import Export, ExportPart
-from webapp.extensions import changed_rows, reading, writing
+from webapp.extensions import affected_row_count, read_session, write_session
 from webapp.files import services as files
 from webapp.files.models import CompatObject, KeyMapEntry, WorkspaceFile
 from webapp.imports.services import background
 from webapp.mail.models import Mail
 from webapp.model_base import Base
 from webapp.notifications.models import Delivery, LimitWarning, Webhook
-from webapp.operations.retention import pushes, runs
+from webapp.operations.retention import remove_pushes, remove_runs
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template
 from webapp.scenarios.models import Run, Scenario
@@ -38,26 +38,26 @@ from webapp.work import batch_delete
 from webapp.work.batch_delete import TimeBudget
 from webapp.work.models import END_STATES
 
-_EMPTIED_FIRST: Final = (Project, Team, WorkspaceFile)
+_MODELS_REMOVED_FIRST: Final = (Project, Team, WorkspaceFile)
 """The tables of objects with files or many dependent rows."""
 
 
-def wind_up(restore_limit: datetime) -> None:
+def mark_contents_deleted(restore_limit: datetime) -> None:
     """Mark the contents of workspaces deleted before `restore_limit` as deleted, so that the usual cleanup removes them
     and their files in small steps."""
-    with writing() as session:
+    with write_session() as session:
         for workspace in session.scalars(select(Workspace).where(Workspace.deleted_at < restore_limit)):
-            for model in _EMPTIED_FIRST:
+            for model in _MODELS_REMOVED_FIRST:
                 statement = update(model).where(model.workspace_id == workspace.id)
                 session.execute(statement.values(deleted_at=workspace.deleted_at))
 
 
-def remove(restore_limit: datetime, now: datetime, budget: TimeBudget) -> int:
+def remove_workspaces(restore_limit: datetime, now: datetime, budget: TimeBudget) -> int:
     """Remove workspaces without remaining objects, with their members, keys, secrets and audit log, in small steps
     until the time budget is used up. Returns the number of removed workspaces."""
     done = 0
-    remaining = [exists().where(model.workspace_id == Workspace.id) for model in _EMPTIED_FIRST]
-    with reading() as session:
+    remaining = [exists().where(model.workspace_id == Workspace.id) for model in _MODELS_REMOVED_FIRST]
+    with read_session() as session:
         ids = session.scalars(
             select(Workspace.id).where(Workspace.deleted_at < restore_limit, *(~item for item in remaining))
         ).all()
@@ -68,27 +68,27 @@ def remove(restore_limit: datetime, now: datetime, budget: TimeBudget) -> int:
     ]
     for workspace_id in ids:
         shutil.rmtree(current_app.config["SETTINGS"].data_dir / "targets" / workspace_id, ignore_errors=True)
-        with writing() as session:
+        with write_session() as session:
             seals.allow_deletion(session, workspace_id, now)
         for table in reversed(tables):  # those that others refer to come last
-            _drain_table(table, workspace_id, budget)
-        if budget.over:
+            _delete_in_batches(table, workspace_id, budget)
+        if budget.is_used_up:
             break
-        with writing() as session:
+        with write_session() as session:
             session.execute(delete_from(Workspace).where(Workspace.id == workspace_id))
-            seals.forget(session)
+            seals.delete_orphans(session)
         done += 1
     return done
 
 
-def _drain_table(table: Table, workspace_id: str, budget: TimeBudget) -> None:
+def _delete_in_batches(table: Table, workspace_id: str, budget: TimeBudget) -> None:
     """Remove a workspace's rows of a table in batches, each a separate transaction."""
     key = tuple_(*table.primary_key.columns)
     keys = select(*table.primary_key.columns).where(table.c.workspace_id == workspace_id)
-    while not budget.over:
-        with writing() as session:
+    while not budget.is_used_up:
+        with write_session() as session:
             statement = delete_from(table).where(key.in_(keys.limit(limits.DRAIN_ROWS)))
-            if changed_rows(session.execute(statement)) < limits.DRAIN_ROWS:
+            if affected_row_count(session.execute(statement)) < limits.DRAIN_ROWS:
                 return
         time.sleep(limits.DRAIN_PAUSE_SECONDS)
 
@@ -109,26 +109,26 @@ _SOFT_DELETED: Final[tuple[Any, ...]] = (
 )
 
 
-def purge(now: datetime, budget: TimeBudget | None = None, *, bytes_too: bool = True) -> int:
+def purge(now: datetime, budget: TimeBudget | None = None, *, remove_files: bool = True) -> int:
     """Remove what can no longer be accessed, with the files of exports, pushes and connections, the
     workspace's files, and bytes that none of these names any more. Returns the number of rows.
 
     A file is removed before its row, so that an interrupted purge leaves no file without a row. Ledgers and logs are
     removed in small steps until the time budget is used up, and the objects that they belong to after them.
-    `bytes_too`: whether to search the storage for files without a row.
+    `remove_files`: whether to search the storage for files without a row.
     """
     restore_limit, budget = now - timedelta(days=limits.RESTORE_DAYS), budget or TimeBudget()
-    wind_up(restore_limit)
+    mark_contents_deleted(restore_limit)
     _remove_files(restore_limit, now)
-    if bytes_too:
+    if remove_files:
         files.sweep(now)
-        sqlite_files.sweep()
+        sqlite_files.delete_unused()
     background.purge(now)
-    done = kept_answers.purge(now, pinned) + _drain(restore_limit, budget)
-    if budget.over:
+    done = kept_answers.purge(now, pinned_files) + _delete_objects_with_many_rows(restore_limit, budget)
+    if budget.is_used_up:
         return done
     for model, condition in (
-        *((model, _past_restoring(model, restore_limit)) for model in _SOFT_DELETED),
+        *((model, _past_restore_limit(model, restore_limit)) for model in _SOFT_DELETED),
         (IdempotencyRecord, IdempotencyRecord.expires_at < now),
         (TemplateDraft, TemplateDraft.updated_at < restore_limit),
         (SignInLink, SignInLink.expires_at < restore_limit),
@@ -141,21 +141,21 @@ def purge(now: datetime, budget: TimeBudget | None = None, *, bytes_too: bool = 
         (LimitWarning, LimitWarning.created_at < now - timedelta(days=limits.WEBHOOK_DELIVERY_DAYS)),
         (Mail, Mail.ended_at < now - timedelta(days=limits.MAIL_DAYS)),
     ):
-        done += batch_delete.rows(model, condition, budget)
-    return done + remove(restore_limit, now, budget)
+        done += batch_delete.delete_rows(model, condition, budget)
+    return done + remove_workspaces(restore_limit, now, budget)
 
 
-def _drain(restore_limit: datetime, budget: TimeBudget) -> int:
+def _delete_objects_with_many_rows(restore_limit: datetime, budget: TimeBudget) -> int:
     """Remove objects that can have a million dependent rows: pushes, and runs of scenarios or projects that are about
     to be removed, key maps and saved sets of such projects. Returns the number of pushes, entries and sets."""
-    with reading() as session:
+    with read_session() as session:
         push_rows = session.execute(
             select(Push.workspace_id, Push.id).where(_is_removed(Push, restore_limit))
         ).all()
         scenario_ids = select(Scenario.id).where(_is_removed(Scenario, restore_limit))
         run_ids = session.scalars(select(Run.id).where(Run.scenario_id.in_(scenario_ids))).all()
-    done = pushes([(row.workspace_id, row.id) for row in push_rows], budget)
-    runs(run_ids, budget)
+    done = remove_pushes([(row.workspace_id, row.id) for row in push_rows], budget)
+    remove_runs(run_ids, budget)
     projects = select(Project.id).where(
         or_(
             Project.deleted_at < restore_limit,
@@ -163,19 +163,19 @@ def _drain(restore_limit: datetime, budget: TimeBudget) -> int:
         )
     )
     for model in (KeyMapEntry, CompatObject):
-        done += batch_delete.rows(model, model.project_id.in_(projects), budget)
+        done += batch_delete.delete_rows(model, model.project_id.in_(projects), budget)
     return done
 
 
 def _remove_files(restore_limit: datetime, now: datetime) -> None:
     """Remove the files of objects that will be removed: by their own deletion, or with their project or team."""
-    store = storage.of(current_app)
-    with writing() as session:  # a backup ignores the names of exports that are marked so
+    store = storage.get_storage(current_app)
+    with write_session() as session:  # a backup ignores the names of exports that are marked so
         statement = update(Export).where(Export.file_removed_at.is_(None), _is_removed(Export, restore_limit))
         session.execute(
             statement.values(file_removed_at=now), execution_options={"synchronize_session": False}
         )
-    with reading() as session:
+    with read_session() as session:
         keys = list(session.scalars(select(Export.storage_key).where(_is_removed(Export, restore_limit))))
         for column in (Connection.metadata_key, Connection.document_key):
             keys += session.scalars(select(column).where(_is_removed(Connection, restore_limit)))
@@ -193,7 +193,7 @@ def _remove_files(restore_limit: datetime, now: datetime) -> None:
             store.delete(key)
 
 
-def _past_restoring(model: Any, restore_limit: datetime) -> Any:
+def _past_restore_limit(model: Any, restore_limit: datetime) -> Any:
     """Return a condition: deleted long enough ago, or a connection of a removed endpoint. A connection stays as long as
     its stored responses, because their rows refer to the files."""
     is_past = model.deleted_at < restore_limit
@@ -206,10 +206,10 @@ def _past_restoring(model: Any, restore_limit: datetime) -> Any:
 def _is_removed(model: Any, restore_limit: datetime) -> Any:
     with_project = model.project_id.in_(select(Project.id).where(Project.deleted_at < restore_limit))
     with_team = model.team_id.in_(select(Team.id).where(Team.deleted_at < restore_limit))
-    return or_(_past_restoring(model, restore_limit), with_project, with_team)
+    return or_(_past_restore_limit(model, restore_limit), with_project, with_team)
 
 
-def pinned(session: Any) -> set[str]:
+def pinned_files(session: Any) -> set[str]:
     """Return the files that unfinished exports, and existing pushes, use."""
     exports = select(Export.pins).where(Export.status.not_in(END_STATES))
     pushes = select(Push.pins).where(Push.pins["snapshot"].as_string().is_not(None))
@@ -217,4 +217,6 @@ def pinned(session: Any) -> set[str]:
     for pins in (*session.scalars(exports), *session.scalars(pushes)):
         for table in (pins, *pins.get("tables", ())):
             source_keys.update(table.get("outside", {}).values())
-    return {sources.stored_at(source_key) or f"{FOLDER}/{source_key}.arrow" for source_key in source_keys}
+    return {
+        sources.find_storage_key(source_key) or f"{FOLDER}/{source_key}.arrow" for source_key in source_keys
+    }

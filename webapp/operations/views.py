@@ -25,7 +25,7 @@ from webapp.engine import ENGINE
 from webapp.errors import ApiError
 from webapp.monitoring import health
 from webapp.monitoring import metrics as operations_metrics
-from webapp.monitoring.health import Part
+from webapp.monitoring.health import ComponentState
 from webapp.net import addresses
 from webapp.operations import work as operations_work
 from webapp.web.inputs import Input
@@ -97,13 +97,15 @@ _STATE_NOTES: Final = {
 }
 
 
-@route(health_bp, "/health/live", scope="public", counted=False, returns=Live)
+@route(health_bp, "/health/live", scope="public", rate_limited=False, returns=Live)
 def live() -> Response:
     """Check whether the process responds. Checks nothing else."""
     return json_reply({"status": "ok"})
 
 
-@route(health_bp, "/health/ready", scope="public", counted=False, returns=ReadyOut, errors=["unavailable"])
+@route(
+    health_bp, "/health/ready", scope="public", rate_limited=False, returns=ReadyOut, errors=["unavailable"]
+)
 def ready() -> Response:
     """Check whether database, Redis, storage, a worker and a scenario runner are available; 503 if one is not.
 
@@ -132,19 +134,19 @@ def ready() -> Response:
             "version": health.service_version(),
             "engine": ENGINE,
             **details,
-            **waiting(),
+            **waiting_work(),
         }
     )
 
 
-def _part_json(part: Part) -> dict[str, Any]:
+def _part_json(part: ComponentState) -> dict[str, Any]:
     facts = dict(part.facts)
     if "version" in facts:
-        facts["version"] = health.coarse(facts["version"])
+        facts["version"] = health.major_version(facts["version"])
     return {"state": part.state, "ms": part.ms, **facts}
 
 
-def waiting() -> dict[str, Any]:
+def waiting_work() -> dict[str, Any]:
     """Return `queues` by name and `oldest_lease_seconds`; nothing if the database becomes unavailable."""
     try:
         queues = {
@@ -167,7 +169,7 @@ metrics_bp = Blueprint("metrics", __name__)
 FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
-@route(metrics_bp, "/metrics", scope="public", counted=False, people=False, hidden=True)
+@route(metrics_bp, "/metrics", scope="public", rate_limited=False, allows_browsers=False, hidden=True)
 def metrics() -> Response:
     """Metrics of all processes, and the current state.
 
@@ -178,7 +180,7 @@ def metrics() -> Response:
     if not settings.metrics:
         raise ApiError("not_found", "Metrics are disabled: the operator has not set ROWSMITH_METRICS.")
     _check_access(settings)
-    return Response(operations_metrics.text(), content_type=FORMAT)
+    return Response(operations_metrics.render(), content_type=FORMAT)
 
 
 def _check_access(settings: Settings) -> None:
@@ -203,7 +205,7 @@ def _check_access(settings: Settings) -> None:
     # of runs that call ::1 cannot be distinguished from others there, so ::1 has to be in ROWSMITH_METRICS_NETWORKS.
     elif (
         addresses.is_loopback(origin.address)
-        and not addresses.is_run(origin.address)
+        and not addresses.is_scenario_run(origin.address)
         and origin.address != "::1"
         and not origin.forwarded
         and not settings.trusted_proxies
@@ -235,7 +237,7 @@ class ReleaseIn(Input):
     epoch: Annotated[int, Field(ge=0)]
 
 
-@route(status_bp, "/status", scope="member", hidden=True, programs=False)
+@route(status_bp, "/status", scope="member", hidden=True, allows_api_keys=False)
 def index(actor: Actor) -> Response:
     """Show the state of the service's components; for admins, also the jobs of their workspace."""
     found = health.check_all()
@@ -246,7 +248,7 @@ def index(actor: Actor) -> Response:
     )
 
 
-def _admin_context(actor: Actor, found: dict[str, health.Part]) -> dict[str, Any]:
+def _admin_context(actor: Actor, found: dict[str, health.ComponentState]) -> dict[str, Any]:
     context: dict[str, Any] = {"processes": [], "queues": [], "work": [], "failed": [], "now": clock.epoch()}
     context |= {"lost_after": limits.LEASE_SECONDS, "failed_days": limits.STATUS_FAILED_DAYS}
     context |= {"most_work": limits.STATUS_WORK, "most_failed": limits.STATUS_FAILED}
@@ -260,7 +262,7 @@ def _admin_context(actor: Actor, found: dict[str, health.Part]) -> dict[str, Any
         return context
     try:
         context["queues"], context["work"] = health.queues(), operations_work.unfinished_work(actor)
-        context["failed"] = operations_work.failed(actor)
+        context["failed"] = operations_work.failed_work(actor)
         context["processes"] = operations_work.processes(actor)
     except (SQLAlchemyError, redis.RedisError) as error:
         context["broken"] = type(error).__name__
@@ -274,7 +276,7 @@ def _admin_context(actor: Actor, found: dict[str, health.Part]) -> dict[str, Any
     scope="admin",
     body=ReleaseIn,
     hidden=True,
-    programs=False,
+    allows_api_keys=False,
 )
 def release(actor: Actor, work_id: str, body: ReleaseIn) -> Response:
     """Release work from a worker that is stuck."""
@@ -285,4 +287,4 @@ def release(actor: Actor, work_id: str, body: ReleaseIn) -> Response:
         else "The next worker will continue it."
     )
     message = f"{work.kind.capitalize()} {work.name or work.id} was released from {work.owner or 'its worker'}. {note}"
-    return reply(see=url_for("status.index"), flashed=message)
+    return reply(redirect_to=url_for("status.index"), flash_message=message)

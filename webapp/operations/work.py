@@ -11,7 +11,7 @@ from typing import Any, Final
 from sqlalchemy import Select, select
 
 from webapp import clock, limits
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.tenancy import not_found
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
@@ -26,14 +26,14 @@ from webapp.scenarios.services import run_completion
 from webapp.work import jobs_queue
 
 # The kind of work that an id is of, by its prefix.
-KIND_OF: Final[Mapping[str, str]] = MappingProxyType(
+KIND_BY_PREFIX: Final[Mapping[str, str]] = MappingProxyType(
     {"exp": "export", "imp": "import", "prt": "part", "psh": "push", "run": "run"}
 )
-_PARTS: Final = (health.WORKER, health.RUNNER, health.SWEEPER)
+_COMPONENTS: Final = (health.WORKER, health.RUNNER, health.SWEEPER)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class WorkItem:
     """One piece of work. `of` is the id of the object whose page it is on: of a part its export, of a run its scenario.
     `silent`: seconds since the last heartbeat of its worker; None without a worker."""
 
@@ -60,8 +60,12 @@ class Piece:
 def processes(actor: Actor) -> list[Process]:
     """Return the active workers, runners and sweepers. Their work is named if it is of the actor's workspace, else only
     its kind. Error: RedisError."""
-    require(actor, "admin")
-    found = [process for part in _PARTS for process in health.processes(redis_client(), part, health.since())]
+    require_scope(actor, "admin")
+    found = [
+        process
+        for part in _COMPONENTS
+        for process in health.processes(redis_client(), part, health.heartbeat_cutoff())
+    ]
     return [_visible(actor, process) for process in found]
 
 
@@ -96,13 +100,13 @@ def _work_row(actor: Actor, kind: str, work_id: str) -> Any:
     return db.session.execute(_statement(actor, kind).where(model.id == work_id)).first()
 
 
-def _piece(kind: str, row: Any, now: datetime) -> Piece:
+def _work_item(kind: str, row: Any, now: datetime) -> WorkItem:
     work, of, name = row
     until = work.lease_until
     silent = (
         limits.LEASE_SECONDS - (until - now).total_seconds() if until and work.status == "running" else None
     )
-    return Piece(
+    return WorkItem(
         kind=kind,
         id=work.id,
         of=of,
@@ -119,10 +123,10 @@ def _piece(kind: str, row: Any, now: datetime) -> Piece:
     )
 
 
-def unfinished_work(actor: Actor) -> list[Piece]:
+def unfinished_work(actor: Actor) -> list[WorkItem]:
     """Return the running jobs of the workspace, longest without a heartbeat first, then the queued ones, oldest first;
     at most STATUS_WORK. Error: forbidden."""
-    require(actor, "admin")
+    require_scope(actor, "admin")
     now, found = clock.now(), []
     for kind, about in jobs_queue.KINDS.items():
         model = about.model
@@ -130,14 +134,14 @@ def unfinished_work(actor: Actor) -> list[Piece]:
         rows = db.session.execute(
             unfinished.order_by(model.status.desc(), model.created_at).limit(limits.STATUS_WORK)
         )
-        found += [_piece(kind, row, now) for row in rows]
+        found += [_work_item(kind, row, now) for row in rows]
     found.sort(key=lambda item: (item.status != "running", -(item.silent or 0), item.created_at))
     return found[: limits.STATUS_WORK]
 
 
-def failed(actor: Actor) -> list[Piece]:
+def failed_work(actor: Actor) -> list[WorkItem]:
     """Return jobs that failed or timed out in the last days, newest first; at most STATUS_FAILED. Error: forbidden."""
-    require(actor, "admin")
+    require_scope(actor, "admin")
     now, found = clock.now(), []
     since = now - timedelta(days=limits.STATUS_FAILED_DAYS)
     for kind, about in jobs_queue.KINDS.items():
@@ -146,12 +150,12 @@ def failed(actor: Actor) -> list[Piece]:
             model.status.in_(("failed", "timed_out")), model.finished_at >= since
         )
         rows = db.session.execute(statement.order_by(model.finished_at.desc()).limit(limits.STATUS_FAILED))
-        found += [_piece(kind, row, now) for row in rows]
+        found += [_work_item(kind, row, now) for row in rows]
     found.sort(key=lambda item: item.finished_at or now, reverse=True)
     return found[: limits.STATUS_FAILED]
 
 
-def release(actor: Actor, work_id: str, epoch: int) -> Piece:
+def release(actor: Actor, work_id: str, epoch: int) -> WorkItem:
     """Take running work from its worker; commits. The epoch is incremented, so the worker cannot write any more, and
     sends at most its current request. An export, part or push is queued for the next worker; a run is marked as failed,
     because its program may have made changes.
@@ -159,8 +163,8 @@ def release(actor: Actor, work_id: str, epoch: int) -> Piece:
     `epoch` is the one that the user saw: work that another worker has taken since is not changed. Errors: not_found,
     forbidden, conflict (another epoch, or it is no longer running).
     """
-    require(actor, "admin")
-    kind = KIND_OF.get(work_id.partition("_")[0])
+    require_scope(actor, "admin")
+    kind = KIND_BY_PREFIX.get(work_id.partition("_")[0])
     if kind is None or "\0" in work_id or _work_row(actor, kind, work_id) is None:
         raise not_found("work", work_id)
     model = jobs_queue.KINDS[kind].model
@@ -178,7 +182,7 @@ def release(actor: Actor, work_id: str, epoch: int) -> Piece:
     if kind == "run":
         text = "An admin released this run from its runner. It is not repeated."
         work.status, work.finished_at = "failed", moment
-        work.error = run_completion.error("worker_lost", text, released=True)
+        work.error = run_completion.run_error("worker_lost", text, released=True)
     audit_log.record(
         actor,
         f"{kind}.release",
@@ -188,10 +192,10 @@ def release(actor: Actor, work_id: str, epoch: int) -> Piece:
         epoch=epoch,
         attempt=work.attempt,
     )
-    found = replace(_piece(kind, _work_row(actor, kind, work_id), moment), owner=old_owner)
+    found = replace(_work_item(kind, _work_row(actor, kind, work_id), moment), owner=old_owner)
     db.session.commit()
     if kind == "run":
         run_completion.settle(work_id)
     else:
-        jobs_queue.ring(redis_client(), kind, work_id)
+        jobs_queue.enqueue(redis_client(), kind, work_id)
     return found

@@ -10,11 +10,19 @@ from sqlalchemy import BigInteger, ForeignKey, Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
-from webapp.model_base import ID_CHARS, JSON_DOC, Base, InProject, SoftDeleted, identity, reference
-from webapp.work.models import Noticed, Work
+from webapp.model_base import (
+    ID_CHARS,
+    JSON_DOC,
+    Base,
+    ProjectMixin,
+    SoftDeleteMixin,
+    foreign_key_column,
+    id_column,
+)
+from webapp.work.models import Notifiable, Work
 
 
-class Push(Work, Noticed, SoftDeleted, InProject, Base):
+class Push(Work, Notifiable, SoftDeleteMixin, ProjectMixin, Base):
     """Rows sent to a connection: from one template version, from the tables of a dataset version, or from the request
     itself.
 
@@ -29,14 +37,16 @@ class Push(Work, Noticed, SoftDeleted, InProject, Base):
     work_kind: ClassVar[str] = "push"
     quota_columns: ClassVar[tuple[str, ...]] = ("request", "pins")
 
-    id: Mapped[str] = identity("psh")
+    id: Mapped[str] = id_column("psh")
     kind: Mapped[str] = mapped_column(String(8), default="push")
-    of_id: Mapped[str | None] = reference("pushes.id", nullable=True, ondelete="SET NULL")
-    connection_id: Mapped[str | None] = reference("connections.id", nullable=True, ondelete="SET NULL")
-    endpoint_id: Mapped[str | None] = reference("endpoints.id", nullable=True, ondelete="SET NULL")
-    template_id: Mapped[str | None] = reference("templates.id", nullable=True, ondelete="SET NULL")
+    of_id: Mapped[str | None] = foreign_key_column("pushes.id", nullable=True, ondelete="SET NULL")
+    connection_id: Mapped[str | None] = foreign_key_column(
+        "connections.id", nullable=True, ondelete="SET NULL"
+    )
+    endpoint_id: Mapped[str | None] = foreign_key_column("endpoints.id", nullable=True, ondelete="SET NULL")
+    template_id: Mapped[str | None] = foreign_key_column("templates.id", nullable=True, ondelete="SET NULL")
     template_version: Mapped[int | None] = mapped_column(Integer)
-    dataset_id: Mapped[str | None] = reference("datasets.id", nullable=True, ondelete="SET NULL")
+    dataset_id: Mapped[str | None] = foreign_key_column("datasets.id", nullable=True, ondelete="SET NULL")
     dataset_version: Mapped[int | None] = mapped_column(Integer)
     target: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))
     """For display and search: the table's or the dataset's name."""
@@ -64,7 +74,9 @@ class Push(Work, Noticed, SoftDeleted, InProject, Base):
     """Points of the rate chart, downsampled: [seconds since the start, rows processed]."""
     leaks: Mapped[list[Any] | None] = mapped_column(JSON_DOC)
     """For rows from real data: the results of the leak check for each table."""
-    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    created_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )
     key_id: Mapped[str | None] = mapped_column(String(40))
     log_removed_at: Mapped[datetime | None]
     """When the log lines were deleted at the end of the plan's retention period; a single line records this."""

@@ -10,11 +10,11 @@ from pydantic import BeforeValidator, Field, model_validator
 from webapp import limits
 from webapp.connectors.base import Mode
 from webapp.row_templates.schemas import NOW, NOW_OF_DATASET, Count, Locale, Name, RowsInput, RowsOf, Seed
-from webapp.timestamps import Now
+from webapp.timestamps import TimestampOrPresent
 
 ColumnName = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 Target = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
-Mapped = Annotated[dict[str, ColumnName | None], Field(max_length=limits.MAX_FIELDS)]
+MappingByField = Annotated[dict[str, ColumnName | None], Field(max_length=limits.MAX_FIELDS)]
 Computed = Annotated[
     dict[ColumnName, Annotated[str, Field(min_length=1, max_length=limits.MAX_FORMULA_CHARS)]],
     Field(max_length=limits.MAX_FIELDS),
@@ -113,7 +113,7 @@ class TableInput(SendingInput):
         None,
         description="Table, collection or entity set. Default: the one that matches the template's name.",
     )
-    mapping: Mapped = Field(default_factory=dict, description=_MAPPING)
+    mapping: MappingByField = Field(default_factory=dict, description=_MAPPING)
     computed: Computed = Field(default_factory=dict, description="Formulas over the fields, by column.")
     key_columns: Annotated[list[ColumnName], Field(max_length=limits.MAX_FIELDS)] = Field(
         default_factory=list, description="Columns that identify a row. Default: the table's primary key."
@@ -128,7 +128,7 @@ class PushInput(TableInput):
         None,
         description=("The same seed produces the same rows. If left out, a new one is created and returned."),
     )
-    now: Now | None = Field(None, description=NOW)
+    now: TimestampOrPresent | None = Field(None, description=NOW)
     offset: int = Field(0, ge=0, le=limits.MAX_OFFSET, description="Number of rows to skip.")
     locale: Locale | None = Field(None, description="Replaces the template's locale.")
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
@@ -144,13 +144,13 @@ class DatasetPushInput(SendingInput):
             "Target by the dataset's table; null leaves the table out. Other tables are mapped by name."
         ),
     )
-    mappings: dict[Name, Mapped] = Field(default_factory=dict, description=f"By table. {_MAPPING}")
+    mappings: dict[Name, MappingByField] = Field(default_factory=dict, description=f"By table. {_MAPPING}")
     computed: dict[Name, Computed] = Field(
         default_factory=dict, description=("Formulas by table and column.")
     )
     key_columns: dict[Name, list[ColumnName]] = Field(default_factory=dict, description="By table.")
     seed: Seed | None = Field(None, description="Replaces the seed of the dataset.")
-    now: Now | None = Field(None, description=NOW_OF_DATASET)
+    now: TimestampOrPresent | None = Field(None, description=NOW_OF_DATASET)
     skip_faulty_tables: bool = Field(
         False,
         description="Leave out tables that cannot be generated or sent, and those whose rows need a row of such a "
@@ -167,7 +167,7 @@ class ExportInput(TableInput):
     template_id: Name | None = Field(None, description="The template whose rows are sent.")
     count: Count | None = None
     seed: Seed | None = None
-    now: Now | None = Field(None, description=NOW)
+    now: TimestampOrPresent | None = Field(None, description=NOW)
     offset: int = Field(0, ge=0, le=limits.MAX_OFFSET)
     locale: Locale | None = None
     overrides: dict[str, Any] = Field(default_factory=dict)
@@ -199,7 +199,9 @@ class RetryInput(RowsInput):
         None, description="Row numbers from 1 in the table `table`, to limit the retry."
     )
     table: Name | None = Field(None, description="Only rows of this table.")
-    mapping: Mapped = Field(default_factory=dict, description="Replaces the push's own values, by field.")
+    mapping: MappingByField = Field(
+        default_factory=dict, description="Replaces the push's own values, by field."
+    )
     computed: Computed = Field(default_factory=dict, description="Formulas, by column.")
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
     on_error: OnError = Field("continue", description=_ON_ERROR)

@@ -57,7 +57,7 @@ from webapp.imports.inference.evidence import ColumnEvidence
 from webapp.row_templates.services import compilation, vocabularies
 from webapp.sources.services import files
 
-Test = Callable[[str], bool]
+Predicate = Callable[[str], bool]
 
 _EMAIL: Final = re.compile(r"[^@\s,;<>]{1,64}@(?:[\w-]+\.)+[\w-]{2,}")
 _DASHED_SSN: Final = re.compile(r"\d{3}-\d{2}-\d{4}")
@@ -84,22 +84,22 @@ _EARLIEST_YEAR: Final = 1900
 _MIN_DIGITS: Final = 7  # of a national number: those of Spain have eight digits and a letter
 
 
-def email(value: str) -> bool:
+def is_email(value: str) -> bool:
     """Return whether this is an e-mail address."""
     return _EMAIL.fullmatch(value) is not None
 
 
-def iban(value: str) -> bool:
+def is_iban(value: str) -> bool:
     """Return whether this is an IBAN with correct check digits (ISO 13616)."""
     return iban_number.is_valid(value, check_country=False)
 
 
-def card(value: str) -> bool:
+def is_card_number(value: str) -> bool:
     """Return whether this is a card number: 13 to 19 digits with an issuer's prefix and a correct Luhn checksum."""
     return _CARD.fullmatch(value) is not None and luhn.is_valid(re.sub(r"[ -]", "", value))
 
 
-def ssn(value: str) -> bool:
+def is_ssn(value: str) -> bool:
     """Return whether this is a US social security number with hyphens."""
     if _DASHED_SSN.fullmatch(value) is None:
         return False
@@ -109,9 +109,9 @@ def ssn(value: str) -> bool:
         return False
 
 
-def phone(value: str) -> bool:
+def is_phone_number(value: str) -> bool:
     """Return whether this is a telephone number: with a country code, or with separators and valid in some country."""
-    if not _PHONE_CHARS.fullmatch(value) or _DAY.fullmatch(value) or address_of_network(value):
+    if not _PHONE_CHARS.fullmatch(value) or _DAY.fullmatch(value) or is_ip_address(value):
         return False
     digits = sum(item.isdigit() for item in value)
     if not _PHONE_DIGITS[0] <= digits <= _PHONE_DIGITS[1]:
@@ -125,7 +125,7 @@ def phone(value: str) -> bool:
     return False
 
 
-def address_of_network(value: str) -> bool:
+def is_ip_address(value: str) -> bool:
     """Return whether this is an IPv4 or IPv6 address."""
     try:
         return bool(ipaddress.ip_address(value)) and ("." in value or ":" in value)
@@ -133,17 +133,17 @@ def address_of_network(value: str) -> bool:
         return False
 
 
-def mac(value: str) -> bool:
+def is_mac_address(value: str) -> bool:
     """Return whether this is a MAC address."""
     return _MAC.fullmatch(value) is not None
 
 
-def street(value: str) -> bool:
+def is_street_address(value: str) -> bool:
     """Return whether this is a street with a number, in the notation of some countries."""
     return _STREET.search(value) is not None
 
 
-def day(value: str) -> bool:
+def is_birth_date(value: str) -> bool:
     """Return whether this is a possible date of birth of a living person."""
     found = _DAY.match(value)
     if found is None:
@@ -169,7 +169,7 @@ _GERMAN_INSURANCE: Final = re.compile(r"\d{2}\s?\d{6}\s?[A-Z]\s?\d{3}")  # Rente
 _NUMBER_CHARS: Final = re.compile(r"[A-Z0-9][A-Z0-9 ./-]{7,20}")
 
 
-def national_id(value: str) -> bool:
+def is_national_id(value: str) -> bool:
     """Return whether this is a national identity or insurance number with correct check digits: of Austria, Brazil,
     France, Germany, Italy, the Netherlands, Poland, Spain or Switzerland."""
     if not _NUMBER_CHARS.fullmatch(value) or sum(item.isdigit() for item in value) < _MIN_DIGITS:
@@ -192,11 +192,11 @@ def date_format(values: Sequence[str]) -> str | None:
     return None
 
 
-class Names:
+class PersonNames:
     """First and last names of every locale of a vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        locales_by_list = vocabulary.names()
+        locales_by_list = vocabulary.locales_by_name()
         self._first = self._all(vocabulary, locales_by_list, "first_name_female", "first_name_male")
         self._last = self._all(vocabulary, locales_by_list, "last_name_female", "last_name_male")
 
@@ -211,11 +211,11 @@ class Names:
             for name in vocabulary.words(item, locale or None).to_pylist()
         )
 
-    def first(self, value: str) -> bool:
+    def is_first_name(self, value: str) -> bool:
         """Return whether the whole value is a first name."""
         return value.strip().casefold() in self._first
 
-    def last(self, value: str) -> bool:
+    def is_last_name(self, value: str) -> bool:
         """Return whether the whole value is a last name."""
         return value.strip().casefold() in self._last
 
@@ -229,9 +229,9 @@ class Names:
 
 
 @lru_cache(maxsize=2)
-def names_of(vocabulary: Vocabulary) -> Names:
+def person_names(vocabulary: Vocabulary) -> PersonNames:
     """Return the names of a vocabulary, cached."""
-    return Names(vocabulary)
+    return PersonNames(vocabulary)
 
 
 _TEXT_PATTERNS: Final = (
@@ -246,7 +246,15 @@ def personal_data_in_text(value: str) -> str | None:
     return next((kind for kind, pattern in _TEXT_PATTERNS if pattern.search(value)), None)
 
 
-_BOTH, _CHECKED, _SHAPED, _LISTED, _NAMED, _DOUBTED, _NOBODY = 0.99, 0.95, 0.9, 0.75, 0.7, 0.55, 0.4
+(
+    _NAME_AND_VALUES_MATCH,
+    _CHECKSUM_MATCHES,
+    _PATTERN_MATCHES,
+    _LIST_MATCHES,
+    _NAME_MATCHES,
+    _VALUES_CONTRADICT_NAME,
+    _NO_PERSON,
+) = 0.99, 0.95, 0.9, 0.75, 0.7, 0.55, 0.4
 _MOST_SHARE: Final = 0.8  # chosen: the share of values that show a kind
 _SOME_SHARE: Final = 0.5  # chosen: enough if the name matches too
 _LIST_SHARE: Final = 0.6  # chosen: no list has all names
@@ -257,7 +265,7 @@ _MIN_TEXT_CHARS: Final = 20  # chosen: minimum characters of a text that is sear
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PersonalDataKind:
     """A kind of personal value, by the field type that generates it."""
 
     type: str
@@ -268,35 +276,37 @@ class Kind:
 
 
 _REPLACE, _PRESERVE = "replace", "format_preserve"
-KINDS: Final[Mapping[str, Kind]] = {
-    "email": Kind("email", "e-mail addresses", _REPLACE, _SHAPED),
-    "iban": Kind("iban", "IBANs", _PRESERVE, _CHECKED),
-    "credit_card_number": Kind("credit_card_number", "card numbers", _PRESERVE, _CHECKED),
-    "ssn": Kind("ssn", "social security numbers", _PRESERVE, _SHAPED),
-    "national_id": Kind("national_id", "national identity numbers", _PRESERVE, _CHECKED),
-    "ip_address": Kind("ipv4", "IP addresses", _REPLACE, _SHAPED),
-    "mac_address": Kind("mac_address", "MAC addresses", _REPLACE, _SHAPED),
-    "phone_number": Kind("phone_number", "telephone numbers", _PRESERVE, _SHAPED),
-    "street_address": Kind("street_address", "addresses", _REPLACE, _LISTED),
-    "name": Kind("name", "names of people", _REPLACE, _LISTED),
-    "first_name": Kind("first_name", "first names", _REPLACE, _LISTED),
-    "last_name": Kind("last_name", "last names", _REPLACE, _LISTED),
-    "date_of_birth": Kind("date_of_birth", "dates of birth", "shift", 0.0),
-    "username": Kind("username", "user names", _REPLACE, 0.0),
-    "password": Kind("password", "passwords", "redact", 0.0),
-    "city": Kind("city", "places of residence", _REPLACE, 0.0),
-    "zip_code": Kind("zip_code", "postal codes", _PRESERVE, 0.0),
-    "account_number": Kind("account_number", "account numbers", _PRESERVE, 0.0),
-    "tax_id": Kind("tax_id", "tax numbers", _PRESERVE, 0.0),
-    "cvv": Kind("cvv", "security codes of cards", "redact", 0.0),
-    "age": Kind("age", "ages", _REPLACE, 0.0),
-    "gender": Kind("gender", "genders", _REPLACE, 0.0),
-    "salary": Kind("source_column", "salaries", _PRESERVE, 0.0),
-    "special_category": Kind("source_column", "health, religion or origin", "redact", 0.0),
-    "location": Kind("coordinates", "places on the map", _REPLACE, 0.0),
-    "free_text": Kind("sentences", "free text", "redact", 0.0),
+KINDS: Final[Mapping[str, PersonalDataKind]] = {
+    "email": PersonalDataKind("email", "e-mail addresses", _REPLACE, _PATTERN_MATCHES),
+    "iban": PersonalDataKind("iban", "IBANs", _PRESERVE, _CHECKSUM_MATCHES),
+    "credit_card_number": PersonalDataKind(
+        "credit_card_number", "card numbers", _PRESERVE, _CHECKSUM_MATCHES
+    ),
+    "ssn": PersonalDataKind("ssn", "social security numbers", _PRESERVE, _PATTERN_MATCHES),
+    "national_id": PersonalDataKind("national_id", "national identity numbers", _PRESERVE, _CHECKSUM_MATCHES),
+    "ip_address": PersonalDataKind("ipv4", "IP addresses", _REPLACE, _PATTERN_MATCHES),
+    "mac_address": PersonalDataKind("mac_address", "MAC addresses", _REPLACE, _PATTERN_MATCHES),
+    "phone_number": PersonalDataKind("phone_number", "telephone numbers", _PRESERVE, _PATTERN_MATCHES),
+    "street_address": PersonalDataKind("street_address", "addresses", _REPLACE, _LIST_MATCHES),
+    "name": PersonalDataKind("name", "names of people", _REPLACE, _LIST_MATCHES),
+    "first_name": PersonalDataKind("first_name", "first names", _REPLACE, _LIST_MATCHES),
+    "last_name": PersonalDataKind("last_name", "last names", _REPLACE, _LIST_MATCHES),
+    "date_of_birth": PersonalDataKind("date_of_birth", "dates of birth", "shift", 0.0),
+    "username": PersonalDataKind("username", "user names", _REPLACE, 0.0),
+    "password": PersonalDataKind("password", "passwords", "redact", 0.0),
+    "city": PersonalDataKind("city", "places of residence", _REPLACE, 0.0),
+    "zip_code": PersonalDataKind("zip_code", "postal codes", _PRESERVE, 0.0),
+    "account_number": PersonalDataKind("account_number", "account numbers", _PRESERVE, 0.0),
+    "tax_id": PersonalDataKind("tax_id", "tax numbers", _PRESERVE, 0.0),
+    "cvv": PersonalDataKind("cvv", "security codes of cards", "redact", 0.0),
+    "age": PersonalDataKind("age", "ages", _REPLACE, 0.0),
+    "gender": PersonalDataKind("gender", "genders", _REPLACE, 0.0),
+    "salary": PersonalDataKind("source_column", "salaries", _PRESERVE, 0.0),
+    "special_category": PersonalDataKind("source_column", "health, religion or origin", "redact", 0.0),
+    "location": PersonalDataKind("coordinates", "places on the map", _REPLACE, 0.0),
+    "free_text": PersonalDataKind("sentences", "free text", "redact", 0.0),
 }
-_BY_TYPE: Final = {
+_KIND_BY_FIELD_TYPE: Final = {
     **{kind: kind for kind in KINDS},
     **dict.fromkeys(("safe_email", "company_email"), "email"),
     **dict.fromkeys(("ipv4", "ipv6"), "ip_address"),
@@ -308,7 +318,7 @@ _BY_TYPE: Final = {
     **dict.fromkeys(("latitude", "longitude", "coordinates"), "location"),
 }
 # Names of columns, as they are written and in English, that no field type stands for.
-_BY_WORDS: Final = (
+_KIND_BY_COLUMN_NAME: Final = (
     ("national_id", re.compile(
         r"(^|_)(svnr|sv_?(nr|nummer)|sozialversicherungs_?(nr|nummer)|rentenversicherungs_?(nr|nummer)|ahv(_?(nr|nummer))?"
         r"|steuer_?(id|identifikationsnummer)|personalausweis_?(nr|nummer)?|(reise)?pass_?(nr|nummer)|insee|nir"
@@ -324,7 +334,7 @@ _BY_WORDS: Final = (
         r"|ethnicity|ethnie|race|sexual_orientation|union_member(ship)?|gewerkschaft|krankheit|allergies)$"
     )),
 )  # fmt: skip
-_NOT_BY_NAME: Final = frozenset({"free_text"})
+_VALUE_ONLY_KINDS: Final = frozenset({"free_text"})
 _PERSONAL_IN_CONTEXT: Final = frozenset({"city", "zip_code", "age", "gender", "location"})
 """Personal only in a table with personal data."""
 
@@ -356,7 +366,7 @@ def classify(
     if not any(item.sensitive and item.kind not in _PERSONAL_IN_CONTEXT for item in detected):
         note = "The sample contains no other personal data."
         detected = [
-            DetectedColumn(item.name, item.kind, False, _NOBODY, f"{item.reason} {note}", item.type)
+            DetectedColumn(item.name, item.kind, False, _NO_PERSON, f"{item.reason} {note}", item.type)
             if item.kind in _PERSONAL_IN_CONTEXT
             else item
             for item in detected
@@ -367,7 +377,7 @@ def classify(
         if item.kind == "zip_code" and item.sensitive and with_city:
             detected[index] = replace(item, masking={"strategy": _REPLACE})
         elif item.masking is not None and item.masking["strategy"] == "shift":
-            person = _person_of(columns, item.name)
+            person = _identifying_column(columns, item.name)
             masking = {"strategy": "shift", "person": person} if person else {"strategy": _REPLACE}
             detected[index] = replace(item, masking=masking)
     return detected
@@ -385,23 +395,25 @@ def _classify_column(
         entity, column, Rule(), texts, len(values) - len(texts), False, False, vocabulary
     )
     meaning = imports_names.name_meaning(evidence).type if column.name.strip() else _UNKNOWN_MEANING
-    words = imports_names.split(column.name)
-    names = ("_".join(words).casefold(), "_".join(lexicon.english(words)))
-    by_words = (kind for kind, known in _BY_WORDS if any(known.search(name) for name in names))
-    kind_of_name = next(by_words, None) or _BY_TYPE.get(meaning)
-    if kind_of_name in _NOT_BY_NAME:
+    words = imports_names.split_words(column.name)
+    names = ("_".join(words).casefold(), "_".join(lexicon.translate_to_english(words)))
+    by_words = (kind for kind, known in _KIND_BY_COLUMN_NAME if any(known.search(name) for name in names))
+    kind_of_name = next(by_words, None) or _KIND_BY_FIELD_TYPE.get(meaning)
+    if kind_of_name in _VALUE_ONLY_KINDS:
         kind_of_name = None
-    kind_of_values, share = _kind_of_most(list(dict.fromkeys(texts)), kind_of_name, vocabulary)
+    kind_of_values, share = _most_frequent_kind(list(dict.fromkeys(texts)), kind_of_name, vocabulary)
     if kind_of_values is not None and (
-        kind_of_name in (None, kind_of_values) or KINDS[kind_of_values].confidence >= _SHAPED
+        kind_of_name in (None, kind_of_values) or KINDS[kind_of_values].confidence >= _PATTERN_MATCHES
     ):
         kind = KINDS[kind_of_values]
         message = f"{share:.0%} of the values are {kind.label}."
         if kind_of_name != kind_of_values:
-            return _detected(
+            return _detected_column(
                 column.name, kind_of_values, kind.confidence * min(1.0, share + _NOISE_SHARE), message
             )
-        found = _detected(column.name, kind_of_values, _BOTH, f"The name matches, and {message}")
+        found = _detected_column(
+            column.name, kind_of_values, _NAME_AND_VALUES_MATCH, f"The name matches, and {message}"
+        )
         # Dates are shifted by their format.
         known = date_format(texts) if kind_of_values == "date_of_birth" else _ISO_FORMAT
         if known is None:
@@ -416,7 +428,7 @@ def _classify_column(
         ]
         if findings and len(findings) >= _TEXT_SHARE * len(texts):
             message = f"{len(findings):,} of {len(texts):,} texts have {findings[0]} or the like in them."
-            return _detected(column.name, "free_text", _LISTED, message)
+            return _detected_column(column.name, "free_text", _LIST_MATCHES, message)
         message = "No personal data detected"
         if not texts:
             return DetectedColumn(
@@ -424,20 +436,24 @@ def _classify_column(
             )
         if meaning == _UNKNOWN_MEANING:
             return DetectedColumn(column.name, None, False, _SOME_SHARE, f"{message}, please check.")
-        return DetectedColumn(column.name, None, False, _SHAPED, f"{message}.")
+        return DetectedColumn(column.name, None, False, _PATTERN_MATCHES, f"{message}.")
     message = f"The name suggests {KINDS[kind_of_name].label}"
     if not texts:
-        return _detected(column.name, kind_of_name, _NAMED, f"{message}; the sample has no values.")
-    if kind_of_name in _TESTS or kind_of_name in _LISTED_KINDS:
-        return _detected(column.name, kind_of_name, _DOUBTED, f"{message}; few values match.")
-    return _detected(column.name, kind_of_name, _NAMED, f"{message}.")
+        return _detected_column(
+            column.name, kind_of_name, _NAME_MATCHES, f"{message}; the sample has no values."
+        )
+    if kind_of_name in _PREDICATES or kind_of_name in _KINDS_WITH_NAME_LISTS:
+        return _detected_column(
+            column.name, kind_of_name, _VALUES_CONTRADICT_NAME, f"{message}; few values match."
+        )
+    return _detected_column(column.name, kind_of_name, _NAME_MATCHES, f"{message}.")
 
 
 _UNKNOWN_MEANING: Final = "words"
 """The field type that `imports_names.name_meaning` returns for names without a known meaning."""
 
 
-def _detected(name: str, kind: str, confidence: float, reason: str) -> DetectedColumn:
+def _detected_column(name: str, kind: str, confidence: float, reason: str) -> DetectedColumn:
     known = KINDS[kind]
     return DetectedColumn(
         name, kind, True, round(confidence, 2), reason, known.type, {"strategy": known.strategy}
@@ -447,24 +463,24 @@ def _detected(name: str, kind: str, confidence: float, reason: str) -> DetectedC
 # --- Values -------------------------------------------------------------------------------------------------
 
 
-_TESTS: Final[dict[str, Test]] = {
-    "email": email, "iban": iban, "credit_card_number": card,
-    "ssn": ssn, "national_id": national_id, "ip_address": address_of_network,
-    "mac_address": mac, "phone_number": phone,
-    "street_address": street, "date_of_birth": day,
+_PREDICATES: Final[dict[str, Predicate]] = {
+    "email": is_email, "iban": is_iban, "credit_card_number": is_card_number,
+    "ssn": is_ssn, "national_id": is_national_id, "ip_address": is_ip_address,
+    "mac_address": is_mac_address, "phone_number": is_phone_number,
+    "street_address": is_street_address, "date_of_birth": is_birth_date,
 }  # fmt: skip
-_LISTED_KINDS: Final = ("name", "first_name", "last_name")
+_KINDS_WITH_NAME_LISTS: Final = ("name", "first_name", "last_name")
 _NAME_REQUIRED: Final = frozenset({"date_of_birth"})
 """Kinds that need a matching name: values alone are not enough, because any date can be a date of birth."""
 
 
-def _kind_of_most(
+def _most_frequent_kind(
     values: Sequence[str], kind_of_name: str | None, vocabulary: Vocabulary
 ) -> tuple[str | None, float]:
     """Return the kind that most of the distinct values have, and their share; (None, 0.0) if there is none."""
     if not values:
         return None, 0.0
-    for kind, test in _TESTS.items():
+    for kind, test in _PREDICATES.items():
         if kind in _NAME_REQUIRED and kind != kind_of_name:
             continue
         if kind == "national_id" != kind_of_name and len(values) < _MIN_LIST_VALUES:
@@ -472,9 +488,13 @@ def _kind_of_most(
         share = sum(map(test, values)) / len(values)
         if share >= (_SOME_SHARE if kind == kind_of_name else _MOST_SHARE):
             return kind, share
-    names = names_of(vocabulary)
+    names = person_names(vocabulary)
     best, best_share = None, 0.0
-    for kind, test in (("name", names.is_full_name), ("first_name", names.first), ("last_name", names.last)):
+    for kind, test in (
+        ("name", names.is_full_name),
+        ("first_name", names.is_first_name),
+        ("last_name", names.is_last_name),
+    ):
         share = sum(map(test, values)) / len(values)
         is_enough = share >= (_LIST_SHARE / 2 if kind == kind_of_name else _LIST_SHARE)
         if is_enough and share > best_share and (kind == kind_of_name or len(values) >= _MIN_LIST_VALUES):
@@ -485,7 +505,7 @@ def _kind_of_most(
 # --- Whose dates --------------------------------------------------------------------------------------------
 
 
-def _person_of(columns: Mapping[str, Sequence[Any]], excluded: str) -> str | None:
+def _identifying_column(columns: Mapping[str, Sequence[Any]], excluded: str) -> str | None:
     """Return the column that identifies people: an id, a number, else a column with unique values; never
     `excluded`."""
 
@@ -495,7 +515,12 @@ def _person_of(columns: Mapping[str, Sequence[Any]], excluded: str) -> str | Non
             return 0
         if lower.endswith("id"):
             return 1
-        return 2 if lexicon.english(imports_names.split(name))[-1:] in (["number"], ["no"], ["key"]) else 3
+        return (
+            2
+            if lexicon.translate_to_english(imports_names.split_words(name))[-1:]
+            in (["number"], ["no"], ["key"])
+            else 3
+        )
 
     for name in sorted((name for name in columns if name != excluded), key=rank):
         values = [str(item) for item in columns[name]]
@@ -509,7 +534,7 @@ def _person_of(columns: Mapping[str, Sequence[Any]], excluded: str) -> str | Non
 Sample = dict[str, list[Any]]
 
 
-def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[DetectedColumn]:
+def classify_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[DetectedColumn]:
     """Classify JSON rows. Error: validation_error, for more columns than a template may have."""
     columns: Sample = {name: [] for row in rows for name in row}
     if len(columns) > limits.MAX_FIELDS:
@@ -518,25 +543,25 @@ def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[Detected
     for row in rows:
         for name, values in columns.items():
             values.append(_json_scalar(row.get(name)))
-    return _classify(table, columns)
+    return _classify_in_request(table, columns)
 
 
-def of_sample(table: str, rows: pa.Table) -> list[DetectedColumn]:
+def classify_sample(table: str, rows: pa.Table) -> list[DetectedColumn]:
     """Classify rows that have been read; ``table`` may be empty."""
     head = rows.slice(0, limits.CLASSIFY_ROWS)
-    return _classify(table, {name: _values(head.column(name)) for name in head.column_names})
+    return _classify_in_request(table, {name: _values(head.column(name)) for name in head.column_names})
 
 
-def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[DetectedColumn]:
+def classify_file(actor: Actor, name: str, sheet: str | None = None) -> list[DetectedColumn]:
     """Classify the first rows of a workspace file. Errors: not_found, validation_error for a file without rows."""
     file = files_services.find(actor, name)
     file_name, key = file.name, file.storage_key
     compilation.vocabulary()  # the process opens it from disk
     db.session.rollback()  # release the database connection while the file is read
-    arguments = {"name": file_name, "sheet": sheet, "vocabulary_folder": str(vocabularies.home())}
+    arguments = {"name": file_name, "sheet": sheet, "vocabulary_folder": str(vocabularies.local_folder())}
     try:
-        with files.unnamed() as copy:
-            for piece in files_services.pieces(key):
+        with files.temporary_file() as copy:
+            for piece in files_services.read_chunks(key):
                 copy.write(piece)
             found = document_process.run("webapp.real_data.detection:in_process", copy, arguments)
     except storage.MissingError:
@@ -552,7 +577,7 @@ def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder:
     """Classify the first rows of a file. Runs in a document process. Error: validation_error."""
     found: Sample = {}
     remaining = limits.CLASSIFY_ROWS
-    for batch in islice(files.batches(file, name, sheet), limits.CLASSIFY_ROWS):
+    for batch in islice(files.read_batches(file, name, sheet), limits.CLASSIFY_ROWS):
         head = batch.slice(0, remaining)
         for field, column in zip(head.schema.names, head.columns, strict=True):
             found.setdefault(field, []).extend(_values(column))
@@ -560,11 +585,11 @@ def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder:
         if remaining <= 0:
             break
     table = name.rpartition("/")[2].partition(".")[0]
-    words = vocabulary.default(Path(vocabulary_folder))
+    words = vocabulary.open_default(Path(vocabulary_folder))
     return [asdict(item) for item in classify(table, found, words)]
 
 
-def of_table(actor: Actor, connection_id: str, table: str) -> list[DetectedColumn]:
+def classify_table(actor: Actor, connection_id: str, table: str) -> list[DetectedColumn]:
     """Classify the first rows of a connection's table. Errors: not_found, validation_error, those of connections."""
     connection = tenancy.get(actor, Connection, connection_id, "write")
     known = inspection.metadata(actor, connection)
@@ -578,12 +603,12 @@ def of_table(actor: Actor, connection_id: str, table: str) -> list[DetectedColum
         raise validation_error([Fault("table", "unknown_table", message, hint)])
     db.session.commit()
     rows = min(limits.CLASSIFY_ROWS, limits.INFER_SAMPLE_ROWS)
-    batch = inspection.samples(connection, [entity.name], rows, limits.FETCH_SECONDS).get(entity.name)
+    batch = inspection.read_samples(connection, [entity.name], rows, limits.FETCH_SECONDS).get(entity.name)
     names = [field.name for field in entity.fields]
     found: Sample = {name: [] for name in names}
     if batch is not None:
         found |= {name: _values(batch.column(name)) for name in names if name in batch.schema.names}
-    return _classify(entity.name, found)
+    return _classify_in_request(entity.name, found)
 
 
 def as_json(found: DetectedColumn) -> dict[str, Any]:
@@ -610,5 +635,5 @@ def _json_scalar(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def _classify(table: str, columns: Sample) -> list[DetectedColumn]:
+def _classify_in_request(table: str, columns: Sample) -> list[DetectedColumn]:
     return classify(table, columns, compilation.vocabulary())

@@ -1,7 +1,7 @@
 """Real data: create masked copies, and subsets of a database.
 
-**A masked copy** of a file, a table or a query: `proposed` analyzes a sample and proposes a masking for each column;
-users can change it; `fields` creates the field definitions.
+**A masked copy** of a file, a table or a query: `propose_masking` analyzes a sample and proposes a masking for each
+column; users can change it; `fields` creates the field definitions.
 
 **A subset** of a database with its related rows is a dataset of templates, each of which reads its own part of a table.
 The rows stay in the database: a template stores the condition that selects its rows, and reads them when rows are
@@ -19,14 +19,14 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.connections.models import Connection
 from webapp.connections.services import access, inspection
-from webapp.connections.services.access import limited
+from webapp.connections.services.access import time_limited
 from webapp.connectors import subset_query
 from webapp.connectors.base import ConnectorError, TableReader
 from webapp.connectors.schema import Entity
-from webapp.connectors.subset_query import SubsetSteps, refused
+from webapp.connectors.subset_query import SubsetSteps, subset_error
 from webapp.datasets.services import datasets
 from webapp.engine.masking import STRATEGIES, supported_strategies
 from webapp.engine.source_data import SourceSpec
@@ -34,12 +34,12 @@ from webapp.engine.types.registry import find
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.imports.services import tables
-from webapp.real_data.detection import KINDS, DetectedColumn, classify, of_sample
+from webapp.real_data.detection import KINDS, DetectedColumn, classify, classify_sample
 from webapp.row_templates.services import compilation
 from webapp.row_templates.services import templates as row_templates_templates
 from webapp.sources.services import sources
 
-AS_IT_IS: Final = "source_column"
+UNCHANGED_TYPE: Final = "source_column"
 """The field type that copies a column unchanged."""
 _DATE_TYPE: Final = "date_of_birth"
 _DEFAULT_STRATEGY: Final = "redact"
@@ -47,14 +47,14 @@ _DEFAULT_STRATEGY: Final = "redact"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MaskingChoice:
     """The masking of one column: `strategy` applies if it is `sensitive`, `person` (a column) if the strategy is
     shift."""
 
     name: str
-    taken: bool = True
+    is_included: bool = True
     sensitive: bool = False
-    type: str = AS_IT_IS
+    type: str = UNCHANGED_TYPE
     strategy: str = _DEFAULT_STRATEGY
     person: str = ""
     format: str = ""
@@ -65,19 +65,19 @@ class Choice:
 class Proposal:
     """A column, its classification, and its proposed masking."""
 
-    choice: Choice
+    choice: MaskingChoice
     confidence: float
     reason: str
     kind_label: str
     """The kind of personal data as text: `e-mail addresses`; "" if none was detected."""
 
 
-def proposed(actor: Actor, spec: SourceSpec) -> list[Proposal]:
+def propose_masking(actor: Actor, spec: SourceSpec) -> list[Proposal]:
     """Return a proposal for each column of a source.
 
     Errors: validation_error, payload_too_large, those of connections.
     """
-    require(actor, "write")
+    require_scope(actor, "write")
     sample = sources.sample(actor, spec, limits.CLASSIFY_ROWS)
     if len(sample.column_names) > limits.MAX_FIELDS:
         text = f"The source has {len(sample.column_names):,} columns; a template has at most {limits.MAX_FIELDS}."
@@ -85,13 +85,13 @@ def proposed(actor: Actor, spec: SourceSpec) -> list[Proposal]:
             [Fault("source", "too_many", text, "Use a query or a file with fewer columns.")]
         )
     name = spec.table or (spec.file or "").rpartition("/")[2].partition(".")[0]
-    return [_proposal(item) for item in of_sample(name, sample)]
+    return [_build_proposal(item) for item in classify_sample(name, sample)]
 
 
-def _proposal(found: DetectedColumn) -> Proposal:
+def _build_proposal(found: DetectedColumn) -> Proposal:
     masking = found.masking or {}
-    kind = found.type if found.sensitive and found.type else AS_IT_IS
-    choice = Choice(
+    kind = found.type if found.sensitive and found.type else UNCHANGED_TYPE
+    choice = MaskingChoice(
         found.name,
         sensitive=found.sensitive,
         type=kind,
@@ -103,14 +103,16 @@ def _proposal(found: DetectedColumn) -> Proposal:
     return Proposal(choice, found.confidence, found.reason, description)
 
 
-def quantity(actor: Actor, spec: SourceSpec) -> int:
+def default_quantity(actor: Actor, spec: SourceSpec) -> int:
     """Return the number of rows that a copy has by default: all of the source, as far as they are counted."""
-    return sources.rows_of(actor, spec, limits.ENTERPRISE_MAX.rows_per_generation) or limits.DEFAULT_QUANTITY
+    return (
+        sources.count_rows(actor, spec, limits.ENTERPRISE_MAX.rows_per_generation) or limits.DEFAULT_QUANTITY
+    )
 
 
-def types() -> list[tuple[str, str]]:
+def maskable_types() -> list[tuple[str, str]]:
     """Return the field types for columns with personal data, and their labels."""
-    known = dict.fromkeys([AS_IT_IS, *(kind.type for kind in KINDS.values())])
+    known = dict.fromkeys([UNCHANGED_TYPE, *(kind.type for kind in KINDS.values())])
     return [(name, kind.label) for name in known if (kind := find(name)) is not None]
 
 
@@ -120,24 +122,24 @@ def strategies(type_name: str) -> tuple[str, ...]:
     return STRATEGIES if kind is None else supported_strategies(kind)
 
 
-def fields(chosen: Sequence[Choice]) -> list[dict[str, Any]]:
+def build_fields(choices: Sequence[MaskingChoice]) -> list[dict[str, Any]]:
     """Return the field definitions of the selected columns. Error: validation_error if none is selected."""
-    included = [item for item in chosen if item.taken]
+    included = [item for item in choices if item.is_included]
     if not included:
         text = "No column is selected."
         raise validation_error([Fault("fields", "too_few", text, "Select the columns to copy.")])
     return [_masked_field(item) for item in included]
 
 
-def _masked_field(chosen: Choice) -> dict[str, Any]:
-    if not chosen.sensitive:
-        return {"name": chosen.name, "type": AS_IT_IS}
-    masking: Mapping[str, Any] = {"strategy": chosen.strategy}
-    if chosen.strategy == "shift":
-        masking = {**masking, "person": chosen.person or None}
-    field = {"name": chosen.name, "type": chosen.type, "sensitive": True, "masking": dict(masking)}
+def _masked_field(choice: MaskingChoice) -> dict[str, Any]:
+    if not choice.sensitive:
+        return {"name": choice.name, "type": UNCHANGED_TYPE}
+    masking: Mapping[str, Any] = {"strategy": choice.strategy}
+    if choice.strategy == "shift":
+        masking = {**masking, "person": choice.person or None}
+    field = {"name": choice.name, "type": choice.type, "sensitive": True, "masking": dict(masking)}
     return field | (
-        {"options": {"format": chosen.format}} if chosen.format and chosen.type == _DATE_TYPE else {}
+        {"options": {"format": choice.format}} if choice.format and choice.type == _DATE_TYPE else {}
     )
 
 
@@ -175,20 +177,20 @@ def create(
         text = (
             f'"{connection.name}" is a connection of type {kind}, which does not support foreign keys or SQL.'
         )
-        raise refused("not_for_this_type", text, "Choose a SQL database.", "connection_id")
+        raise subset_error("not_for_this_type", text, "Choose a SQL database.", "connection_id")
     entities = {entity.name: entity for entity in inspection.metadata(actor, connection).entities}
     start = _entities_named(entities, [table], "table")[0]
     child_names = [item.name for item in _entities_named(entities, children or [], "children")]
     steps = subset_query.start_subset(entities, kind, start, where, limit)
     subset_query.follow(steps, None if children is None else child_names, depth)
-    if len(steps.found) > limits.MAX_DATASET_TABLES:
-        text = f"The subset reaches {len(steps.found)} tables; a dataset has at most {limits.MAX_DATASET_TABLES}."
-        raise refused("too_many", text, "Set `children` to the tables to include.", "children")
+    if len(steps.final) > limits.MAX_DATASET_TABLES:
+        text = f"The subset reaches {len(steps.final)} tables; a dataset has at most {limits.MAX_DATASET_TABLES}."
+        raise subset_error("too_many", text, "Set `children` to the tables to include.", "children")
     counts = _count_rows(connection, steps)
-    samples = inspection.samples(
-        connection, list(steps.found), limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS
+    samples = inspection.read_samples(
+        connection, list(steps.final), limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS
     )
-    return _save(actor, connection_id, steps, counts, samples, name or f"{start.name} subset")
+    return _save_subset(actor, connection_id, steps, counts, samples, name or f"{start.name} subset")
 
 
 def _entities_named(entities: Mapping[str, Entity], names: Sequence[str], path: str) -> list[Entity]:
@@ -205,13 +207,14 @@ def _count_rows(connection: Connection, steps: SubsetSteps) -> dict[str, int]:
     try:
         with access.open_reader(connection, limits.FETCH_SECONDS) as session:
             db.session.commit()  # release our database while the target is queried
-            with limited(session, limits.SOURCE_SECONDS, limits.SOURCE_SECONDS):
+            with time_limited(session, limits.SOURCE_SECONDS, limits.SOURCE_SECONDS):
                 counts = {
-                    name: _query_number(session, subset_query.counting(steps, name)) for name in steps.found
+                    name: _query_number(session, subset_query.count_query(steps, name))
+                    for name in steps.final
                 }
                 missing = [
                     (table, relation, number)
-                    for table, relation, query in subset_query.missing(steps)
+                    for table, relation, query in subset_query.missing_parent_queries(steps)
                     if (number := _query_number(session, query))
                 ]
     except ConnectorError as error:
@@ -248,7 +251,7 @@ def _query_number(session: TableReader, query: str) -> int:
 # --- Templates ----------------------------------------------------------------------------------------------
 
 
-def _save(
+def _save_subset(
     actor: Actor,
     connection_id: str,
     steps: SubsetSteps,
@@ -260,21 +263,23 @@ def _save(
     columns = {
         table: {
             item.name: item
-            for item in classify(table, _columns_of(steps.tables[table], samples.get(table)), vocabulary)
+            for item in classify(
+                table, _values_by_column(steps.tables[table], samples.get(table)), vocabulary
+            )
         }
-        for table in steps.found
+        for table in steps.final
     }
     templates: list[dict[str, Any]] = []
     try:
         for table in subset_query.parents_first(steps):
             entity = steps.tables[table]
-            source = {"connection_id": connection_id, "query": subset_query.rows_of(steps, table)}
+            source = {"connection_id": connection_id, "query": subset_query.rows_query(steps, table)}
             templates.append(
                 row_templates_templates.create(
                     actor,
                     name=table,
                     fields=[_subset_field(steps, entity, column.name, columns) for column in entity.fields],
-                    description=f"{name}: {' '.join(steps.why[table][:3])}",
+                    description=f"{name}: {' '.join(steps.reasons[table][:3])}",
                     quantity=min(max(counts[table], 1), limits.ENTERPRISE_MAX.rows_per_generation),
                     source=source,
                 )
@@ -293,7 +298,7 @@ def _save(
             "table": item["name"],
             "template_id": item["id"],
             "rows": counts[item["name"]],
-            "ways": steps.why[item["name"]],
+            "ways": steps.reasons[item["name"]],
             "sensitive": [field["name"] for field in item["fields"] if field["sensitive"]],
         }
         for item in templates
@@ -301,7 +306,7 @@ def _save(
     return SubsetResult(dataset, templates, report)
 
 
-def _columns_of(entity: Entity, batch: pa.RecordBatch | None) -> dict[str, list[Any]]:
+def _values_by_column(entity: Entity, batch: pa.RecordBatch | None) -> dict[str, list[Any]]:
     """Return the sample of a table by column; [] for columns without a sample."""
     known = batch.schema.names if batch is not None else []
     return {

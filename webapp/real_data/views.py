@@ -18,7 +18,7 @@ from webapp.access.actors import Actor
 from webapp.builder import forms
 from webapp.builder.inputs import TemplateIn
 from webapp.builder.views import draft_page, drafts
-from webapp.builder.views.draft_page import WAYS, SourceCard
+from webapp.builder.views.draft_page import SOURCE_KINDS, SourceCard
 from webapp.builder.views.templates import TemplateOut
 from webapp.datasets.views.datasets import DatasetOut
 from webapp.engine.masking import Masking
@@ -27,7 +27,7 @@ from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.imports.views.tables import TARGET_ERRORS, EntityName
 from webapp.real_data import detection, services
-from webapp.real_data.services import Choice, Proposal
+from webapp.real_data.services import MaskingChoice, Proposal
 from webapp.row_templates.schemas import Name
 from webapp.row_templates.services import templates
 from webapp.sources.services import masking_keys
@@ -36,7 +36,7 @@ from webapp.web.responses import Output, render_block, reply, see_other
 from webapp.web.routing import route
 
 masking_bp = Blueprint("masking", __name__)
-KEYS: Final = "masking_keys.html"
+KEYS_PAGE: Final = "masking_keys.html"
 
 _Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 _TARGET_ERRORS = ("target_failed", "target_timeout", "target_not_allowed", "driver_missing", "unavailable")
@@ -119,11 +119,11 @@ def classify(actor: Actor, body: ClassifyIn) -> Response:
     The detection uses column names and values. Nothing is stored, and the response contains no values.
     """
     if body.rows is not None:
-        found = detection.of_rows(body.rows, body.table or "")
+        found = detection.classify_rows(body.rows, body.table or "")
     elif body.file is not None:
-        found = detection.of_file(actor, body.file, body.sheet)
+        found = detection.classify_file(actor, body.file, body.sheet)
     else:
-        found = detection.of_table(actor, str(body.connection_id), str(body.table))
+        found = detection.classify_table(actor, str(body.connection_id), str(body.table))
     return reply({"columns": [detection.as_json(column) for column in found]})
 
 
@@ -137,8 +137,10 @@ def _keys_page(actor: Actor, error: ApiError | None = None) -> Response:
     found = masking_keys.listing(actor)
     data = {"items": [masking_keys.as_json(key) for key in found]}
     status = error.status if error is not None else 200
-    creators = masking_keys.makers(found) if g.face == "person" else {}
-    return reply(data, template=KEYS, status=status, who=creators, most=limits.MAX_MASKING_KEYS, error=error)
+    creators = masking_keys.creator_names(found) if g.face == "person" else {}
+    return reply(
+        data, template=KEYS_PAGE, status=status, who=creators, most=limits.MAX_MASKING_KEYS, error=error
+    )
 
 
 @route(
@@ -152,7 +154,7 @@ def rotate(actor: Actor) -> Response:
     """
     key: dict[str, Any] = masking_keys.as_json(masking_keys.rotate(actor))
     message = f"New values are masked with version {key['version']}"
-    return reply(key, status=201, see=url_for("masking.keys"), flashed=message)
+    return reply(key, status=201, redirect_to=url_for("masking.keys"), flash_message=message)
 
 
 # The results of the leak check, as the API shows them for exports and pushes.
@@ -174,7 +176,7 @@ class MaskedQuery(Query):
     table: str = ""
 
 
-@route(masked_bp, "/masked", scope="write", query=MaskedQuery, hidden=True, programs=False)
+@route(masked_bp, "/masked", scope="write", query=MaskedQuery, hidden=True, allows_api_keys=False)
 def ask(actor: Actor, query: MaskedQuery) -> Response:
     """Show the form for choosing a file or a table; for a file in the query, its columns."""
     source = {name: value for name, value in query.model_dump().items() if value}
@@ -184,7 +186,7 @@ def ask(actor: Actor, query: MaskedQuery) -> Response:
 
 
 @route(
-    masked_bp, "/masked/look", ["POST"], scope="write", hidden=True, programs=False,
+    masked_bp, "/masked/look", ["POST"], scope="write", hidden=True, allows_api_keys=False,
     max_body=limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES,
 )  # fmt: skip
 def look(actor: Actor) -> Response:
@@ -204,16 +206,16 @@ def look(actor: Actor) -> Response:
 
 def _proposal_page(actor: Actor, source: dict[str, Any] | None) -> Response:
     try:
-        spec = _spec(source)
-        proposals = services.proposed(actor, spec)
+        spec = _source_spec(source)
+        proposals = services.propose_masking(actor, spec)
     except ApiError as error:
         return _error_page(actor, source, error)
     source_name = spec.table or (spec.file or "query").rpartition("/")[2].rpartition(".")[0] or "query"
     name = f"{source_name} (masked)"[: limits.MAX_NAME_CHARS]
-    return _page(actor, source, proposals, [proposal.choice for proposal in proposals], name)
+    return _page(actor, source, proposals, [proposed_columns.choice for proposed_columns in proposals], name)
 
 
-def _spec(source: dict[str, Any] | None) -> SourceSpec:
+def _source_spec(source: dict[str, Any] | None) -> SourceSpec:
     if not source:
         text = "Choose a file or a table first."
         raise validation_error([Fault("source", "missing", text, "Drop a file, or choose a table.")])
@@ -230,7 +232,7 @@ def _error_page(actor: Actor, source: dict[str, Any] | None, error: ApiError) ->
 # --- What becomes of the columns ----------------------------------------------------------------------------
 
 
-@route(masked_bp, "/masked", ["POST"], scope="write", hidden=True, programs=False)
+@route(masked_bp, "/masked", ["POST"], scope="write", hidden=True, allows_api_keys=False)
 def make(actor: Actor) -> Response:
     """Create the template from the user's choices, or render the columns and their preview again."""
     source_values, chosen, name = (
@@ -241,9 +243,9 @@ def make(actor: Actor) -> Response:
     if request.form.get("do") == "again":
         return _page(actor, source_values, _proposals_in_form(), chosen, name)
     try:
-        spec = _spec(source_values)
-        source, rows = spec.model_dump(exclude_none=True), services.quantity(actor, spec)
-        body = {"name": name, "fields": services.fields(chosen), "source": source, "quantity": rows}
+        spec = _source_spec(source_values)
+        source, rows = spec.model_dump(exclude_none=True), services.default_quantity(actor, spec)
+        body = {"name": name, "fields": services.build_fields(chosen), "source": source, "quantity": rows}
         template = templates.create(actor, **parse(TemplateIn, body, strict=False).model_dump())
     except ApiError as error:
         if error.code != "validation_error":
@@ -256,27 +258,27 @@ def make(actor: Actor) -> Response:
     return see_other(location)
 
 
-def _preview(actor: Actor, source: dict[str, Any] | None, chosen: list[Choice]) -> dict[str, Any]:
+def _preview(actor: Actor, source: dict[str, Any] | None, choices: list[MaskingChoice]) -> dict[str, Any]:
     try:
-        fields = services.fields(chosen)
+        fields = services.build_fields(choices)
     except ApiError as error:
         return {"error": " ".join(fault["message"] for fault in error.details["fields"])}
-    return drafts.preview_of(actor, {"fields": fields, "source": source}, "sample", fetch=True)
+    return drafts.preview_draft(actor, {"fields": fields, "source": source}, "sample", fetch=True)
 
 
 def _column_names() -> list[str]:
     return request.form.getlist("column")[: limits.MAX_FIELDS]
 
 
-def _choices_in_form() -> list[Choice]:
+def _choices_in_form() -> list[MaskingChoice]:
     """Parse the choices for each column; a column that is not marked gets no strategy."""
     form, found = request.form, []
     for number, name in enumerate(_column_names()):
-        kind = form.get(f"c{number}.type") or services.AS_IT_IS
+        kind = form.get(f"c{number}.type") or services.UNCHANGED_TYPE
         known = services.strategies(kind)
         strategy = form.get(f"c{number}.strategy", "")
         found.append(
-            Choice(
+            MaskingChoice(
                 name,
                 f"c{number}.taken" in form,
                 f"c{number}.sensitive" in form,
@@ -297,7 +299,7 @@ def _proposals_in_form() -> list[Proposal]:
             request.form.get(f"c{number}.{key}", "") for key in ("confidence", "reason", "kind_label")
         )
         share = min(1.0, float(confidence)) if re.fullmatch(r"\d(\.\d{1,4})?", confidence) else 0.0
-        found.append(Proposal(Choice(name), share, reason, description))
+        found.append(Proposal(MaskingChoice(name), share, reason, description))
     return found
 
 
@@ -305,25 +307,25 @@ def _page(
     actor: Actor,
     source: dict[str, Any] | None,
     proposals: list[Proposal] | None = None,
-    chosen: list[Choice] | None = None,
+    choices: list[MaskingChoice] | None = None,
     name: str = "",
     error: ApiError | None = None,
 ) -> Response:
     """Render the page; for htmx only its result."""
-    chosen = chosen or []
-    preview = _preview(actor, source, chosen) if proposals and not error else None
+    choices = choices or []
+    preview = _preview(actor, source, choices) if proposals and not error else None
     source_cells: dict[str, Any] = {}  # the cells of the source's first rows by column
     if preview and preview.get("columns"):
-        source_preview = _preview(actor, source, [replace(choice, sensitive=False) for choice in chosen])
+        source_preview = _preview(actor, source, [replace(choice, sensitive=False) for choice in choices])
         source_cells = {column["path"]: column["cells"] for column in source_preview.get("columns", ())}
     context = {
-        "proposals": list(zip(proposals or (), chosen, strict=False)),
+        "proposals": list(zip(proposals or (), choices, strict=False)),
         "given": source or {},
         "way": forms.source_kind(source),
         "name": name,
         "error": error,
-        "faults": _faults_by_column(error, chosen),
-        "types": services.types(),
+        "faults": _faults_by_column(error, choices),
+        "types": services.maskable_types(),
         "strategies": services.strategies,
         "preview": preview,
         "before": source_cells,
@@ -332,13 +334,13 @@ def _page(
     if "HX-Request" in request.headers:
         return Response(render_block(PAGE, "result", **context), status, mimetype="text/html")
     card = SourceCard(actor, source, default_kind=_FILE_SOURCE)
-    html = render_template(PAGE, source=card, source_ways=WAYS[1:], **context)
+    html = render_template(PAGE, source=card, source_ways=SOURCE_KINDS[1:], **context)
     return Response(html, status, mimetype="text/html")
 
 
-def _faults_by_column(error: ApiError | None, chosen: list[Choice]) -> dict[str, str]:
+def _faults_by_column(error: ApiError | None, chosen: list[MaskingChoice]) -> dict[str, str]:
     """Return the errors by column; "" for all others."""
-    included = [choice.name for choice in chosen if choice.taken]
+    included = [choice.name for choice in chosen if choice.is_included]
     found: dict[str, str] = {}
     for fault in (error.details.get("fields") or ()) if error is not None else ():
         match = _FIELD_PATH.match(fault["path"])
@@ -413,6 +415,8 @@ def create(actor: Actor, connection_id: str, body: SubsetIn) -> Response:
     return reply(
         {"dataset": subset.dataset, "templates": subset.templates, "report": subset.report},
         status=201,
-        see=url_for("datasets.show", dataset_id=subset.dataset["id"]),
-        flashed=f"A subset of {len(subset.report)} tables. Rows: {message}"[: limits.MAX_DESCRIPTION_CHARS],
+        redirect_to=url_for("datasets.show", dataset_id=subset.dataset["id"]),
+        flash_message=f"A subset of {len(subset.report)} tables. Rows: {message}"[
+            : limits.MAX_DESCRIPTION_CHARS
+        ],
     )

@@ -6,7 +6,7 @@ from sqlalchemy import Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
-from webapp.model_base import identity, reference
+from webapp.model_base import foreign_key_column, id_column
 from webapp.versioning.models import Version, Versioned
 
 
@@ -15,9 +15,11 @@ class Template(Versioned):
 
     __tablename__ = "templates"
 
-    id: Mapped[str] = identity("tpl")
+    id: Mapped[str] = id_column("tpl")
     field_count: Mapped[int] = mapped_column(Integer, default=0)
-    made_from_id: Mapped[str | None] = reference("connections.id", nullable=True, ondelete="SET NULL")
+    made_from_id: Mapped[str | None] = foreign_key_column(
+        "connections.id", nullable=True, ondelete="SET NULL"
+    )
     """The connection of the table from which it was created."""
     made_from_entity: Mapped[str | None] = mapped_column(String(limits.MAX_NAME_CHARS))
     """That table, as the connection's metadata called it then."""
@@ -33,4 +35,4 @@ class TemplateVersion(Version):
     __tablename__ = "template_versions"
     __table_args__ = (UniqueConstraint("template_id", "number"),)
 
-    template_id: Mapped[str] = reference("templates.id", ondelete="CASCADE")
+    template_id: Mapped[str] = foreign_key_column("templates.id", ondelete="CASCADE")

@@ -23,7 +23,7 @@ from webapp.engine.formats.base import Arrays, Format
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.source_data import SourceSpec
 from webapp.engine.spec import field_schema
-from webapp.timestamps import Moment, Now
+from webapp.timestamps import Timestamp, TimestampOrPresent
 
 FormatName = Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]
 
@@ -108,7 +108,7 @@ class PreviewInput(RowsInput):
         description=("The same seed produces the same rows. If left out, a new one is created and returned."),
     )
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
-    now: Now | None = Field(None, description=NOW)
+    now: TimestampOrPresent | None = Field(None, description=NOW)
     locale: Locale | None = Field(None, description="Replaces the template's locale.")
     rows: RowsOf = Field(default_factory=dict, description=_ROWS_OF)
     fields: Fields | None = Field(None, description="Field definitions of an unsaved draft.")
@@ -135,7 +135,7 @@ class GenerateInput(RowsInput):
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
     offset: int = Field(0, ge=0, le=limits.MAX_OFFSET, description="Number of rows to skip.")
     locale: Locale | None = Field(None, description="Replaces the template's locale.")
-    now: Now | None = Field(None, description=NOW)
+    now: TimestampOrPresent | None = Field(None, description=NOW)
     rows: RowsOf = Field(default_factory=dict, description=_ROWS_OF)
     csv: CsvSection | None = Field(None, description="Format of CSV files.")
     sql: SqlSection | None = Field(None, description="Format of SQL files.")
@@ -168,7 +168,7 @@ class DraftInput(GenerateInput):
     description: str = Field("", max_length=limits.MAX_DESCRIPTION_CHARS)
     fields: Fields = Field(description="Field definitions.")
     quantity: Count | None = Field(None, description="Number of rows if `count` is not set.")
-    anchor: Moment | None = Field(
+    anchor: Timestamp | None = Field(
         None,
         description="The time that relative dates depend on with a seed and no `now`; "
         f"{limits.DRAFT_ANCHOR:%Y-%m-%dT%H:%M:%SZ} if left out.",

@@ -17,7 +17,7 @@ from webapp.access.actors import Actor
 from webapp.extensions import db
 from webapp.scenarios.models import Scenario
 from webapp.scenarios.services import requirements, scenarios
-from webapp.scenarios.services.requirements import Resolved
+from webapp.scenarios.services.requirements import ResolvedRequirements
 
 FOLDER: Final = Path(__file__).with_name("programs")
 
@@ -86,7 +86,7 @@ def example(key: str) -> Example:
     return next((item for item in EXAMPLES if item.key == key), BLANK)
 
 
-def ensure(actor: Actor) -> None:
+def create_missing(actor: Actor) -> None:
     """Create missing examples in the project, complete any that were interrupted, and commit."""
     scenario_names = select(Scenario.name).where(Scenario.project_id == actor.project_id)
     existing = set(db.session.scalars(scenario_names))
@@ -105,7 +105,7 @@ def ensure(actor: Actor) -> None:
             continue
         declared = requirements.read(item.code).requirements
         lock = requirements.common_lock() + item.locked.lstrip("\n")
-        resolved = Resolved(declared, lock, requirements.digest(lock))
+        resolved = ResolvedRequirements(declared, lock, requirements.lock_digest(lock))
         locked = scenarios.get(actor, found.id, "write", lock=True)
         scenarios.change(actor, locked, {"code": item.code}, (resolved, scenarios.code_warnings(item.code)))
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from sqlalchemy import BigInteger, ForeignKey, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from webapp.model_base import ID_CHARS, JSON_DOC, Base, InProject, identity, reference
+from webapp.model_base import ID_CHARS, JSON_DOC, Base, ProjectMixin, foreign_key_column, id_column
 from webapp.versioning.models import Version, Versioned
-from webapp.work.models import Noticed, Work
+from webapp.work.models import Notifiable, Work
 
 
 class Scenario(Versioned):
@@ -23,7 +23,7 @@ class Scenario(Versioned):
     __tablename__ = "scenarios"
     quota_columns: ClassVar[tuple[str, ...]] = ("env", "schedule")
 
-    id: Mapped[str] = identity("scn")
+    id: Mapped[str] = id_column("scn")
     timeout_seconds: Mapped[int] = mapped_column(Integer)
     network: Mapped[str] = mapped_column(String(8))
     """full, api or none."""
@@ -48,22 +48,22 @@ class ScenarioVersion(Version):
     __tablename__ = "scenario_versions"
     __table_args__ = (UniqueConstraint("scenario_id", "number"),)
 
-    scenario_id: Mapped[str] = reference("scenarios.id", ondelete="CASCADE")
+    scenario_id: Mapped[str] = foreign_key_column("scenarios.id", ondelete="CASCADE")
 
 
-class Run(Work, Noticed, InProject, Base):
+class Run(Work, Notifiable, ProjectMixin, Base):
     """One run of a scenario's version. `settings` is a copy of the scenario's settings at the time of the request."""
 
     __tablename__ = "runs"
     work_kind: ClassVar[str] = "run"
     quota_columns: ClassVar[tuple[str, ...]] = ("params", "settings")
 
-    id: Mapped[str] = identity("run")
-    scenario_id: Mapped[str] = reference("scenarios.id", ondelete="CASCADE")
+    id: Mapped[str] = id_column("run")
+    scenario_id: Mapped[str] = foreign_key_column("scenarios.id", ondelete="CASCADE")
     scenario_version: Mapped[int] = mapped_column(Integer)
-    of_id: Mapped[str | None] = reference("runs.id", nullable=True, ondelete="SET NULL")
+    of_id: Mapped[str | None] = foreign_key_column("runs.id", nullable=True, ondelete="SET NULL")
     """The run that this one repeats."""
-    parent_id: Mapped[str | None] = reference("runs.id", nullable=True, ondelete="SET NULL")
+    parent_id: Mapped[str | None] = foreign_key_column("runs.id", nullable=True, ondelete="SET NULL")
     """The run whose program started this one."""
     depth: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     """The number of ancestor runs: 0 for a run that no program started."""
@@ -81,7 +81,9 @@ class Run(Work, Noticed, InProject, Base):
     """The stored outputs: [{name, size, file_id}]."""
     usage: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
     """Points of the resource chart, downsampled: [seconds since the start, memory in bytes, processor time in ms]."""
-    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    created_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )
     key_id: Mapped[str | None] = mapped_column(String(ID_CHARS))
     """The API key that requested the run."""
     closed_at: Mapped[datetime | None] = mapped_column(index=True)

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 from webapp import json_input, limits
 from webapp.row_templates.schemas import READ_ONLY as ROWS_READ_ONLY
 from webapp.row_templates.schemas import Name, RowsInput
-from webapp.scenarios.services.environment_variables import RESERVED, RESERVED_FRONTS
+from webapp.scenarios.services.environment_variables import RESERVED, RESERVED_PREFIXES
 
 READ_ONLY: Final = ROWS_READ_ONLY | frozenset({"requirements", "lock", "next_run_at"})
 """Keys of a scenario that a client sends back, and that are then ignored."""
@@ -29,7 +29,7 @@ Timeout = Annotated[
         ge=limits.MIN_RUN_SECONDS, le=limits.MAX_RUN_SECONDS, description=("Time limit of a run in seconds.")
     ),
 ]
-_TAKEN: Final = "|".join([*(f"{front}.*" for front in RESERVED_FRONTS), *sorted(RESERVED)])
+_TAKEN: Final = "|".join([*(f"{front}.*" for front in RESERVED_PREFIXES), *sorted(RESERVED)])
 NAME_PATTERN: Final = f"^(?!(?:{_TAKEN})$)[A-Za-z_][A-Za-z0-9_]*$"
 # `run_variables` validates names and values and reports all errors; this schema only documents them.
 VARIABLES_SCHEMA: Final = {

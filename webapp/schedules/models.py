@@ -9,10 +9,18 @@ from sqlalchemy import Boolean, CheckConstraint, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
-from webapp.model_base import ID_CHARS, JSON_DOC, Base, InProject, Updated, identity, reference
+from webapp.model_base import (
+    ID_CHARS,
+    JSON_DOC,
+    Base,
+    ProjectMixin,
+    UpdatedAtMixin,
+    foreign_key_column,
+    id_column,
+)
 
 
-class Schedule(Updated, InProject, Base):
+class Schedule(UpdatedAtMixin, ProjectMixin, Base):
     """A request for an export or a push that is repeated.
 
     `request` is the body of the request as the API accepts it. `next_run_at` is when the sweeper starts the next job;
@@ -23,11 +31,11 @@ class Schedule(Updated, InProject, Base):
     __table_args__ = (CheckConstraint("kind IN ('export', 'push')", name="kind"),)
     quota_columns: ClassVar[tuple[str, ...]] = ("request",)
 
-    id: Mapped[str] = identity("sch")
+    id: Mapped[str] = id_column("sch")
     name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))
     kind: Mapped[str] = mapped_column(String(8))
-    template_id: Mapped[str | None] = reference("templates.id", nullable=True, ondelete="CASCADE")
-    dataset_id: Mapped[str | None] = reference("datasets.id", nullable=True, ondelete="CASCADE")
+    template_id: Mapped[str | None] = foreign_key_column("templates.id", nullable=True, ondelete="CASCADE")
+    dataset_id: Mapped[str | None] = foreign_key_column("datasets.id", nullable=True, ondelete="CASCADE")
     request: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
     cron: Mapped[str] = mapped_column(String(limits.MAX_CRON_CHARS))
     timezone: Mapped[str] = mapped_column(String(limits.MAX_TIMEZONE_CHARS))
@@ -41,4 +49,6 @@ class Schedule(Updated, InProject, Base):
     last_run_at: Mapped[datetime | None]
     problem: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
     """Why the last due time did not start a job: {code, message, at}; NULL if it did."""
-    saved_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    saved_by: Mapped[str | None] = foreign_key_column(
+        "users.id", nullable=True, ondelete="SET NULL", index=False
+    )

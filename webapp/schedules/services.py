@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import clock, ids, limits, pagination, quotas
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import Project, Workspace
 from webapp.accounts.services import identity
 from webapp.audit.services import audit_log
@@ -25,7 +25,7 @@ from webapp.datasets.schemas import DatasetExportInput
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.exports import services as exports
 from webapp.exports.models import Export
-from webapp.extensions import changed_rows, db, reading
+from webapp.extensions import affected_row_count, db, read_session
 from webapp.metering import stored_json
 from webapp.pushes.models import Push
 from webapp.pushes.schemas import DatasetPushInput, PushInput, UndoInput
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 # Repetitions in words: `every day at 02:00` as a cron expression, and back.
 
 Every = Literal["hour", "day", "weekdays", "week", "month", "last_day", "cron"]
-EVERY: Final[tuple[tuple[Every, str], ...]] = (
+REPETITIONS: Final[tuple[tuple[Every, str], ...]] = (
     ("hour", "Every hour"),
     ("day", "Every day"),
     ("weekdays", "Monday to Friday"),
@@ -54,7 +54,7 @@ _NUMBER: Final = re.compile(r"\d{1,2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repetition:
     """A repetition. `at` is a time of day, `HH:MM` (of an hour, only its minutes count); `weekday` counts from Sunday,
     0; `day` is that of the month; `cron` is set for `cron` only."""
 
@@ -65,7 +65,7 @@ class Repeat:
     cron: str = ""
 
 
-def to_cron(repeat: Repeat) -> str:
+def to_cron(repeat: Repetition) -> str:
     """Return the cron expression of a repetition."""
     if repeat.every == "cron":
         return " ".join(repeat.cron.split())
@@ -80,31 +80,31 @@ def to_cron(repeat: Repeat) -> str:
     }[repeat.every]
 
 
-def from_cron(cron: str) -> Repeat:
+def from_cron(cron: str) -> Repetition:
     """Return the repetition that produces a cron expression; `cron` if none does."""
     parts = cron.split()
     if len(parts) != 5 or not _NUMBER.fullmatch(parts[0]):
-        return Repeat("cron", cron=cron)
+        return Repetition("cron", cron=cron)
     minute, hour, day, month, weekday = parts
     if hour == "*" and (day, month, weekday) == ("*", "*", "*"):
-        return Repeat("hour", f"00:{int(minute):02}")
+        return Repetition("hour", f"00:{int(minute):02}")
     if not _NUMBER.fullmatch(hour) or month != "*":
-        return Repeat("cron", cron=cron)
+        return Repetition("cron", cron=cron)
     at = f"{int(hour):02}:{int(minute):02}"
     if (day, weekday) == ("*", "*"):
-        return Repeat("day", at)
+        return Repetition("day", at)
     if (day, weekday) == ("*", "1-5"):
-        return Repeat("weekdays", at)
+        return Repetition("weekdays", at)
     if day == "*" and weekday in tuple("0123456"):
-        return Repeat("week", at, weekday=int(weekday))
+        return Repetition("week", at, weekday=int(weekday))
     if weekday == "*" and day.upper() == "L":
-        return Repeat("last_day", at)
+        return Repetition("last_day", at)
     if weekday == "*" and _NUMBER.fullmatch(day):
-        return Repeat("month", at, day=int(day))
-    return Repeat("cron", cron=cron)
+        return Repetition("month", at, day=int(day))
+    return Repetition("cron", cron=cron)
 
 
-def in_words(cron: str) -> str:
+def describe_cron(cron: str) -> str:
     """Return a cron expression in words, such as `Every day at 02:00`."""
     repeat = from_cron(cron)
     if repeat.every == "hour":
@@ -136,14 +136,14 @@ def get(actor: Actor, schedule_id: str, scope: str = "read", *, lock: bool = Fal
     return tenancy.get(actor, Schedule, schedule_id, scope, lock=lock)
 
 
-def page(
+def list_page(
     actor: Actor, *, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT, q: str | None = None
 ) -> pagination.Page[Schedule]:
     """Return a page of the schedules of the project, newest first; `q` searches names."""
-    return pagination.page(
+    return pagination.paginate(
         tenancy.listing(actor, Schedule),
         name=Schedule.__tablename__,
-        identity=Schedule.id,
+        id_column=Schedule.id,
         cursor=cursor,
         limit=limit,
         search=(q, Schedule.name),
@@ -182,7 +182,7 @@ def listing(actor: Actor) -> list[Schedule]:
     return list(db.session.scalars(tenancy.listing(actor, Schedule).order_by(Schedule.name, Schedule.id)))
 
 
-def faults(cron: str, timezone: str) -> list[Fault]:
+def time_faults(cron: str, timezone: str) -> list[Fault]:
     """Return what is wrong with a time, as faults of `cron` and `timezone`."""
     found = times.faults({"cron": cron, "timezone": timezone, "enabled": True, "params": {}}, set())
     return [
@@ -193,7 +193,7 @@ def faults(cron: str, timezone: str) -> list[Fault]:
 def next_times(cron: str, timezone: str, count: int = 3) -> list[datetime]:
     """Return the next due times in the schedule's time zone, as far as there are any in the next years; none for one
     that is invalid."""
-    if faults(cron, timezone):
+    if time_faults(cron, timezone):
         return []
     schedule = {"cron": cron, "timezone": timezone, "enabled": True}
     found: list[datetime] = []
@@ -246,19 +246,19 @@ def create(
 
 def _create(
     actor: Actor,
-    place: Any,
+    owner: Any,
     kind: str,
     template_id: str | None,
     dataset_id: str | None,
     request: dict[str, Any],
     values: Mapping[str, Any],
 ) -> Schedule:
-    """Save a new schedule in the project of `place`; commits."""
+    """Save a new schedule in the project of `owner`; commits."""
     schedule = Schedule(
         id=ids.new("sch"),
-        workspace_id=place.workspace_id,
-        project_id=place.project_id,
-        team_id=place.team_id,
+        workspace_id=owner.workspace_id,
+        project_id=owner.project_id,
+        team_id=owner.team_id,
         kind=kind,
         template_id=template_id,
         dataset_id=dataset_id,
@@ -266,9 +266,9 @@ def _create(
     )
     _apply(actor, schedule, values)
     _check_counts(actor, request)
-    stored_json.take(actor, request)
+    stored_json.reserve(actor, request)
     # Lock the workspace's row, so that the number of schedules cannot change.
-    workspace_id = place.workspace_id
+    workspace_id = owner.workspace_id
     db.session.get_one(Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True)
     number = db.session.scalar(select(func.count()).where(Schedule.workspace_id == workspace_id)) or 0
     if number >= limits.MAX_SCHEDULES:
@@ -293,7 +293,7 @@ def change(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> Sched
     validation_error, quota_exceeded."""
     if "request" in values:
         _check_counts(actor, values["request"])
-        stored_json.take(actor, values["request"])
+        stored_json.reserve(actor, values["request"])
     before = {key: getattr(schedule, key) for key in values}
     _apply(actor, schedule, values)
     after = {key: getattr(schedule, key) for key in values}
@@ -315,12 +315,12 @@ def delete(actor: Actor, schedule: Schedule) -> None:
 def start_now(actor: Actor, schedule: Schedule) -> Export | Push:
     """Start a job of a schedule in addition to those that are due. Errors: those of exports and pushes."""
 
-    def note(job: Export | Push) -> None:
+    def record_start(job: Export | Push) -> None:
         values = {"last_job_id": job.id, "last_run_at": clock.now()}
         statement = update(Schedule).where(Schedule.id == schedule.id).values(**values)
         db.session.execute(statement.execution_options(synchronize_session=False))
 
-    return _started(actor, schedule, note)
+    return _start_job(actor, schedule, record_start)
 
 
 def _check_saver(actor: Actor, schedule: Schedule) -> None:
@@ -330,7 +330,7 @@ def _check_saver(actor: Actor, schedule: Schedule) -> None:
         text = "The program of a run can't save schedules, because their jobs would outlive the run."
         raise ApiError("forbidden", text, {"needs": "person"})
     if schedule.request.get("before_sql") or schedule.request.get("after_sql"):
-        require(actor, "admin")
+        require_scope(actor, "admin")
 
 
 def _apply(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> None:
@@ -338,7 +338,7 @@ def _apply(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> None:
     for key, value in values.items():
         setattr(schedule, key, value)
     _check_saver(actor, schedule)
-    found = faults(schedule.cron, schedule.timezone)
+    found = time_faults(schedule.cron, schedule.timezone)
     if schedule.undo_previous and schedule.kind != "push":
         text = "Only a push can be undone. Leave this out for an export."
         found.append(Fault("undo_previous", "not_allowed", text))
@@ -365,7 +365,7 @@ def workspaces_due(now: datetime) -> list[str]:
         .group_by(Schedule.workspace_id)
         .order_by(func.min(Schedule.next_run_at), Schedule.workspace_id)
     )
-    with reading() as session:
+    with read_session() as session:
         return list(session.scalars(statement))
 
 
@@ -385,7 +385,7 @@ def run_due(now: datetime, workspace_id: str | None = None, seconds: float = flo
     )
     if workspace_id is not None:
         statement = statement.where(Schedule.workspace_id == workspace_id)
-    with reading() as session:
+    with read_session() as session:
         due = [(row[0], row[1]) for row in session.execute(statement) if row[1] is not None]
     for schedule_id, due_at in due:
         if time.monotonic() > end:
@@ -412,7 +412,7 @@ def _start_due(schedule_id: str, due_at: datetime, now: datetime) -> None:
     if schedule is None or schedule.next_run_at != due_at:
         raise AlreadyStarted
     user, project = schedule.saved_by, schedule.project_id
-    actor = identity.by_user(user, project) if user else None
+    actor = identity.actor_of_user(user, project) if user else None
     if actor is None or not actor.can(SCOPES[schedule.kind], schedule.team_id):
         text = (
             "The user who last saved the schedule no longer has permission to start it. A user who has "
@@ -431,7 +431,7 @@ def _start_due(schedule_id: str, due_at: datetime, now: datetime) -> None:
     # A target may take long to respond. An open transaction would block all writers on SQLite in the meantime.
     db.session.expunge(schedule)
     db.session.rollback()
-    _started(actor, schedule, claim)
+    _start_job(actor, schedule, claim)
 
 
 def _undo_previous(actor: Actor, schedule: Schedule, due_at: datetime) -> None:
@@ -441,9 +441,9 @@ def _undo_previous(actor: Actor, schedule: Schedule, due_at: datetime) -> None:
     if schedule.next_run_at != due_at:
         raise AlreadyStarted
     last = db.session.get(Push, schedule.last_job_id, populate_existing=True)
-    if last is None or (last.ended and not last.delivered):
+    if last is None or (last.has_ended and not last.delivered):
         return
-    if not last.ended:
+    if not last.has_ended:
         raise ApiError(
             "conflict", "The previous push has not ended, so it cannot be undone.", {"id": last.id}
         )
@@ -451,7 +451,7 @@ def _undo_previous(actor: Actor, schedule: Schedule, due_at: datetime) -> None:
         select(Push).where(Push.of_id == last.id, Push.kind == "undo").order_by(Push.id.desc()).limit(1)
     )
     latest = db.session.scalar(statement)
-    if latest is not None and not latest.ended:
+    if latest is not None and not latest.has_ended:
         raise UndoPending
     if latest is not None and latest.created_at >= due_at:
         text = f"{last.delivered:,} rows of the previous push could not be deleted. See the log of its undo."
@@ -461,7 +461,7 @@ def _undo_previous(actor: Actor, schedule: Schedule, due_at: datetime) -> None:
     raise UndoPending
 
 
-def _started(actor: Actor, schedule: Schedule, claim: Callable[[Any], None]) -> Export | Push:
+def _start_job(actor: Actor, schedule: Schedule, claim: Callable[[Any], None]) -> Export | Push:
     """Queue the job of a schedule; `claim` is called in the transaction that saves it."""
     body = dict(schedule.request)
     if schedule.new_seed:
@@ -476,9 +476,11 @@ def _started(actor: Actor, schedule: Schedule, claim: Callable[[Any], None]) -> 
             actor, str(dataset_id), DatasetExportInput.model_validate(body, strict=False), claim=claim
         )
     if template_id:
-        prepared = preparation.of_template(actor, template_id, PushInput.model_validate(body, strict=False))
+        prepared = preparation.prepare_template(
+            actor, template_id, PushInput.model_validate(body, strict=False)
+        )
         return pushes.queue(actor, prepared, "template.push", claim=claim)
-    prepared = preparation.of_dataset(
+    prepared = preparation.prepare_dataset(
         actor, str(dataset_id), DatasetPushInput.model_validate(body, strict=False)
     )
     return pushes.queue(actor, prepared, "dataset.push", claim=claim)
@@ -498,7 +500,7 @@ def _claim(schedule_id: str, due_at: datetime, now: datetime, **values: Any) -> 
         .values(next_run_at=following, **values)
         .execution_options(synchronize_session=False)
     )
-    return bool(changed_rows(db.session.execute(statement)))
+    return bool(affected_row_count(db.session.execute(statement)))
 
 
 def _record_problem(schedule_id: str, due_at: datetime, now: datetime, code: str, message: str) -> None:

@@ -28,10 +28,10 @@ from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import scenarios
 from webapp.schedules import services
 from webapp.schedules.models import Schedule
-from webapp.schedules.services import Every, Repeat
+from webapp.schedules.services import Every, Repetition
 from webapp.web.forms.page_form import Control, FormSpec
 from webapp.web.inputs import Input, ListQuery, Query, parse
-from webapp.web.responses import Listed, Output, matching, render_block, reply, see_other
+from webapp.web.responses import ListOf, Output, check_if_match, render_block, reply, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("schedules", __name__)
@@ -56,14 +56,14 @@ class ScheduleForm(Input):
     @property
     def expression(self) -> str:
         """The cron expression of the repetition."""
-        return services.to_cron(Repeat(self.every, self.at, self.weekday, self.day, self.cron))
+        return services.to_cron(Repetition(self.every, self.at, self.weekday, self.day, self.cron))
 
 
 FORM: Final = FormSpec(
     ScheduleForm,
     {
         "name": Control("Name", required=True),
-        "every": Control("Repeat", choices=services.EVERY),
+        "every": Control("Repeat", choices=services.REPETITIONS),
         "at": Control(
             "At", hint="Hours and minutes, for example 02:00.", attributes={"inputmode": "numeric"}
         ),
@@ -183,7 +183,7 @@ class JobSchedulePatch(Input):
 def _time_faults(body: Mapping[str, Any]) -> list[Fault]:
     cron, zone = body.get("cron"), body.get("timezone", "UTC")
     valid_cron = cron if isinstance(cron, str) and cron else "0 0 * * *"
-    found = services.faults(valid_cron, zone if isinstance(zone, str) else "UTC")
+    found = services.time_faults(valid_cron, zone if isinstance(zone, str) else "UTC")
     long = {"cron": limits.MAX_CRON_CHARS, "timezone": limits.MAX_TIMEZONE_CHARS}
     return [fault for fault in found if len(str(body.get(fault.path, ""))) <= long.get(fault.path, 0)]
 
@@ -254,7 +254,7 @@ class NewQuery(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ScheduleEntry:
     """A schedule in the list. `of` is the object whose page the name leads to."""
 
     id: str
@@ -269,22 +269,23 @@ class Entry:
     problem: Mapping[str, Any] | None
 
 
-@route(bp, "/schedules", scope="read", query=ListQuery, returns=Listed(JobScheduleOut))
+@route(bp, "/schedules", scope="read", query=ListQuery, returns=ListOf(JobScheduleOut))
 def index(actor: Actor, query: ListQuery) -> Response:
     """List the schedules of exports and pushes of the project, newest first. `q` searches names."""
     if g.face == "program":
-        page = services.page(actor, cursor=query.cursor, limit=query.limit, q=query.q)
+        page = services.list_page(actor, cursor=query.cursor, limit=query.limit, q=query.q)
         return reply(page.as_dict(services.as_json))
     found = [*(_entry(schedule) for schedule in services.listing(actor)), *_scenario_entries(actor)]
     return reply(
         {"items": sorted(found, key=lambda entry: entry.name.casefold())},
         template="schedules/list.html",
-        in_words=services.in_words,
+        in_words=services.describe_cron,
     )
 
 
 @route(
-    bp, "/schedules", ["POST"], scope="generate", body=JobScheduleIn, returns=JobScheduleOut, status=201, people=False,
+    bp, "/schedules", ["POST"], scope="generate", body=JobScheduleIn, returns=JobScheduleOut, status=201,
+    allows_browsers=False,
     idempotent=True, errors=("conflict", "quota_exceeded"),
 )  # fmt: skip
 def create_by_request(actor: Actor, body: JobScheduleIn) -> Response:
@@ -305,10 +306,10 @@ def create_by_request(actor: Actor, body: JobScheduleIn) -> Response:
         kept = _parse_request(str(body.kind), body.template_id is not None, body.request)
         schedule = services.create(actor, str(body.kind), body.template_id, body.dataset_id, kept, values)
     where = url_for("schedules.show", schedule_id=schedule.id)
-    return reply(services.as_json(schedule), status=201, tag=True, headers={"Location": where})
+    return reply(services.as_json(schedule), status=201, send_etag=True, headers={"Location": where})
 
 
-@route(bp, "/schedules/new", scope="generate", query=NewQuery, hidden=True, programs=False)
+@route(bp, "/schedules/new", scope="generate", query=NewQuery, hidden=True, allows_api_keys=False)
 def new(actor: Actor, query: NewQuery) -> Response:
     """Choose what to repeat, or, with `of`, when to repeat it."""
     if not query.of:
@@ -318,13 +319,14 @@ def new(actor: Actor, query: NewQuery) -> Response:
         job = _newest_job(actor, dataset)
         if job is None:
             return reply({"items": []}, template="schedules/choose.html", dataset=dataset)
-        return _form(actor, job, _values_of(job))
+        return _render_form(actor, job, _form_values(job))
     found = _subject(actor, query.of)
-    return _form(actor, found, _values_of(found))
+    return _render_form(actor, found, _form_values(found))
 
 
 @route(bp, "/schedules/new", ["POST"], scope="generate", body=ScheduleForm, query=NewQuery, hidden=True,
-       programs=False, on_fault=lambda actor, error: _show_error(actor, error, request.args.get("of", "")))  # fmt: skip
+       allows_api_keys=False, on_fault=lambda actor,
+       error: _show_error(actor, error, request.args.get("of", "")))  # fmt: skip
 def create(actor: Actor, query: NewQuery, body: ScheduleForm) -> Response:
     """Create a schedule."""
     found = _subject(actor, query.of)
@@ -335,7 +337,7 @@ def create(actor: Actor, query: NewQuery, body: ScheduleForm) -> Response:
     return see_other(url_for("schedules.index"))
 
 
-@route(bp, "/schedules/times", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+@route(bp, "/schedules/times", ["POST"], scope="read", reads=True, hidden=True, allows_api_keys=False)
 def preview() -> Response:
     """Show when a schedule that is being edited would be due next."""
     submitted = {key: request.form[key] for key in ScheduleForm.model_fields if request.form.get(key)}
@@ -345,35 +347,36 @@ def preview() -> Response:
         cron = body.expression
     except ValueError:
         moments, cron = [], ""
-    return Response(render_block(_EDIT, "times", moments=moments, cron=cron, in_words=services.in_words))
+    return Response(render_block(_EDIT, "times", moments=moments, cron=cron, in_words=services.describe_cron))
 
 
 @route(bp, "/schedules/<schedule_id>", scope="read", returns=JobScheduleOut)
 def show(actor: Actor, schedule_id: str) -> Response:
     """Get a schedule."""
     if g.face == "program":
-        return reply(services.as_json(services.get(actor, schedule_id)), tag=True)
+        return reply(services.as_json(services.get(actor, schedule_id)), send_etag=True)
     found = _schedule_or_scenario(actor, schedule_id)
-    return _form(actor, found, _values_of(found), saved=True)
+    return _render_form(actor, found, _form_values(found), saved=True)
 
 
 @route(
     bp, "/schedules/<schedule_id>", ["PATCH"], scope="generate", body=JobSchedulePatch, returns=JobScheduleOut,
-    people=False, errors=("version_conflict", "quota_exceeded"),
+    allows_browsers=False, errors=("version_conflict", "quota_exceeded"),
 )  # fmt: skip
 def change(actor: Actor, schedule_id: str, body: JobSchedulePatch) -> Response:
     """Change a schedule, or turn it on or off (`enabled`). A schedule of a push also needs the `push` scope."""
     schedule = _lock_schedule(actor, schedule_id)
-    matching(services.as_json(schedule))
+    check_if_match(services.as_json(schedule))
     changes = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
     if "request" in changes:
         changes["request"] = _parse_request(
             schedule.kind, schedule.template_id is not None, changes["request"]
         )
-    return reply(services.as_json(services.change(actor, schedule, changes)), tag=True)
+    return reply(services.as_json(services.change(actor, schedule, changes)), send_etag=True)
 
 
-@route(bp, "/schedules/<schedule_id>", ["POST"], scope="generate", body=ScheduleForm, hidden=True, programs=False,
+@route(bp, "/schedules/<schedule_id>", ["POST"], scope="generate", body=ScheduleForm, hidden=True,
+       allows_api_keys=False,
        on_fault=lambda actor, error, schedule_id: _show_error(actor, error, schedule_id))  # fmt: skip
 def save(actor: Actor, schedule_id: str, body: ScheduleForm) -> Response:
     """Save a schedule."""
@@ -388,7 +391,7 @@ def save(actor: Actor, schedule_id: str, body: ScheduleForm) -> Response:
     return see_other(url_for("schedules.index"))
 
 
-@route(bp, "/schedules/<schedule_id>/switch", ["POST"], scope="generate", hidden=True, programs=False)
+@route(bp, "/schedules/<schedule_id>/switch", ["POST"], scope="generate", hidden=True, allows_api_keys=False)
 def switch(actor: Actor, schedule_id: str) -> Response:
     """Turn a schedule on or off."""
     if schedule_id.startswith("scn_"):
@@ -412,7 +415,7 @@ def start(actor: Actor, schedule_id: str) -> Response:
     kind = schedule.kind
     services.get(actor, schedule_id, services.SCOPES[kind])
     job = services.start_now(actor, schedule)
-    return reply({"kind": kind, "job_id": job.id}, status=201, see=_job_page(job))
+    return reply({"kind": kind, "job_id": job.id}, status=201, redirect_to=_job_page(job))
 
 
 @route(bp, "/schedules/<schedule_id>", ["DELETE"], scope="generate", returns=JobScheduleOut,
@@ -422,7 +425,7 @@ def delete(actor: Actor, schedule_id: str) -> Response:
     if g.face == "program":
         schedule = _lock_schedule(actor, schedule_id)
         deleted = services.as_json(schedule)
-        matching(deleted)
+        check_if_match(deleted)
         services.delete(actor, schedule)
         return reply(deleted)
     if schedule_id.startswith("scn_"):
@@ -440,53 +443,53 @@ def _show_error(actor: Actor, error: ApiError, subject: str) -> Response:
         if subject.startswith(("sch_", "scn_"))
         else _subject(actor, subject)
     )
-    return _form(actor, found, _values_of(found), saved=subject.startswith("sch_"), error=error)
+    return _render_form(actor, found, _form_values(found), saved=subject.startswith("sch_"), error=error)
 
 
-def _form(
-    actor: Actor, found: Any, values: dict[str, Any], *, saved: bool = False, error: ApiError | None = None
+def _render_form(
+    actor: Actor, subject: Any, values: dict[str, Any], *, saved: bool = False, error: ApiError | None = None
 ) -> Response:
-    of_scenario = isinstance(found, Scenario)
-    form = FORM.draw(
+    is_scenario = isinstance(subject, Scenario)
+    form = FORM.render(
         values,
         sent=request.form if error else None,
         error=error,
-        without=_hidden_inputs(found),
+        without=_hidden_inputs(subject),
     )
     cron, zone = values["expression"], values["timezone"]
-    saved = saved and not (of_scenario and not found.schedule)
-    if saved or of_scenario:
-        action = url_for("schedules.save", schedule_id=found.id)
+    saved = saved and not (is_scenario and not subject.schedule)
+    if saved or is_scenario:
+        action = url_for("schedules.save", schedule_id=subject.id)
     else:
-        action = url_for("schedules.create", of=found.id)
+        action = url_for("schedules.create", of=subject.id)
     return reply(
-        {"id": found.id, "name": values["name"]},
+        {"id": subject.id, "name": values["name"]},
         template=_EDIT,
         form=form,
-        what=_description(found),
+        what=_description(subject),
         action=action,
         saved=saved,
-        can_start=saved and not of_scenario,
-        may=actor.can("write" if of_scenario else services.SCOPES[_kind(found)]),
+        can_start=saved and not is_scenario,
+        may=actor.can("write" if is_scenario else services.SCOPES[_kind(subject)]),
         moments=services.next_times(cron, zone),
         cron=cron,
-        in_words=services.in_words,
-        problem=None if of_scenario or not saved else found.problem,
-        scenario=found if of_scenario else None,
+        in_words=services.describe_cron,
+        problem=None if is_scenario or not saved else subject.problem,
+        scenario=subject if is_scenario else None,
     )
 
 
-def _values_of(found: Any) -> dict[str, Any]:
+def _form_values(subject: Any) -> dict[str, Any]:
     """Return the values of the form for a schedule, or for a new one of a job or a scenario."""
-    if isinstance(found, Scenario):
-        schedule = found.schedule or {"cron": "0 2 * * *", "timezone": "UTC", "enabled": True}
-        cron, zone, on, name = schedule["cron"], schedule["timezone"], schedule["enabled"], found.name
+    if isinstance(subject, Scenario):
+        schedule = subject.schedule or {"cron": "0 2 * * *", "timezone": "UTC", "enabled": True}
+        cron, zone, on, name = schedule["cron"], schedule["timezone"], schedule["enabled"], subject.name
         seed = undo = False
-    elif isinstance(found, Schedule):
-        cron, zone, on, name = found.cron, found.timezone, found.enabled, found.name
-        seed, undo = found.new_seed, found.undo_previous
+    elif isinstance(subject, Schedule):
+        cron, zone, on, name = subject.cron, subject.timezone, subject.enabled, subject.name
+        seed, undo = subject.new_seed, subject.undo_previous
     else:
-        cron, zone, on, name = "0 2 * * *", "UTC", True, _description(found)
+        cron, zone, on, name = "0 2 * * *", "UTC", True, _description(subject)
         seed = undo = False
     repeat = services.from_cron(cron)
     own = {**asdict(repeat), "weekday": str(repeat.weekday), "cron": cron if repeat.every == "cron" else ""}
@@ -551,46 +554,46 @@ def _newest_job(actor: Actor, dataset: Dataset) -> Export | Push | None:
     )
 
 
-def _hidden_inputs(found: Any) -> tuple[str, ...]:
+def _hidden_inputs(subject: Any) -> tuple[str, ...]:
     """Return the inputs that the form of a schedule does not have."""
-    if isinstance(found, Scenario):
+    if isinstance(subject, Scenario):
         return ("name", "new_seed", "undo_previous")
-    return () if _kind(found) == "push" else ("undo_previous",)
+    return () if _kind(subject) == "push" else ("undo_previous",)
 
 
-def _kind(found: Any) -> str:
-    return str(found.kind if isinstance(found, Schedule) else found.work_kind)
+def _kind(subject: Any) -> str:
+    return str(subject.kind if isinstance(subject, Schedule) else subject.work_kind)
 
 
-def _description(found: Any) -> str:
+def _description(subject: Any) -> str:
     """Return what a schedule starts, in words."""
-    if isinstance(found, Scenario):
-        return f"Run {found.name}"
-    if isinstance(found, Schedule):
-        if found.kind == "export":
-            return f"Export as {str(found.request.get('format', '')).upper()}"
-        return _push_description(found.request.get("connection_id"), found.request.get("target"))
-    if isinstance(found, Export):
-        return f"Export {found.file_name}"
-    return _push_description(found.connection_id, found.target)
+    if isinstance(subject, Scenario):
+        return f"Run {subject.name}"
+    if isinstance(subject, Schedule):
+        if subject.kind == "export":
+            return f"Export as {str(subject.request.get('format', '')).upper()}"
+        return _push_description(subject.request.get("connection_id"), subject.request.get("target"))
+    if isinstance(subject, Export):
+        return f"Export {subject.file_name}"
+    return _push_description(subject.connection_id, subject.target)
 
 
 def _push_description(connection_id: str | None, target: str | None) -> str:
     connection = db.session.get(Connection, connection_id) if connection_id else None
-    place = connection.name if connection else "an endpoint"
-    return f"Push {target} to {place}" if target else f"Push to {place}"
+    destination = connection.name if connection else "an endpoint"
+    return f"Push {target} to {destination}" if target else f"Push to {destination}"
 
 
-def _entry(schedule: Schedule) -> Entry:
+def _entry(schedule: Schedule) -> ScheduleEntry:
     model: Any = Export if schedule.kind == "export" else Push
     last = db.session.get(model, schedule.last_job_id) if schedule.last_job_id else None
-    return Entry(
+    return ScheduleEntry(
         schedule.id, schedule.kind, schedule.name, _description(schedule), schedule.cron, schedule.timezone,
         schedule.enabled, schedule.next_run_at, _result(last), schedule.problem,
     )  # fmt: skip
 
 
-def _scenario_entries(actor: Actor) -> list[Entry]:
+def _scenario_entries(actor: Actor) -> list[ScheduleEntry]:
     statement = tenancy.listing(actor, Scenario).where(Scenario.schedule.isnot(None))
     found = [scenario for scenario in db.session.scalars(statement) if scenario.schedule]
     entries = []
@@ -599,7 +602,7 @@ def _scenario_entries(actor: Actor) -> list[Entry]:
         latest = tenancy.listing(actor, Run).where(Run.scenario_id == scenario.id, Run.trigger == "schedule")
         last = db.session.scalar(latest.order_by(Run.id.desc()).limit(1))
         entries.append(
-            Entry(
+            ScheduleEntry(
                 scenario.id,
                 "run",
                 scenario.name,

@@ -31,7 +31,7 @@ def hash_password(password: str) -> str:
 
 def verify(password: str, stored: str | None) -> bool:
     """Return whether a password is the stored one. `stored` None (no such user, no password) takes the same time."""
-    against = stored or _nobody()
+    against = stored or _unknown_user_hash()
     with _semaphore:
         try:
             _hasher.verify(against, password)
@@ -40,18 +40,18 @@ def verify(password: str, stored: str | None) -> bool:
     return stored is not None
 
 
-def outdated(stored: str) -> bool:
+def needs_rehash(stored: str) -> bool:
     """Return whether the hash uses other parameters and should be updated at the next sign-in."""
     return _hasher.check_needs_rehash(stored)
 
 
-def common(password: str) -> bool:
+def is_common(password: str) -> bool:
     """Return whether a password of at least `limits.PASSWORD_MIN_CHARS` is among the four million most used or leaked
     ones, ignoring case. The list is part of the package; no service is called (ASVS 6.2.4, 6.2.12)."""
     return is_bad_password(password) or is_bad_password(password.lower())
 
 
-def obvious(password: str, known_texts: Iterable[str]) -> bool:
+def is_obvious(password: str, known_texts: Iterable[str]) -> bool:
     """Return whether a password is little more than what anyone knows about its owner.
 
     `known_texts` has the owner's e-mail address, name and workspace. The product's name counts too, and so do the parts
@@ -76,6 +76,6 @@ def _squeezed(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _nobody() -> str:
+def _unknown_user_hash() -> str:
     """Return a hash for unknown users: `verify` never returns True for it."""
     return _hasher.hash("nobody")

@@ -71,33 +71,33 @@ class VaultError(Exception):
 
 
 class Vault:
-    """The ring. Thread-safe; `again` returns the current keys."""
+    """The ring. Thread-safe; `load_keys` returns the current keys."""
 
-    def __init__(self, keys: Sequence[str], again: Callable[[], Sequence[str]] | None = None) -> None:
-        self._again = again
+    def __init__(self, keys: Sequence[str], load_keys: Callable[[], Sequence[str]] | None = None) -> None:
+        self._load_keys = load_keys
         self._lock = threading.Lock()
-        self._take(keys)
+        self._set_keys(keys)
 
-    def _take(self, keys: Sequence[str]) -> None:
+    def _set_keys(self, keys: Sequence[str]) -> None:
         self._keys = tuple(keys)
         self._ring = MultiFernet([Fernet(key.encode()) for key in keys]) if keys else None
 
-    def renew(self) -> bool:
+    def reload(self) -> bool:
         """Read the current keys. Return whether they have changed."""
-        if self._again is None:
+        if self._load_keys is None:
             return False
         with self._lock:
-            keys = tuple(self._again())
+            keys = tuple(self._load_keys())
             if not keys or keys == self._keys:
                 return False
-            self._take(keys)
+            self._set_keys(keys)
             return True
 
     def seal(self, text: str) -> bytes:
         """Encrypt and authenticate a text with the newest key. VaultError without any key."""
-        if self._ring is None and not self.renew():
+        if self._ring is None and not self.reload():
             raise VaultError("No encryption key is configured. Set VAULT_KEYS.")
-        assert self._ring is not None  # `renew` has found keys
+        assert self._ring is not None  # `reload` has found keys
         return self._ring.encrypt(text.encode())
 
     def open(self, sealed: bytes) -> str:
@@ -109,14 +109,14 @@ class Vault:
                     return ring.decrypt(sealed).decode()
             except InvalidToken:
                 pass
-            self.renew()
-            if self._ring is ring:  # not what `renew` says: another thread may have been quicker
+            self.reload()
+            if self._ring is ring:  # not what `reload` says: another thread may have been quicker
                 break
         raise VaultError(
             "A stored secret cannot be decrypted with VAULT_KEYS: the key that encrypted it is missing."
         )
 
-    def renewed(self, sealed: bytes) -> bytes | None:
+    def reencrypt(self, sealed: bytes) -> bytes | None:
         """Return the same secret encrypted with the newest key; None if it already is. VaultError as `open`."""
         text = self.open(sealed)
         try:

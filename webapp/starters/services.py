@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.tenancy import not_found
 from webapp.datasets.services import datasets
 from webapp.errors import ApiError
@@ -21,7 +21,7 @@ def get(key: str) -> Starter:
         raise not_found("starter", key) from None
 
 
-def draft(name: str) -> dict[str, Any] | None:
+def table_draft(name: str) -> dict[str, Any] | None:
     """Return the definition of a table without references, by `starter.table`, as a draft; None if there is none.
 
     The number of rows is left out: that of the starter fits the other tables of its dataset, and a draft has none.
@@ -36,7 +36,7 @@ def draft(name: str) -> dict[str, Any] | None:
     return draft
 
 
-def tables() -> list[tuple[str, str]]:
+def standalone_tables() -> list[tuple[str, str]]:
     """Return the tables that can be opened as drafts, because they have no references: (`starter.table`, title)."""
     return [
         (f"{starter.key}.{table['name']}", starter.title(table))
@@ -53,7 +53,7 @@ def create(actor: Actor, starter: Starter) -> dict[str, Any]:
     starters, or two copies of one. If a table cannot be created, those before it are deleted again. Returns the
     dataset. Errors: forbidden, and those of templates and datasets.
     """
-    require(actor, "write", actor.team_id)
+    require_scope(actor, "write", actor.team_id)
     ids: dict[str, str] = {}
     try:
         for table in starter.tables:

@@ -47,7 +47,7 @@ def _errors() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFile:
     """An existing file: its size in bytes, and the store's own tag of its content."""
 
     key: str
@@ -58,8 +58,8 @@ class Stored:
 class Storage:
     """One store. Thread-safe."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._create = make
+    def __init__(self, create_store: Callable[[], Any]) -> None:
+        self._create = create_store
         self._cached: tuple[int, Any] | None = None
 
     @property
@@ -90,7 +90,7 @@ class Storage:
             raise stream.error or error from None
         return stream.total
 
-    def head(self, key: str) -> Stored:
+    def head(self, key: str) -> StoredFile:
         """Return the metadata of a file. Error: MissingError."""
         import obstore
 
@@ -99,7 +99,7 @@ class Storage:
                 meta = obstore.head(self._store, check_key(key))
             except FileNotFoundError:
                 raise MissingError(key) from None
-        return Stored(key, int(meta["size"]), meta.get("e_tag"))
+        return StoredFile(key, int(meta["size"]), meta.get("e_tag"))
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
         """Yield the bytes from `start` up to, excluding, `end` (None: the end). Error: MissingError, immediately."""
@@ -120,25 +120,25 @@ class Storage:
                 raise MissingError(key) from None
         return _pieces(found)
 
-    def listing(self, folder: str) -> list[Stored]:
+    def listing(self, folder: str) -> list[StoredFile]:
         """Return the files whose keys begin with `folder` and a slash, by key; few are expected."""
         import obstore
 
         with _errors():
             found = [meta for batch in obstore.list(self._store, prefix=check_key(folder)) for meta in batch]
         return sorted(
-            (Stored(meta["path"], int(meta["size"]), meta.get("e_tag")) for meta in found),
+            (StoredFile(meta["path"], int(meta["size"]), meta.get("e_tag")) for meta in found),
             key=lambda item: item.key,
         )
 
-    def walk(self) -> Iterator[Stored]:
+    def walk(self) -> Iterator[StoredFile]:
         """Yield every file of the storage, in no particular order."""
         import obstore
 
         with _errors():
             for batch in obstore.list(self._store):
                 for item in batch:
-                    yield Stored(item["path"], int(item["size"]), item.get("e_tag"))
+                    yield StoredFile(item["path"], int(item["size"]), item.get("e_tag"))
 
     def delete(self, key: str) -> None:
         """Remove a file, if it exists."""
@@ -147,7 +147,7 @@ class Storage:
         with _errors(), suppress(FileNotFoundError):
             obstore.delete(self._store, check_key(key))
 
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """Return whether a file can currently be written, read and deleted."""
         key = f"health/{uuid.uuid4().hex}"
         self.put(key, [b"ok"])
@@ -226,7 +226,7 @@ def init_app(app: Flask, settings: Settings) -> None:
     app.extensions[_NAME] = from_url(settings.storage_url, settings.s3_options)
 
 
-def of(app: Flask) -> Storage:
+def get_storage(app: Flask) -> Storage:
     """Return the application's storage."""
     store: Storage = app.extensions[_NAME]
     return store

@@ -18,17 +18,17 @@ from sqlalchemy.orm import Session
 
 from webapp import clock, limits
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import ApiKey, Project, User
 from webapp.audit.models import AuditEntry, AuditPending
 from webapp.connections.services import sqlite_files
 from webapp.datasets.models import Dataset
 from webapp.errors import ApiError
 from webapp.exports import export_files
-from webapp.extensions import READS, db, reading, redis_client
+from webapp.extensions import READ_ONLY_OPTION, db, read_session, redis_client
 from webapp.files import services as files_services
 from webapp.metering import hourly
-from webapp.metering.hourly import Part
+from webapp.metering.hourly import UsageKey
 from webapp.metering.models import UsageFold, UsageHour
 from webapp.row_templates.models import Template
 
@@ -50,7 +50,7 @@ _DAY: Final = timedelta(days=1)
 
 
 @dataclass(slots=True)
-class Sum:
+class UsageSum:
     """Rows and requests of a stretch of time."""
 
     rows: int = 0
@@ -63,17 +63,17 @@ class Sum:
 
 
 @dataclass(slots=True)
-class Share:
+class UsageShare:
     """The share of one project, template, key or user, in total and by step; the id "" is for usage without one."""
 
     id: str
     name: str
-    sum: Sum = field(default_factory=Sum)
-    steps: dict[datetime, Sum] = field(default_factory=dict)
+    sum: UsageSum = field(default_factory=UsageSum)
+    steps: dict[datetime, UsageSum] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class History:
+class UsageHistory:
     """Usage from `start` up to, not with, `end`: every step, oldest first, and the shares, the largest first. `others`
     is how many shares are summed up in the last one."""
 
@@ -81,9 +81,9 @@ class History:
     end: datetime
     step: Step
     by: By | None
-    sum: Sum
-    steps: dict[datetime, Sum]
-    shares: list[Share]
+    sum: UsageSum
+    steps: dict[datetime, UsageSum]
+    shares: list[UsageShare]
     others: int = 0
 
 
@@ -94,16 +94,16 @@ def history(
     step: Step | None = None,
     start: datetime | None = None,
     end: datetime | None = None,
-) -> History:
+) -> UsageHistory:
     """Return the usage of the workspace, or of the projects that the actor can access; by default for the last 24
     hours.
 
     `start` and `end` are rounded outwards to whole steps. Only admins get usage by key and by user. Errors: forbidden,
     invalid_request (an empty range, or one that is too long for its step).
     """
-    require(actor, "member")
+    require_scope(actor, "member")
     if by in ("key", "person"):
-        require(actor, "admin")
+        require_scope(actor, "admin")
     end = end or clock.now()
     start = start or end - 23 * _HOUR
     if start >= end:
@@ -119,8 +119,8 @@ def history(
         hint = "Use steps of a day, or a shorter range." if step == "hour" else "Use a shorter range."
         message = f"The range has {number:,} {step}s, but at most {maximum} are allowed. {hint}"
         raise ApiError("invalid_request", message)
-    steps = {first + index * length: Sum() for index in range(number)}
-    found = History(first, last, step, by, Sum(), steps, [])
+    steps = {first + index * length: UsageSum() for index in range(number)}
+    found = UsageHistory(first, last, step, by, UsageSum(), steps, [])
     parts = _counts_by_part(actor, found)
     for part, amount in parts.items():
         hour = part[0]
@@ -139,13 +139,13 @@ def _step_start(at: datetime, step: Step) -> datetime:
 # --- What was counted ---------------------------------------------------------------------------------------
 
 
-def _counts_by_part(actor: Actor, found: History) -> dict[Part, Sum]:
+def _counts_by_part(actor: Actor, found: UsageHistory) -> dict[UsageKey, UsageSum]:
     """Return all counts in a range, by hour and dimension."""
-    parts: dict[Part, Sum] = defaultdict(Sum)
-    visible = None if actor.workspace_role else {item.id for item in tenancy.projects_of(actor)}
+    parts: dict[UsageKey, UsageSum] = defaultdict(UsageSum)
+    visible = None if actor.workspace_role else {item.id for item in tenancy.accessible_projects(actor)}
     with Session(db.engine, autoflush=False) as session:
         # One snapshot: entries that are sealed in the meantime are counted once.
-        options: dict[str, Any] = {READS: True}
+        options: dict[str, Any] = {READ_ONLY_OPTION: True}
         if db.engine.dialect.name != "sqlite":
             options["isolation_level"] = "REPEATABLE READ"
         session.connection(execution_options=options)
@@ -168,14 +168,14 @@ def _counts_by_part(actor: Actor, found: History) -> dict[Part, Sum]:
             AuditEntry.rows,
             AuditEntry.details,
         )
-        counted = or_(AuditEntry.rows.is_not(None), AuditEntry.action.in_(hourly.GIVING_BACK))
+        counted = or_(AuditEntry.rows.is_not(None), AuditEntry.action.in_(hourly.RETURNING_ACTIONS))
         unsealed = select(*columns).where(AuditEntry.id.in_(pending), counted)
         for entry in session.execute(unsealed).mappings():
-            if rows := hourly.rows_of(entry):
-                parts[hourly.part_of(entry)].add(rows, 0)
+            if rows := hourly.net_rows(entry):
+                parts[hourly.usage_key(entry)].add(rows, 0)
         fold = session.scalar(select(UsageFold.fold).where(UsageFold.workspace_id == actor.workspace_id))
     try:
-        for part, requests in hourly.waiting(redis_client(), actor.workspace_id, fold or ""):
+        for part, requests in hourly.unflushed_requests(redis_client(), actor.workspace_id, fold or ""):
             parts[part].add(0, requests)
     except redis.RedisError:  # without Redis, requests that are still counted there are left out
         pass
@@ -189,14 +189,14 @@ def _counts_by_part(actor: Actor, found: History) -> dict[Part, Sum]:
 # --- Owners -------------------------------------------------------------------------------------------------
 
 
-def _add_shares(actor: Actor, found: History, by: By, parts: Mapping[Part, Sum]) -> None:
+def _add_shares(actor: Actor, found: UsageHistory, by: By, parts: Mapping[UsageKey, UsageSum]) -> None:
     position = _POSITIONS[by]
-    shares: dict[str, Share] = {}
+    shares: dict[str, UsageShare] = {}
     for part, amount in parts.items():
         name = str(part[position])
-        share = shares.setdefault(name, Share(name, ""))
+        share = shares.setdefault(name, UsageShare(name, ""))
         share.sum.add(amount.rows, amount.requests)
-        share.steps.setdefault(_step_start(part[0], found.step), Sum()).add(amount.rows, amount.requests)
+        share.steps.setdefault(_step_start(part[0], found.step), UsageSum()).add(amount.rows, amount.requests)
     ranked = sorted(shares.values(), key=lambda item: (-item.sum.rows, -item.sum.requests, item.id))
     found.shares, rest = ranked[: limits.USAGE_PARTS], ranked[limits.USAGE_PARTS :]
     ids = [item.id for item in found.shares if item.id]
@@ -213,20 +213,20 @@ def _add_shares(actor: Actor, found: History, by: By, parts: Mapping[Part, Sum])
         share.name = names.get(share.id, "") if share.id else ""
     if rest:
         found.others = len(rest)
-        remainder = Share("", f"{len(rest)} others")
+        remainder = UsageShare("", f"{len(rest)} others")
         for item in rest:
             remainder.sum.add(item.sum.rows, item.sum.requests)
             for at, amount in item.steps.items():
-                remainder.steps.setdefault(at, Sum()).add(amount.rows, amount.requests)
+                remainder.steps.setdefault(at, UsageSum()).add(amount.rows, amount.requests)
         found.shares.append(remainder)
 
 
 def storage(actor: Actor) -> dict[str, dict[str, int]]:
     """Return what the workspace stores, and its quotas: `{files, sqlite, exports}`."""
     files = files_services.usage(actor.workspace_id)
-    sqlite_bytes, sqlite_count = sqlite_files.used(actor.workspace_id)
-    with reading() as session:
-        exports = export_files.used(session, actor.workspace_id)
+    sqlite_bytes, sqlite_count = sqlite_files.usage(actor.workspace_id)
+    with read_session() as session:
+        exports = export_files.used_bytes(session, actor.workspace_id)
     return {
         "files": {
             "limit_bytes": limits.MAX_WORKSPACE_FILES_BYTES,

@@ -12,8 +12,8 @@ from webapp import clock, quotas
 from webapp.access.actors import Actor
 from webapp.quotas import Gauge
 from webapp.usage import services
-from webapp.usage.services import History, Sum
-from webapp.web.inputs import Moment, Query
+from webapp.usage.services import UsageHistory, UsageSum
+from webapp.web.inputs import Query, Timestamp
 from webapp.web.responses import OptionalTime, Output, Time, reply
 from webapp.web.routing import route
 
@@ -31,11 +31,11 @@ class _UsageQuery(Query):
     by: Literal["project", "template", "key", "person"] | None = None
     step: Literal["hour", "day"] | None = None
     range: Literal["24h", "7d", "30d"] | None = None
-    to: Moment | None = None
+    to: Timestamp | None = None
 
 
 # `from` is a word of Python's own.
-_FROM: Final[Any] = {"from": (Moment | None, None)}
+_FROM: Final[Any] = {"from": (Timestamp | None, None)}
 UsageQuery = create_model("UsageQuery", __base__=_UsageQuery, __doc__=_UsageQuery.__doc__, **_FROM)
 
 
@@ -200,7 +200,7 @@ def _gauge_data(gauge: Gauge) -> dict[str, Any]:
     }
 
 
-def _step_list(steps: dict[datetime, Sum]) -> list[dict[str, Any]]:
+def _step_list(steps: dict[datetime, UsageSum]) -> list[dict[str, Any]]:
     return [
         {"start": clock.to_text(at), "rows": item.rows, "requests": item.requests}
         for at, item in sorted(steps.items())
@@ -210,7 +210,7 @@ def _step_list(steps: dict[datetime, Sum]) -> list[dict[str, Any]]:
 # --- Charts -------------------------------------------------------------------------------------------------
 
 
-def _chart(found: History, unit: str) -> dict[str, Any]:
+def _chart(found: UsageHistory, unit: str) -> dict[str, Any]:
     """Return a bar chart with one bar per step, in which the largest shares are stacked."""
     maximum = max((getattr(step, unit) for step in found.steps.values()), default=0)
     bar_width = _WIDTH / max(1, len(found.steps))
@@ -218,7 +218,7 @@ def _chart(found: History, unit: str) -> dict[str, Any]:
     is_split = found.shares and not (unit == "requests" and found.by == "template")  # they belong to none
     for index, (at, sums) in enumerate(found.steps.items()):
         total = getattr(sums, unit)
-        shown_values = [getattr(share.steps.get(at, Sum()), unit) for share in found.shares[:_SHADES]]
+        shown_values = [getattr(share.steps.get(at, UsageSum()), unit) for share in found.shares[:_SHADES]]
         values = [*shown_values, total - sum(shown_values)] if is_split else [total]
         parts, base = [], float(_HEIGHT)
         for shade, value in enumerate(values):  # bottom up

@@ -8,14 +8,22 @@ from sqlalchemy import Integer, String
 from sqlalchemy.orm import Mapped, MappedColumn, declared_attr, mapped_column
 
 from webapp import limits
-from webapp.model_base import JSON_DOC, Base, Created, InProject, SoftDeleted, Updated, reference
+from webapp.model_base import (
+    JSON_DOC,
+    Base,
+    CreatedAtMixin,
+    ProjectMixin,
+    SoftDeleteMixin,
+    UpdatedAtMixin,
+    foreign_key_column,
+)
 
 
 def _creator() -> MappedColumn[Any]:
-    return reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    return foreign_key_column("users.id", nullable=True, ondelete="SET NULL", index=False)
 
 
-class Versioned(Updated, SoftDeleted, InProject, Base):
+class Versioned(UpdatedAtMixin, SoftDeleteMixin, ProjectMixin, Base):
     """The head: what lists and searches need, and the number of the newest version."""
 
     __abstract__ = True
@@ -31,7 +39,7 @@ class Versioned(Updated, SoftDeleted, InProject, Base):
         return _creator()
 
 
-class Version(Created, Base):
+class Version(CreatedAtMixin, Base):
     """The whole of it as of one version; never changed. The reference to the head is each class's own column,
     `<kind>_id`."""
 

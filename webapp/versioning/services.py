@@ -22,7 +22,7 @@ from sqlalchemy import and_, func, select
 
 from webapp import clock, limits, pagination
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import User
 from webapp.access.tenancy import not_found
 from webapp.audit.models import AuditEntry
@@ -60,7 +60,7 @@ def usages_as_json(actor: Actor, uses: Iterable[Dependent]) -> list[dict[str, An
     ]
 
 
-def refuse(actor: Actor, uses: Iterable[Dependent], what: str) -> None:
+def check_not_in_use(actor: Actor, uses: Iterable[Dependent], what: str) -> None:
     """Raise `in_use` if some of the dependents block a deletion; those that the actor may not see are only counted."""
     blocking = usages_as_json(actor, (use for use in uses if use.blocks))
     if not blocking:
@@ -75,18 +75,18 @@ def refuse(actor: Actor, uses: Iterable[Dependent], what: str) -> None:
     )
 
 
-Finder = Callable[[Actor, Any], Iterable[Dependent]]
+DependentsFinder = Callable[[Actor, Any], Iterable[Dependent]]
 _FINDERS: Final = "rowsmith.usages"
 
 
-def init_app(app: Flask, finders: Mapping[Any, Finder]) -> None:
+def init_app(app: Flask, finders: Mapping[Any, DependentsFinder]) -> None:
     """Set the function that finds the uses of an object of each model."""
     app.extensions[_FINDERS] = finders
 
 
-def of(actor: Actor, found: Any) -> list[Dependent]:
+def find_dependents(actor: Actor, found: Any) -> list[Dependent]:
     """Return what uses an object."""
-    finders: Mapping[Any, Finder] = current_app.extensions[_FINDERS]
+    finders: Mapping[Any, DependentsFinder] = current_app.extensions[_FINDERS]
     return list(finders[type(found)](actor, found))
 
 
@@ -108,7 +108,7 @@ def soft_delete(actor: Actor, row: Any) -> None:
     """Mark a row deleted, with its audit entry, and commit. Doing it twice changes nothing."""
     if row.deleted_at is None:
         row.deleted_at = clock.now()
-        audit_log.record(actor, f"{audit_log.name_of(row)}.delete", row, join=True)
+        audit_log.record(actor, f"{audit_log.object_type(row)}.delete", row, join=True)
     db.session.commit()
 
 
@@ -118,7 +118,7 @@ def restore(actor: Actor, row: Any) -> None:
         if clock.now() - row.deleted_at > timedelta(days=limits.RESTORE_DAYS):
             raise not_found(type(row).__name__.lower(), row.id)
         row.deleted_at = None
-        audit_log.record(actor, f"{audit_log.name_of(row)}.restore", row, join=True)
+        audit_log.record(actor, f"{audit_log.object_type(row)}.restore", row, join=True)
     db.session.commit()
 
 
@@ -129,14 +129,14 @@ Spec = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Kind(Generic[H, V]):
-    """One kind of them. `as_json(head, version)` is the object as the API shows it; `tally(head, spec)` sets the
-    columns of the head that lists need in addition to name and description."""
+class VersionedKind(Generic[H, V]):
+    """One kind of them. `as_json(head, version)` is the object as the API shows it; `set_head_columns(head, spec)` sets
+    the columns of the head that lists need in addition to name and description."""
 
     head: type[H]
     version: type[V]
     as_json: Callable[[H, V], dict[str, Any]]
-    tally: Callable[[H, Spec], None]
+    set_head_columns: Callable[[H, Spec], None]
 
     @property
     def name(self) -> str:
@@ -163,14 +163,14 @@ class Kind(Generic[H, V]):
         order = {"name": head.name, "updated": head.updated_at}.get((sort or "").removeprefix("-"))
         is_newest = and_(self._owner == head.id, version.number == head.version)
         columns = (version.spec, version.pins)
-        page = pagination.page(
+        page = pagination.paginate(
             tenancy.listing(actor, head),
             name=head.__tablename__,
-            identity=head.id,
+            id_column=head.id,
             cursor=cursor,
             limit=limit,
             search=(q, head.name),
-            order=order,
+            order_column=order,
             descending=sort is None or sort.startswith("-"),
             context=actor.project_id or "",
             sizes=[select(column).where(is_newest).correlate(head).scalar_subquery() for column in columns],
@@ -202,10 +202,10 @@ class Kind(Generic[H, V]):
             statement = select(self.version).where(self._owner == head.id, self.version.number == requested)
             found = db.session.scalar(statement)
         if found is None:
-            raise self.no_version(head.id, requested)
+            raise self.version_not_found(head.id, requested)
         return found
 
-    def no_version(self, object_id: str, number: int) -> Exception:
+    def version_not_found(self, object_id: str, number: int) -> Exception:
         """Return the `not_found` error of a version that does not exist."""
         return tenancy.not_found(f"{self.name} version", f"{object_id}@v{number}")
 
@@ -217,10 +217,10 @@ class Kind(Generic[H, V]):
         self, head: H, *, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT
     ) -> pagination.Page[dict[str, Any]]:
         """Return a page of an object's versions, newest first, each complete."""
-        page = pagination.page(
+        page = pagination.paginate(
             select(self.version).where(self._owner == head.id),
             name=self.version.__tablename__,
-            identity=self.version.number,
+            id_column=self.version.number,
             cursor=cursor,
             limit=limit,
             context=head.id,
@@ -258,11 +258,11 @@ class Kind(Generic[H, V]):
 
         `verb` is the action in the audit log (`change`), with `details`; `columns` are further columns of the version.
         """
-        stored_json.take(actor, spec, pins)
+        stored_json.reserve(actor, spec, pins)
         db.session.add(head)
         head.version = (head.version or 0) + 1
         head.name, head.description = spec["name"], spec["description"]
-        self.tally(head, spec)
+        self.set_head_columns(head, spec)
         head.updated_at = moment
         db.session.flush()
         version = self.version(
@@ -277,7 +277,7 @@ class Kind(Generic[H, V]):
         db.session.add(version)
         action = f"{self.name}.{verb}"
         if head.version > 1:
-            changed = audit_log.between(self.version_of(head, head.version - 1).spec, spec)
+            changed = audit_log.changes_between(self.version_of(head, head.version - 1).spec, spec)
             details = {**details, "changes": {**changed, **details.get("changes", {})}}
         audit_log.record(actor, action, head, join=True, name=head.name, version=head.version, **details)
         db.session.commit()
@@ -315,16 +315,16 @@ _RUNS: Final = ("template.generate", "template.export", "template.push", "datase
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LastUse:
     """The last use of a template or dataset: when, and how many rows."""
 
     at: datetime
     rows: int | None
 
 
-def last_runs(actor: Actor, template_ids: Sequence[str]) -> dict[str, Run]:
+def last_uses(actor: Actor, template_ids: Sequence[str]) -> dict[str, LastUse]:
     """Return the last generation, export or push of each of some templates or datasets that had one, by id."""
-    require(actor, "read")
+    require_scope(actor, "read")
     if not template_ids:
         return {}
     newest = (
@@ -339,4 +339,4 @@ def last_runs(actor: Actor, template_ids: Sequence[str]) -> dict[str, Run]:
     found = db.session.execute(
         select(AuditEntry.object_id, AuditEntry.at, AuditEntry.rows).where(AuditEntry.id.in_(newest))
     )
-    return {row.object_id: Run(row.at, row.rows) for row in found}
+    return {row.object_id: LastUse(row.at, row.rows) for row in found}

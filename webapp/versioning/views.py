@@ -15,16 +15,16 @@ from pydantic import Field
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.versioning import services
-from webapp.versioning.services import H, Kind
+from webapp.versioning.services import H, VersionedKind
 from webapp.web.inputs import ListQuery, Query
-from webapp.web.responses import Listed, Output, matching, reply
+from webapp.web.responses import ListOf, Output, check_if_match, reply
 from webapp.web.routing import route
 
-CONFLICTS: Final = ("version_conflict",)
-SAVES: Final = (
+CONFLICT_ERRORS: Final = ("version_conflict",)
+SAVE_ERRORS: Final = (
     "quota_exceeded",
 )  # of a route that saves a version, which count toward the storage of a workspace
-CHANGES: Final = (*CONFLICTS, *SAVES)
+CHANGE_ERRORS: Final = (*CONFLICT_ERRORS, *SAVE_ERRORS)
 Description = Annotated[str, Field(max_length=limits.MAX_DESCRIPTION_CHARS)]
 
 
@@ -47,25 +47,25 @@ class OtherQuery(Query):
     to: Annotated[int, Field(ge=1)] | None = None
 
 
-def matched(actor: Actor, kind: Kind[H, Any], object_id: str) -> H:
+def get_matching_head(actor: Actor, kind: VersionedKind[H, Any], object_id: str) -> H:
     """Return the head, locked for a change, after checking If-Match. Errors: not_found, forbidden, version_conflict."""
     head = kind.get(actor, object_id, "write", lock=True)
-    matching(kind.show(head))
+    check_if_match(kind.show(head))
     return head
 
 
 def declare_list(
     bp: Blueprint,
-    kind: Kind[Any, Any],
+    kind: VersionedKind[Any, Any],
     returns: type[Output],
-    last_runs: Callable[[Actor, list[str]], Mapping[str, Any]] = services.last_runs,
+    last_runs: Callable[[Actor, list[str]], Mapping[str, Any]] = services.last_uses,
 ) -> None:
     """Declare the list of a kind, whose endpoints begin with the blueprint's name; `last_runs` returns the latest
     activity of some objects for pages, by id."""
     plural = bp.name
 
     @route(
-        bp, f"/{plural}", scope="read", query=SortedQuery, returns=Listed(returns),
+        bp, f"/{plural}", scope="read", query=SortedQuery, returns=ListOf(returns),
         summary=f"List the {plural} of the project, newest first.",
     )  # fmt: skip
     def index(actor: Actor, query: SortedQuery) -> Response:
@@ -75,19 +75,19 @@ def declare_list(
         return reply(page.as_dict(dict), template=f"{plural}/list.html", block="list", query=query, **context)
 
 
-def declare_deletion(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output]) -> None:
+def declare_deletion(bp: Blueprint, kind: VersionedKind[Any, Any], returns: type[Output]) -> None:
     """Declare how one of a kind is deleted, and restored."""
     path, name = f"/{bp.name}/<{kind.name}_id>", kind.name
 
     @route(
-        bp, path, ["DELETE"], scope="write", returns=returns, errors=CONFLICTS,
+        bp, path, ["DELETE"], scope="write", returns=returns, errors=CONFLICT_ERRORS,
         summary=f"Delete a {name}. It can be restored for 30 days.",
     )  # fmt: skip
     def delete(actor: Actor, **address: Any) -> Response:
-        deleted = kind.delete(actor, matched(actor, kind, address[f"{name}_id"]))
+        deleted = kind.delete(actor, get_matching_head(actor, kind, address[f"{name}_id"]))
         if g.face == "person":  # the category of the message contains the URL of its Undo button
             flash(f"{name.title()} {deleted['name']} deleted", url_for(".restore", **address))
-        return reply(deleted, see=url_for(".index"))
+        return reply(deleted, redirect_to=url_for(".index"))
 
     @route(
         bp, f"{path}/restore", ["POST"], scope="write", returns=returns,
@@ -96,15 +96,17 @@ def declare_deletion(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output])
     def restore(actor: Actor, **address: Any) -> Response:
         head = kind.get(actor, address[f"{name}_id"], "write", lock=True, deleted=True)
         restored = kind.restore(actor, head)
-        return reply(restored, see=url_for(".show", **address), tag=True)
+        return reply(restored, redirect_to=url_for(".show", **address), send_etag=True)
 
 
-def declare_versions(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output], *, restores: str) -> None:
-    """Declare the list of versions and the restoring of an earlier one; `restores` describes the latter."""
+def declare_versions(
+    bp: Blueprint, kind: VersionedKind[Any, Any], returns: type[Output], *, summary: str
+) -> None:
+    """Declare the list of versions and the restoring of an earlier one; `summary` describes the latter."""
     path, name = f"/{bp.name}/<{kind.name}_id>", kind.name
 
     @route(
-        bp, f"{path}/versions", scope="read", query=PageQuery, returns=Listed(returns),
+        bp, f"{path}/versions", scope="read", query=PageQuery, returns=ListOf(returns),
         summary=f"List a {name}'s versions, newest first, each as a complete {name}.",
     )  # fmt: skip
     def versions(actor: Actor, query: PageQuery, **address: str) -> Response:
@@ -113,27 +115,29 @@ def declare_versions(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output],
 
     @route(
         bp, f"{path}/versions/<int:number>/restore", ["POST"], scope="write", returns=returns, idempotent=True,
-        errors=CHANGES, summary=restores,
+        errors=CHANGE_ERRORS, summary=summary,
     )  # fmt: skip
     def restore_version(actor: Actor, number: int, **address: Any) -> Response:
-        restored = kind.restore_version(actor, matched(actor, kind, address[f"{kind.name}_id"]), number)
-        return reply(restored, see=url_for(".show", **address), tag=True)
+        restored = kind.restore_version(
+            actor, get_matching_head(actor, kind, address[f"{kind.name}_id"]), number
+        )
+        return reply(restored, redirect_to=url_for(".show", **address), send_etag=True)
 
 
 def declare_refresh(
     bp: Blueprint,
-    kind: Kind[H, Any],
+    kind: VersionedKind[H, Any],
     returns: type[Output],
     refresh: Callable[[Actor, H], dict[str, Any]],
     *,
-    does: str,
+    summary: str,
 ) -> None:
     """Declare how what a version pins is brought up to date: `refresh` a locked head, and what that does in words."""
 
     @route(
         bp, f"/{bp.name}/<{kind.name}_id>/refresh-references", ["POST"], scope="write", returns=returns,
-        errors=("validation_error", *SAVES), summary=does,
+        errors=("validation_error", *SAVE_ERRORS), summary=summary,
     )  # fmt: skip
     def refresh_references(actor: Actor, **address: Any) -> Response:
         current = refresh(actor, kind.get(actor, address[f"{kind.name}_id"], "write", lock=True))
-        return reply(current, see=url_for(".show", **address), tag=True)
+        return reply(current, redirect_to=url_for(".show", **address), send_etag=True)

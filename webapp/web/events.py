@@ -36,13 +36,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import limits
 from webapp.errors import ApiError
-from webapp.extensions import application, db, make_redis
-from webapp.work.log_lines import Piece
+from webapp.extensions import application, create_redis_client, db
+from webapp.work.log_lines import LogLines
 
 log = logging.getLogger(__name__)
 
 _SLOTS_KEY: Final = "rowsmith.stream_slots"
-STOPPING: Final = "rowsmith.stopping"  # an extension: returns whether this web process is stopping
+STOPPING_KEY: Final = "rowsmith.stopping"  # an extension: returns whether this web process is stopping
 # Linux reports a client that has disconnected; elsewhere the next write fails.
 _DISCONNECTED: Final = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
@@ -69,7 +69,7 @@ class StreamSlots:
             self.used -= 1
 
 
-def of_process(app: Flask) -> StreamSlots:
+def stream_slots(app: Flask) -> StreamSlots:
     """Return the slots of this web process."""
     slots = app.extensions.get(_SLOTS_KEY)
     if slots is None:
@@ -84,15 +84,15 @@ def stream(pieces: Iterator[bytes], on_close: Callable[[], None] = lambda: None)
 
     Error: unavailable with Retry-After if no slot is free.
     """
-    slots = of_process(application())
+    slots = stream_slots(application())
     if not slots.acquire():
         on_close()
-        raise no_free_slot()
+        raise no_free_slot_error()
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return Response(_SlotStream(pieces, on_close, slots), mimetype="text/event-stream", headers=headers)
 
 
-def no_free_slot() -> ApiError:
+def no_free_slot_error() -> ApiError:
     """Return the error when all slots are in use."""
     wait = limits.FOLLOW_RETRY_SECONDS
     message = "Too many clients are following events. Try again in a moment; Last-Event-ID resumes where you stopped."
@@ -135,7 +135,7 @@ class _SlotStream:
 def connection_check() -> Callable[[], bool]:
     """Return a function that returns whether the client of this request is still connected and the process is not
     stopping."""
-    stopping = current_app.extensions.get(STOPPING)
+    stopping = current_app.extensions.get(STOPPING_KEY)
     disconnected = _disconnection(request.environ.get("gunicorn.socket"))
     return lambda: not (disconnected() or (stopping is not None and stopping()))
 
@@ -155,31 +155,31 @@ def _disconnection(socket: Any) -> Callable[[], bool]:
 # --- Progress of a job --------------------------------------------------------------------------------------
 
 
-class State(Protocol):
+class JobState(Protocol):
     """The state of a job at one moment."""
 
     @property
-    def mark(self) -> str:
+    def event_id(self) -> str:
         """A value that identifies this state among those of the job."""
 
     @property
-    def ended(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the state is final."""
 
-    def counts(self) -> Mapping[str, Any]:
-        """The data of a `progress` event."""
+    def progress_data(self) -> Mapping[str, Any]:
+        """The data of a `progress_events` event."""
 
-    def end(self) -> Mapping[str, Any]:
+    def end_data(self) -> Mapping[str, Any]:
         """The data of the `end` event."""
 
 
-def event(name: str, mark: str, data: Mapping[str, Any]) -> bytes:
+def format_event(name: str, mark: str, data: Mapping[str, Any]) -> bytes:
     """Return one event as bytes."""
     return b"id: %s\nevent: %s\ndata: %s\n\n" % (mark.encode(), name.encode(), orjson.dumps(data))
 
 
-def progress(
-    look: Callable[[], State | None],
+def progress_events(
+    look: Callable[[], JobState | None],
     last_seen: str = "",
     *,
     wait: Callable[[float], object] = time.sleep,
@@ -189,12 +189,12 @@ def progress(
     started = last_sent = clock()
     while (state := look()) is not None:
         now = clock()
-        if state.ended:
-            yield event("end", state.mark, state.end())
+        if state.is_final:
+            yield format_event("end", state.event_id, state.end_data())
             return
-        if state.mark != last_seen:
-            last_seen, last_sent = state.mark, now
-            yield event("progress", state.mark, state.counts())
+        if state.event_id != last_seen:
+            last_seen, last_sent = state.event_id, now
+            yield format_event("progress", state.event_id, state.progress_data())
         elif now - last_sent >= limits.SSE_COMMENT_SECONDS:
             last_sent = now
             yield b": still here\n\n"
@@ -203,16 +203,16 @@ def progress(
         wait(limits.SSE_POLL_SECONDS)
 
 
-def follow(look: Callable[[], State | None]) -> Response:
-    """Return a response that streams `progress`. `look` is called in an application context, and must not keep a
+def follow_progress(look: Callable[[], JobState | None]) -> Response:
+    """Return a response that streams `progress_events`. `look` is called in an application context, and must not keep a
     session open. Error: unavailable, if no slot is free."""
     app = application()
 
-    def looked() -> State | None:
+    def looked() -> JobState | None:
         with app.app_context():
             return look()
 
-    return stream(progress(looked, request.headers.get("Last-Event-ID", "")))
+    return stream(progress_events(looked, request.headers.get("Last-Event-ID", "")))
 
 
 # One reader for all followers of the same job in this process.
@@ -225,7 +225,7 @@ _LISTEN_SECONDS: Final = 0.1  # chosen: the maximum delay until messages for a n
 _MAX_READS: Final = 16  # chosen: reads of one log before the others get their turn
 
 
-class Source(Protocol):
+class LogSource(Protocol):
     """A job with a log, read in short transactions within an application context."""
 
     @property
@@ -236,13 +236,13 @@ class Source(Protocol):
     def channel(self) -> str | None:
         """The Redis channel of notifications about new lines; None: poll every SSE_POLL_SECONDS."""
 
-    def pieces(self, after: int) -> Sequence[Piece]:
+    def read_lines(self, after: int) -> Sequence[LogLines]:
         """Return the next lines after a number; none if there are no more yet."""
 
-    def state(self) -> State | None:
+    def read_state(self) -> JobState | None:
         """Return the current state; None if the job was deleted."""
 
-    def last(self, state: State) -> int:
+    def last_line_number(self, state: JobState) -> int:
         """Return the number of the last line that has certainly been written at a state; 0 if unknown."""
 
 
@@ -259,10 +259,10 @@ class Backlog:
         """Return the events of the lines after a number."""
         if number < self.first:
             return self.bytes
-        return as_events(Piece(number + 1, self.last, self.lines[number + 1 - self.first :])).bytes
+        return to_backlog(LogLines(number + 1, self.last, self.lines[number + 1 - self.first :])).bytes
 
 
-def as_events(piece: Piece) -> Backlog:
+def to_backlog(piece: LogLines) -> Backlog:
     """Return log lines as events, each with its number as id."""
     text = "".join(
         f"id: {number}\nevent: log\ndata: {line}\n\n" for number, line in enumerate(piece.lines, piece.first)
@@ -273,10 +273,10 @@ def as_events(piece: Piece) -> Backlog:
 class Feed:
     """The cached state of one followed job. Followers read it while holding `changed`."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: LogSource) -> None:
         self.source = source
         self.changed = threading.Condition()
-        self.state: State | None = None
+        self.state: JobState | None = None
         self.is_deleted = False
         self.over = False
         """Whether the job has ended and all of its lines have been read."""
@@ -288,7 +288,7 @@ class Feed:
         self.next_read = 0.0
         self._size = 0
 
-    def next(self, after: int, wait: float) -> tuple[list[Backlog], bool]:
+    def wait_for_lines(self, after: int, wait: float) -> tuple[list[Backlog], bool]:
         """Return lines after a number, waiting for them for a while; and whether the cache starts too late, so that the
         source has to be read."""
         with self.changed:
@@ -298,7 +298,7 @@ class Feed:
                 return [], True
             return [lines for lines in self.window if lines.last > after], False
 
-    def apply(self, state: State | None, found: Sequence[Backlog], *, over: bool, read: bool) -> None:
+    def update(self, state: JobState | None, found: Sequence[Backlog], *, over: bool, read: bool) -> None:
         """Store the latest state; `read`: and the lines."""
         with self.changed:
             self.is_deleted = state is None
@@ -314,14 +314,14 @@ class Feed:
             self.over = over and (read or self.readers == 0)  # a reader may have arrived in the meantime
             self.changed.notify_all()
 
-    def begin(self, number: int) -> None:
+    def reset_window(self, number: int) -> None:
         """Clear the window, and cache the lines after a number from now on."""
         self.window.clear()
         self._size = 0
         self.base = self.reached = number
 
 
-class Hub:
+class LogHub:
     """Reads the logs and states of all followed jobs of one process, in one thread."""
 
     def __init__(self, app: Flask) -> None:
@@ -330,10 +330,10 @@ class Hub:
         self._feeds: dict[str, Feed] = {}
         self._thread: threading.Thread | None = None
 
-    def attach(self, source: Source, *, lines: bool) -> Feed:
+    def attach(self, source: LogSource, *, lines: bool) -> Feed:
         """Return the feed of a job, which is updated until `detach`. `lines`: also read its log. Call it in an
         application context."""
-        state = source.state()
+        state = source.read_state()
         with self._lock:
             feed = self._feeds.setdefault(source.key, Feed(source))
             feed.users += 1
@@ -341,7 +341,7 @@ class Hub:
                 if state is not None:
                     feed.state = state
                 if lines and feed.readers == 0:
-                    feed.begin(source.last(state) if state is not None else 0)
+                    feed.reset_window(source.last_line_number(state) if state is not None else 0)
                     feed.over = False
                 feed.readers += lines
                 feed.next_read = 0.0
@@ -379,16 +379,16 @@ class Hub:
         read = feed.readers > 0
         try:
             with self._app.app_context():
-                state = feed.source.state()
+                state = feed.source.read_state()
                 found, more = self._new_lines(feed) if read else ([], False)
         except SQLAlchemyError as error:
             log.warning("could not read %s: %s", feed.source.key, type(error).__name__)
             feed.next_read = time.monotonic() + limits.RUN_POLLED_SECONDS
             return
-        ended = state is not None and state.ended
+        ended = state is not None and state.is_final
         # A run may write its last line right after its final state, so the log is read once more.
-        reads_again = feed.source.channel is None and not (feed.state is not None and feed.state.ended)
-        feed.apply(state, found, over=ended and not found and not more and not reads_again, read=read)
+        reads_again = feed.source.channel is None and not (feed.state is not None and feed.state.is_final)
+        feed.update(state, found, over=ended and not found and not more and not reads_again, read=read)
         feed.looked = time.monotonic()
         interval = limits.SSE_POLL_SECONDS if feed.source.channel is None else limits.RUN_POLLED_SECONDS
         is_urgent = more or (ended and not feed.over)
@@ -399,27 +399,27 @@ class Hub:
         found: list[Backlog] = []
         reached = feed.reached
         for _ in range(_MAX_READS):
-            pieces = feed.source.pieces(reached)
+            pieces = feed.source.read_lines(reached)
             if not pieces:
                 return found, False
-            found += [as_events(piece) for piece in pieces]
+            found += [to_backlog(piece) for piece in pieces]
             reached = pieces[-1].last
         return found, True
 
 
-def of(app: Flask) -> Hub:
+def log_hub(app: Flask) -> LogHub:
     """Return the log hub of this process."""
     found = app.extensions.get(_HUB_KEY)
     if found is None:
-        found = app.extensions.setdefault(_HUB_KEY, Hub(app))
-    return cast(Hub, found)
+        found = app.extensions.setdefault(_HUB_KEY, LogHub(app))
+    return cast(LogHub, found)
 
 
 class _Subscription:
     """Yield messages of one Redis connection; nothing while Redis is unavailable."""
 
     def __init__(self, url: str) -> None:
-        self._client = make_redis(url)
+        self._client = create_redis_client(url)
         self._pubsub: Any = None
         self._channels: set[str] = set()
         self._silent_until = 0.0
@@ -473,51 +473,51 @@ class _Subscription:
 _MAX_ID_DIGITS: Final = 15  # digits of a line's number
 
 
-def follow_log(source: Source, after: int = 0) -> Response:
+def follow_log(source: LogSource, after: int = 0) -> Response:
     """Return a response that streams the lines of a log, for a new client those after number `after`. Error:
     unavailable, if no slot is free."""
     app = application()
     seen = request.headers.get("Last-Event-ID", "")
     after = int(seen) if seen.isascii() and seen.isdigit() and len(seen) <= _MAX_ID_DIGITS else after
     db.session.remove()
-    hub = of(app)
+    hub = log_hub(app)
     feed = hub.attach(source, lines=True)
-    pieces = log_events(app, feed, after, present=connection_check())
+    pieces = log_events(app, feed, after, is_connected=connection_check())
     return stream(pieces, lambda: hub.detach(feed, lines=True))
 
 
-def log_progress(source: Source) -> Response:
+def log_progress(source: LogSource) -> Response:
     """Return a response that streams the counts of a job when they change. Error: unavailable, if no slot is free."""
     app = application()
     db.session.remove()
-    hub = of(app)
+    hub = log_hub(app)
     feed = hub.attach(source, lines=False)
     is_connected = connection_check()
 
-    def look() -> State | None:
+    def look() -> JobState | None:
         return None if feed.is_deleted or not is_connected() else feed.state
 
-    pieces = progress(look, request.headers.get("Last-Event-ID", ""))
+    pieces = progress_events(look, request.headers.get("Last-Event-ID", ""))
     return stream(pieces, lambda: hub.detach(feed, lines=False))
 
 
-def await_end(source: Source, seconds: float) -> bool:
+def wait_until_finished(source: LogSource, seconds: float) -> bool:
     """Wait up to `seconds` for a run to end. Return False immediately if no stream slot is free.
 
     Returns early if the client disconnects; the run continues. Keeps no database session open.
     """
     app = application()
     db.session.remove()
-    slots = of_process(app)
+    slots = stream_slots(app)
     if not slots.acquire():
         return False
-    hub = of(app)
+    hub = log_hub(app)
     feed = hub.attach(source, lines=False)
     is_connected = connection_check()
     deadline = time.monotonic() + seconds
     try:
         with feed.changed:
-            while not (feed.is_deleted or (feed.state is not None and feed.state.ended)):
+            while not (feed.is_deleted or (feed.state is not None and feed.state.is_final)):
                 left = deadline - time.monotonic()
                 if left <= 0 or not is_connected():
                     break
@@ -533,20 +533,20 @@ def log_events(
     feed: Feed,
     after: int = 0,
     *,
-    present: Callable[[], bool] = lambda: True,
+    is_connected: Callable[[], bool] = lambda: True,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[bytes]:
     """Yield the events of a log after line `after` until its job has ended or is deleted, the follower has
     disconnected, or SSE_MAX_SECONDS have passed."""
     started = last_sent = clock()
     while True:
-        found, behind = feed.next(after, limits.FOLLOW_GONE_SECONDS)
+        found, behind = feed.wait_for_lines(after, limits.FOLLOW_GONE_SECONDS)
         with feed.changed:
             over, gone, state, reached = feed.over, feed.is_deleted, feed.state, feed.reached
         if behind:
             with app.app_context():
-                pieces = feed.source.pieces(after)
-            found = [as_events(piece) for piece in pieces]
+                pieces = feed.source.read_lines(after)
+            found = [to_backlog(piece) for piece in pieces]
         if found:
             events, after, last_sent = (
                 b"".join([lines.after(after) for lines in found]),
@@ -559,10 +559,10 @@ def log_events(
             after = feed.base  # missing lines will not arrive any more
             continue
         if over and after >= reached and state is not None:
-            yield event("end", str(after), state.end())
+            yield format_event("end", str(after), state.end_data())
             return
         now = clock()
-        if gone or not present() or now - started >= limits.SSE_MAX_SECONDS:
+        if gone or not is_connected() or now - started >= limits.SSE_MAX_SECONDS:
             return
         if now - last_sent >= limits.SSE_COMMENT_SECONDS:
             last_sent = now

@@ -67,10 +67,10 @@ def init_app(app: Flask, settings: Settings, authenticate: Callable[[], Response
     """Add the pipeline to the application. `authenticate` sets the actor of a request and counts it, before its route
     runs."""
     app.wsgi_app = Middleware(app.wsgi_app, settings)  # type: ignore[method-assign]  # as Flask documents middleware
-    app.before_request(begin)
+    app.before_request(begin_request)
     app.before_request(authenticate)
-    app.after_request(finish)
-    app.register_error_handler(Exception, failed)
+    app.after_request(finish_response)
+    app.register_error_handler(Exception, handle_error)
 
 
 class Middleware:
@@ -101,7 +101,7 @@ class Middleware:
             method = parse_qs(environ["QUERY_STRING"]).get("_method", [""])[-1].upper()
             if kind in inputs.FORM_TYPES and method in ("PUT", "PATCH", "DELETE"):
                 environ["REQUEST_METHOD"] = method
-        with processor_time.Budget(self._seconds):
+        with processor_time.CpuBudget(self._seconds):
             body = self._app(environ, start_response)
         # The objects of the response and its request are gone when it is closed, so their memory can be returned. The
         # server sends files itself; they are not Werkzeug iterators.
@@ -112,7 +112,7 @@ def _has_key(environ: Mapping[str, Any]) -> bool:
     return "HTTP_AUTHORIZATION" in environ or "HTTP_X_API_KEY" in environ
 
 
-def begin() -> ResponseReturnValue | None:
+def begin_request() -> ResponseReturnValue | None:
     """Set the request id and the API version, and require a secure transport. Runs before anything that can fail."""
     environ = request.environ
     g.request_id = request_id(environ.get("HTTP_X_REQUEST_ID", ""))
@@ -125,7 +125,7 @@ def begin() -> ResponseReturnValue | None:
     # Without TLS, both the client's address and the host name must be loopback, without a proxy.
     if origin.scheme != "https" and (
         not addresses.is_loopback(origin.address)
-        or not _names_loopback(environ.get("HTTP_HOST", ""))
+        or not _is_loopback_host(environ.get("HTTP_HOST", ""))
         or origin.forwarded
     ):
         if g.face == "program" or request.method not in ("GET", "HEAD"):
@@ -147,7 +147,7 @@ def request_id(sent: str) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _names_loopback(host: str) -> bool:
+def _is_loopback_host(host: str) -> bool:
     try:
         parts = urlsplit(f"//{host}")
         if parts.netloc.partition("]")[2][:1] not in ("", ":"):  # `[::1]x` is no address
@@ -157,10 +157,10 @@ def _names_loopback(host: str) -> bool:
         return False
 
 
-def finish(response: Response) -> Response:
+def finish_response(response: Response) -> Response:
     """Add the headers of every response."""
     secure = request.environ["wsgi.url_scheme"] == "https"
-    rate_limit = g.rate_limit or routing.uncounted()
+    rate_limit = g.rate_limit or routing.uncounted_result()
     headers = response.headers
     headers.extend(common_headers(g.request_id, g.api_version, rate_limit, secure=secure))
     headers.extend(SECURITY_HEADERS)
@@ -187,14 +187,14 @@ def common_headers(
     return headers
 
 
-def failed(error: Exception) -> ResponseReturnValue:
+def handle_error(error: Exception) -> ResponseReturnValue:
     """Return the response for an error. Details of unexpected errors are logged and not sent."""
     if isinstance(error, HTTPException) and (error.code or 500) < 400:
         return error  # a redirect of the router
-    return web_responses.problem(as_api_error(error))
+    return web_responses.error_response(as_api_error(error))
 
 
-def _exhausted(error: Exception) -> ApiError:
+def _resource_limit_error(error: Exception) -> ApiError:
     """Return the error for a request that needs more than this process can store or a library can represent."""
     if isinstance(error, MemoryError):
         text = "The request needs more memory than is available. Request fewer rows, or try again later."
@@ -221,7 +221,7 @@ def as_api_error(error: Exception) -> ApiError:
     elif isinstance(error, MemoryError | RecursionError | pa.ArrowCapacityError):
         # The limits of bytes and nesting should prevent this.
         log.error("request %s failed", g.request_id, exc_info=error)
-        api_error = _exhausted(error)
+        api_error = _resource_limit_error(error)
     elif isinstance(error, redis.ConnectionError | redis.TimeoutError):
         # A restart of Redis affects every request in progress, so one line without traceback each.
         log.warning("request %s: Redis is unavailable: %s", g.request_id, type(error).__name__)

@@ -29,8 +29,8 @@ from pydantic import (
 from werkzeug.datastructures import MultiDict
 
 from webapp import json_input, limits
-from webapp.errors import ApiError, Fault, did_you_mean, faults_of, validation_error
-from webapp.web.forms.from_model import filled
+from webapp.errors import ApiError, Fault, as_faults, did_you_mean, validation_error
+from webapp.web.forms.from_model import convert_form_values
 
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 FORM_ONLY: Final = frozenset({"csrf_token", "_method", "_next"})
@@ -75,7 +75,7 @@ def _parse_time(value: Any) -> datetime:
 
 
 # A time of RFC 3339, always with its zone.
-Moment = Annotated[
+Timestamp = Annotated[
     datetime, BeforeValidator(_parse_time), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 
@@ -97,7 +97,7 @@ def read_body(request: Request, model: type[M], max_bytes: int, *, forms: Collec
         text = "Send the body without compression. Content-Encoding is not supported."
         raise ApiError("unsupported_media_type", text, {"content_encoding": coding[:50]})
     if kind in forms:
-        return parse(model, filled(model, form_values(request.form)), strict=False)
+        return parse(model, convert_form_values(model, form_values(request.form)), strict=False)
     raw = request.get_data()
     if len(raw) > max_bytes:
         raise ApiError("payload_too_large", details={"max_bytes": max_bytes})
@@ -118,7 +118,7 @@ def read_body(request: Request, model: type[M], max_bytes: int, *, forms: Collec
 def read_values(request: Request, model: type[BaseModel], *, forms: Collection[str]) -> Any:
     """Return the values of a body that `read_body` rejected."""
     if request.mimetype in forms:
-        return filled(model, form_values(request.form))
+        return convert_form_values(model, form_values(request.form))
     return read_json(request.get_data())
 
 
@@ -193,7 +193,7 @@ def parse(model: type[M], value: Any, *, strict: bool | None = None) -> M:
     drop = _read_only(model) - model.model_fields.keys()
     if not drop.isdisjoint(value):
         value = {key: item for key, item in value.items() if key not in drop}
-    value = json_input.canonical(model, value)
+    value = json_input.canonicalize_enums(model, value)
     try:
         return model.model_validate(value, strict=strict)
     except ValidationError as error:
@@ -202,7 +202,7 @@ def parse(model: type[M], value: Any, *, strict: bool | None = None) -> M:
             hint = "Check that this is the body for this URL and that its lists contain elements of the right type."
             raise validation_error([Fault("", "too_many", text, hint)]) from None
         more = getattr(model, "more_faults", None)  # values that a model validates later, without pydantic
-        raise validation_error(faults(model, error) + (more(value) if more else [])) from None
+        raise validation_error(pydantic_faults(model, error) + (more(value) if more else [])) from None
 
 
 def _check_keys(model: type[BaseModel], value: Mapping[str, Any]) -> None:
@@ -252,9 +252,9 @@ def read_query(request: Request, model: type[M], *, lenient: bool) -> M:
     if lenient:
         flat = {key: item for key, item in flat.items() if key in model.model_fields}
     try:
-        return model.model_validate(json_input.canonical(model, flat), strict=False)
+        return model.model_validate(json_input.canonicalize_enums(model, flat), strict=False)
     except ValidationError as error:
-        found = [fault.as_dict() for fault in faults(model, error)]
+        found = [fault.as_dict() for fault in pydantic_faults(model, error)]
         raise ApiError(
             "invalid_request", f"{found[0]['path']}: {found[0]['message']}", {"fields": found}
         ) from None
@@ -286,7 +286,7 @@ def form_values(form: MultiDict[str, str]) -> dict[str, Any]:
         if not steps or len(steps) > limits.MAX_JSON_DEPTH:
             raise ApiError("invalid_request", f"The form contains an invalid field name: {name[:80]!r}.")
         _set_at(root, steps, texts if len(texts) > 1 else texts[0])
-    tree: dict[str, Any] = _lists_from(root)
+    tree: dict[str, Any] = _indexes_to_lists(root)
     return tree
 
 
@@ -301,10 +301,10 @@ def _set_at(root: dict[Any, Any], steps: list[str | int], value: Any) -> None:
     root[steps[-1]] = value
 
 
-def _lists_from(value: Any) -> Any:
+def _indexes_to_lists(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    inner = {key: _lists_from(item) for key, item in value.items()}
+    inner = {key: _indexes_to_lists(item) for key, item in value.items()}
     if inner and all(isinstance(key, int) for key in inner):
         return [inner[key] for key in sorted(inner)]
     return {str(key): item for key, item in inner.items()}
@@ -330,7 +330,7 @@ _CODES: Final = {
 }
 
 
-def faults(model: type[BaseModel], error: ValidationError) -> list[Fault]:
+def pydantic_faults(model: type[BaseModel], error: ValidationError) -> list[Fault]:
     """Convert errors of pydantic to faults, with stable codes, paths such as `a[0].b`, and hints for similar names."""
     out = []
     for item in error.errors(include_url=False, include_context=True)[: limits.MAX_FAULTS]:
@@ -346,11 +346,11 @@ def faults(model: type[BaseModel], error: ValidationError) -> list[Fault]:
         elif code == "not_allowed" and isinstance(item.get("input"), str):
             allowed = re.findall(r"'([^']*)'", str(item.get("ctx", {}).get("expected", "")))
             hint = did_you_mean(item["input"], allowed)
-        out.append(Fault(path_text(loc), code, message.rstrip(".") + ".", hint))
+        out.append(Fault(format_path(loc), code, message.rstrip(".") + ".", hint))
     return out
 
 
-def path_text(loc: tuple[str | int, ...]) -> str:
+def format_path(loc: tuple[str | int, ...]) -> str:
     """Return the path of a location: ("fields", 3, "options", "min") -> `fields[3].options.min`."""
     out = ""
     for step in loc:
@@ -383,7 +383,7 @@ def _nested_annotations(annotation: Any) -> list[Any]:
 # Report all errors of a body together: those that the model of its keys finds, and those of what remains.
 
 
-def with_more(
+def merge_faults(
     error: ApiError, body: Any, model: type[BaseModel], check: Callable[[Any], Iterable[Fault] | None]
 ) -> ApiError:
     """Return the error of a body together with what is wrong with the rest of it.
@@ -405,7 +405,7 @@ def with_more(
             raise
         if other.code != "validation_error" and not other.path:  # an error of the target
             return error
-        more = faults_of(other)
+        more = as_faults(other)
     return validation_error(
         dict.fromkeys([*known, *(fault for fault in more if _key_of(fault.path) not in invalid_keys)])
     )

@@ -14,7 +14,7 @@ from flask import Flask, Response, g, request
 from webapp.config import Settings
 from webapp.monitoring import metrics, process_log
 
-log = logging.getLogger(process_log.REQUESTS)
+log = logging.getLogger(process_log.REQUEST_LOGGER)
 
 NO_ROUTE: Final = "none"  # label of requests without a route: their paths would be unbounded
 
@@ -23,7 +23,7 @@ def init_app(app: Flask, settings: Settings) -> None:
     """Measure each request, including all other handlers of the application."""
     if not settings.metrics and settings.log_format != "json":
         return
-    app.before_request_funcs.setdefault(None, []).insert(0, begin)
+    app.before_request_funcs.setdefault(None, []).insert(0, start_timer)
     meter = None
 
     def measure(response: Response) -> Response:
@@ -35,7 +35,7 @@ def init_app(app: Flask, settings: Settings) -> None:
             if meter is None:
                 meter = metrics.meter()
             assert meter is not None
-            meter.request(route, request.environ["REQUEST_METHOD"], str(response.status_code), seconds)
+            meter.count_request(route, request.environ["REQUEST_METHOD"], str(response.status_code), seconds)
         if settings.log_format == "json":
             fields = {"route": route, "method": request.method, "status": response.status_code}
             log.info("%s %s", request.method, route, extra={**fields, "ms": round(seconds * 1000, 1)})
@@ -44,6 +44,6 @@ def init_app(app: Flask, settings: Settings) -> None:
     app.after_request_funcs.setdefault(None, []).insert(0, measure)  # runs last
 
 
-def begin() -> None:
+def start_timer() -> None:
     """Store the time at which the request began."""
     g.began = time.perf_counter()

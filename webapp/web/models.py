@@ -18,13 +18,13 @@ from webapp.model_base import (
     ID_CHARS,
     JSON_DOC,
     Base,
-    Created,
-    InWorkspace,
-    identity,
+    CreatedAtMixin,
+    WorkspaceMixin,
+    id_column,
 )
 
 
-class IdempotencyRecord(Created, InWorkspace, Base):
+class IdempotencyRecord(CreatedAtMixin, WorkspaceMixin, Base):
     """One use of an Idempotency-Key by one client. The unique constraint guarantees that only one request is the first.
 
     The key is stored as a hash, and the response is encrypted with a key derived from the Idempotency-Key. So the table
@@ -35,7 +35,7 @@ class IdempotencyRecord(Created, InWorkspace, Base):
     quota_columns: ClassVar[tuple[str, ...]] = ("body",)
     __table_args__ = (UniqueConstraint("workspace_id", "caller", "key_hash"),)
 
-    id: Mapped[str] = identity("idm")
+    id: Mapped[str] = id_column("idm")
     caller: Mapped[str] = mapped_column(String(ID_CHARS))  # id of the API key or user
     key_hash: Mapped[str] = mapped_column(String(HASH_CHARS))
     request_hash: Mapped[str] = mapped_column(String(HASH_CHARS))  # method, path, query, project, body

@@ -17,7 +17,7 @@ from pydantic.json_schema import models_json_schema
 from webapp.access.models import NEWEST_VERSION
 from webapp.errors import CODES
 from webapp.extensions import application
-from webapp.web.responses import JSON, Raw
+from webapp.web.responses import JSON, RawSchema
 from webapp.web.routing import route
 
 _REF: Final = "#/components/schemas/{model}"
@@ -84,7 +84,7 @@ HEADERS: Final = {
 
 def build(app: Flask, version: str) -> dict[str, Any]:
     """Return the document of all routes for API clients. It is cached: do not change it."""
-    return _build(tuple((rule, d) for rule, d in declared(app) if not d.hidden), version)
+    return _build(tuple((rule, d) for rule, d in declared_routes(app) if not d.hidden), version)
 
 
 @lru_cache(maxsize=2)
@@ -93,7 +93,7 @@ def _build(found: tuple[tuple[str, Any], ...], version: str) -> dict[str, Any]:
     models: dict[type[BaseModel], Literal["validation", "serialization"]] = {}
     for _, declaration in found:
         returned = getattr(declaration.returns, "item", declaration.returns)
-        for model in (declaration.body, returned, *declaration.also.values()):
+        for model in (declaration.body, returned, *declaration.other_responses.values()):
             if isinstance(model, type) and issubclass(model, BaseModel):
                 models[model] = "validation" if model in bodies else "serialization"
     _, definitions = models_json_schema(list(models.items()), ref_template=_REF)
@@ -128,7 +128,7 @@ def _build(found: tuple[tuple[str, Any], ...], version: str) -> dict[str, Any]:
     }
 
 
-def declared(app: Flask) -> list[tuple[str, Any]]:
+def declared_routes(app: Flask) -> list[tuple[str, Any]]:
     """Return every `(rule, declaration)` of the application, sorted by URL."""
     found = {}
     for rule in app.url_map.iter_rules():
@@ -218,7 +218,7 @@ def _responses(declaration: Any, rule: str, names: dict[type[BaseModel], str]) -
     if content:
         success["content"] = content
     responses: dict[str, Any] = {str(declaration.status): success}
-    for status, returns in declaration.also.items():
+    for status, returns in declaration.other_responses.items():
         returned_content = {"application/json": {"schema": _response_schema(returns, names)}}
         first_line = str(returns.__doc__ or "").partition("\n")[0].rstrip(".")
         responses[str(status)] = {"description": first_line, "headers": headers, "content": returned_content}
@@ -271,7 +271,7 @@ bp = Blueprint("documents", __name__)
 _DOCUMENT_KEY: Final = "rowsmith.openapi"
 
 
-@route(bp, "/openapi.json", scope="public", returns=Raw({"type": "object"}))
+@route(bp, "/openapi.json", scope="public", returns=RawSchema({"type": "object"}))
 def document() -> Response:
     """The OpenAPI document of this service."""
     raw: bytes | None = current_app.extensions.get(_DOCUMENT_KEY)

@@ -210,7 +210,7 @@ class Shell:
     @cached_property
     def projects(self) -> list[Any]:
         """The projects that the user can access, by name."""
-        return tenancy.projects_of(self.actor) if self.actor else []
+        return tenancy.accessible_projects(self.actor) if self.actor else []
 
     @cached_property
     def project(self) -> Any:
@@ -384,7 +384,7 @@ def size(number: int | float | None) -> str:
 bp = Blueprint("icon", __name__)
 
 
-@route(bp, "/favicon.ico", scope="public", counted=False, hidden=True)
+@route(bp, "/favicon.ico", scope="public", rate_limited=False, hidden=True)
 def show() -> Response:
     """Return the icon that browsers request automatically for JSON or fragments opened as a page."""
     found = Path(str(current_app.static_folder)) / "logo.svg"

@@ -3,16 +3,16 @@
     return reply(data, template="things/show.html", status=201, see=url_for("things.show", thing_id=...))
 
 A program gets `data` as JSON with `status`. A browser gets `template` (a page that extends `base.html`), rendered with
-`data` and all other keyword arguments. After a form has changed something, it is redirected to `see` instead. An htmx
-request gets only `block`, a named block of the same page. Without a template, a browser shows the data itself. With
-`tag=True`, the ETag of a single resource is sent, and If-None-Match can be answered with 304.
+`data` and all other keyword arguments. After a form has changed something, it is redirected to `redirect_to` instead.
+An htmx request gets only `block`, a named block of the same page. Without a template, a browser shows the data itself.
+With `tag=True`, the ETag of a single resource is sent, and If-None-Match can be answered with 304.
 
 How a new resource is added:
 
 1. `services/things.py`: functions that take an Actor first, load by `tenancy.get` / `tenancy.listing`, end
    their work with `audit.record(..., join=True)` and `db.session.commit()`, and raise ApiError.
 2. `views/things.py`: a blueprint; inputs as `inputs.Input`, outputs as pydantic models; one function a route with
-   `routes.route(...)`; `matching(data)` before a PATCH, PUT or DELETE acts. Add it to `views.BLUEPRINTS`.
+   `routes.route(...)`; `check_if_match(data)` before a PATCH, PUT or DELETE acts. Add it to `views.BLUEPRINTS`.
 3. `templates/things/*.html`, where people see it. A form is a `forms.page_form.FormSpec` of the input, drawn with
    `ui.summary` and `ui.field`; `on_fault` draws it again with its errors.
 4. `tests/security/cases_things.py`: who may do what; the matrix test fails while a route has no line.
@@ -44,22 +44,22 @@ def reply(
     template: str | None = None,
     block: str | None = None,
     status: int = 200,
-    see: str | None = None,
-    flashed: str | None = None,
-    tag: bool = False,
+    redirect_to: str | None = None,
+    flash_message: str | None = None,
+    send_etag: bool = False,
     headers: Mapping[str, str] | None = None,
     **context: Any,
 ) -> Response:
-    """Return the response in the client's format; see the module. `flashed` is a message for the next page."""
+    """Return the response in the client's format; see the module. `flash_message` is a message for the next page."""
     if g.face == "program":
         response = json_reply(data, status)
-        if tag:
+        if send_etag:
             response.headers["ETag"] = etag(data)
-            response = _not_modified_or(response)
+            response = _as_not_modified(response)
     else:
-        response = _page(data, template, block, status, see, flashed, context)
+        response = _html_response(data, template, block, status, redirect_to, flash_message, context)
     for name, value in (headers or {}).items():
-        if not (name == "Location" and g.face == "person"):  # browsers are redirected to `see`
+        if not (name == "Location" and g.face == "person"):  # browsers are redirected to `redirect_to`
             response.headers[name] = value
     return response
 
@@ -82,24 +82,24 @@ def json_reply(data: Any, status: int = 200) -> Response:
     return Response(raw, status, mimetype=JSON)
 
 
-def _page(
+def _html_response(
     data: Any,
     template: str | None,
     block: str | None,
     status: int,
-    see: str | None,
-    flashed: str | None,
+    redirect_to: str | None,
+    flash_message: str | None,
     context: Mapping[str, Any],
 ) -> Response:
     htmx = "HX-Request" in request.headers
-    if flashed and see and not (htmx and block):
-        flash(flashed)
+    if flash_message and redirect_to and not (htmx and block):
+        flash(flash_message)
     if htmx and block and template:
-        return Response(render_block(template, block, data=data, flashed=flashed, **context), status)
-    if see is not None:
+        return Response(render_block(template, block, data=data, flashed=flash_message, **context), status)
+    if redirect_to is not None:
         if htmx:
-            return Response(status=204, headers={"HX-Redirect": see})
-        return see_other(see)
+            return Response(status=204, headers={"HX-Redirect": redirect_to})
+        return see_other(redirect_to)
     if status == 204:
         return Response(status=204)
     # Resources without a page show their data.
@@ -114,7 +114,7 @@ def render_block(template: str, block: str, **context: Any) -> str:
     return "".join(found.blocks[block](found.new_context(context)))
 
 
-def problem(error: ApiError) -> Response:
+def error_response(error: ApiError) -> Response:
     """Return an error in the client's format: JSON, or an HTML page for browsers."""
     if getattr(g, "face", "program") == "program":
         response = json_reply(error.as_dict(), error.status)
@@ -133,7 +133,7 @@ def etag(data: Any) -> str:
     return f'"{digest.hexdigest()}"'
 
 
-def matching(data: Any) -> None:
+def check_if_match(data: Any) -> None:
     """Raise `version_conflict` if If-Match does not match `data` (RFC 9110, 13.1.1). Call this before the action.
 
     Load the row with `tenancy.get(..., lock=True)` first, so that it cannot change between this check and the action.
@@ -145,7 +145,7 @@ def matching(data: Any) -> None:
         raise ApiError("version_conflict", details={"etag": current})
 
 
-def _not_modified_or(response: Response) -> Response:
+def _as_not_modified(response: Response) -> Response:
     """Return 304 if the client already has this version (RFC 9110, section 13.1.2)."""
     if (
         request.method in ("GET", "HEAD")
@@ -175,13 +175,13 @@ Scopes = Annotated[list[str] | None, BeforeValidator(lambda v: None if v is None
 
 
 class Output(BaseModel):
-    """A response. `Output.of(row)` reads a database row, or any object with these attributes."""
+    """A response. `Output.from_row(row)` reads a database row, or any object with these attributes."""
 
     model_config = ConfigDict(from_attributes=True, extra="ignore")
     listed: ClassVar[type[BaseModel] | None] = None
 
     @classmethod
-    def of(cls, row: Any, **more: Any) -> dict[str, Any]:
+    def from_row(cls, row: Any, **more: Any) -> dict[str, Any]:
         """Return the JSON object of a row; `more` are values that the row does not have."""
         if more:
             known = {
@@ -193,15 +193,15 @@ class Output(BaseModel):
         return cls.model_validate(row).model_dump()
 
 
-class Listed:
-    """`Listed(ThingOut)` as `returns=` of a list route: `{items, next_cursor, total}`."""
+class ListOf:
+    """`ListOf(ThingOut)` as `returns=` of a list route: `{items, next_cursor, total}`."""
 
     def __init__(self, item: type[BaseModel]) -> None:
         self.item = item
 
 
-class Raw:
-    """`Raw(schema)` as `returns=`: an explicit JSON Schema, for responses that no model describes."""
+class RawSchema:
+    """`RawSchema(schema)` as `returns=`: an explicit JSON Schema, for responses that no model describes."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = schema

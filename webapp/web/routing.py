@@ -40,9 +40,9 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import HTTPException
 
 from webapp import clock, extensions, ids, limits
-from webapp.access.actors import PROJECT_SCOPES, WORKSPACE_SCOPES, Actor, require
+from webapp.access.actors import PROJECT_SCOPES, WORKSPACE_SCOPES, Actor, require_scope
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.extensions import application, changed_rows, db, reading, writing
+from webapp.extensions import affected_row_count, application, db, read_session, write_session
 from webapp.metering import stored_json
 from webapp.rate_limiting import RateLimitResult
 from webapp.security import sealing
@@ -52,10 +52,10 @@ from webapp.web.models import IdempotencyRecord
 # Idempotency-Key on POSTs that create or run something: the first request is executed, the others get its response.
 
 _KEY_FORMAT: Final = re.compile(rf"[\x21-\x7e]{{1,{limits.IDEMPOTENCY_KEY_CHARS}}}")
-KEPT_HEADERS: Final = ("Content-Type", "Location", "ETag", "X-Seed", "X-Now", "X-Template-Version")
+STORED_HEADERS: Final = ("Content-Type", "Location", "ETag", "X-Seed", "X-Now", "X-Template-Version")
 
 
-def once(actor: Actor, max_body: int, act: Callable[[], Response]) -> Response:
+def run_idempotent(actor: Actor, max_body: int, act: Callable[[], Response]) -> Response:
     """Call `act` for the first request with this Idempotency-Key, and return its response for all others.
 
     Errors: validation_error (bad key), idempotency_mismatch, idempotency_in_progress.
@@ -66,25 +66,25 @@ def once(actor: Actor, max_body: int, act: Callable[[], Response]) -> Response:
         raise validation_error([Fault("Idempotency-Key", "wrong_form", message)])
     if (request.content_length or 0) > max_body:
         raise ApiError("payload_too_large", details={"max_bytes": max_body})
-    key_lock = _KeyLock(actor, key)
+    key_lock = _IdempotencyLock(actor, key)
     stored_json.check(actor)  # the response is stored for a day
-    earlier = key_lock.take()
+    earlier = key_lock.acquire()
     if earlier is not None:
         return key_lock.replay(earlier)
     session = db.session()
-    event.listen(session, "before_commit", key_lock.mark)
+    event.listen(session, "before_commit", key_lock.mark_used)
     try:
         response = act()
     except ApiError as error:
-        key_lock.failed(error)
+        key_lock.handle_error(error)
         raise
     except BaseException:
-        key_lock.failed(ApiError("internal_error", details={"request_id": actor.request_id}))
+        key_lock.handle_error(ApiError("internal_error", details={"request_id": actor.request_id}))
         raise
     finally:
-        event.remove(session, "before_commit", key_lock.mark)
+        event.remove(session, "before_commit", key_lock.mark_used)
     db.session.rollback()  # the view may still read in another session
-    key_lock.answer(response)
+    key_lock.handle_response(response)
     return response
 
 
@@ -110,7 +110,7 @@ def _digest(prefix: bytes) -> str:
     return found.hexdigest()
 
 
-class _KeyLock:
+class _IdempotencyLock:
     """The lock of one client on one Idempotency-Key."""
 
     def __init__(self, actor: Actor, key: str) -> None:
@@ -122,7 +122,7 @@ class _KeyLock:
         self.seal = sealing.derive(str(current_app.secret_key), "idempotency", key + self.caller)
         self.id = ids.new("idm")
 
-    def take(self) -> IdempotencyRecord | None:
+    def acquire(self) -> IdempotencyRecord | None:
         """Acquire the lock and return None, or return the record with the response of an earlier request."""
         deadline = time.monotonic() + limits.IDEMPOTENCY_WAIT_SECONDS
         while True:
@@ -145,7 +145,7 @@ class _KeyLock:
     def _insert(self) -> bool:
         now = clock.now()
         try:
-            with writing() as session:
+            with write_session() as session:
                 session.execute(
                     delete(IdempotencyRecord).where(*self._conditions(), IdempotencyRecord.expires_at <= now)
                 )
@@ -174,7 +174,7 @@ class _KeyLock:
         )
 
     def _find(self) -> IdempotencyRecord | None:
-        with reading() as session:
+        with read_session() as session:
             return session.scalar(select(IdempotencyRecord).where(*self._conditions()))
 
     def _release_abandoned(self, found: IdempotencyRecord) -> bool:
@@ -183,7 +183,7 @@ class _KeyLock:
             return False
         if clock.now() - found.created_at < timedelta(seconds=limits.IDEMPOTENCY_LOST_SECONDS):
             return False
-        with writing() as session:
+        with write_session() as session:
             session.execute(
                 delete(IdempotencyRecord).where(
                     IdempotencyRecord.id == found.id, IdempotencyRecord.state == "running"
@@ -191,12 +191,12 @@ class _KeyLock:
             )
         return True
 
-    def mark(self, session: Session) -> None:
+    def mark_used(self, session: Session) -> None:
         """Mark the key as used, in the view's transaction just before it commits."""
         statement = update(IdempotencyRecord).where(IdempotencyRecord.id == self.id).values(state="acted")
         session.execute(statement, execution_options={"synchronize_session": False})
 
-    def failed(self, error: ApiError) -> None:
+    def handle_error(self, error: ApiError) -> None:
         """Handle an error of the view: release the key if nothing was changed, otherwise store the response."""
         db.session.rollback()  # the current session: a view that waited may have released its first one
         if not self._release():
@@ -208,18 +208,18 @@ class _KeyLock:
         running = delete(IdempotencyRecord).where(
             IdempotencyRecord.id == self.id, IdempotencyRecord.state == "running"
         )
-        with writing() as session:
-            return bool(changed_rows(session.execute(running)))
+        with write_session() as session:
+            return bool(affected_row_count(session.execute(running)))
 
-    def answer(self, response: Response) -> None:
+    def handle_response(self, response: Response) -> None:
         """Store the first response, or release the key after an error that changed nothing."""
         if response.status_code >= 400 and self._release():
             return
-        headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
+        headers = {name: response.headers[name] for name in STORED_HEADERS if name in response.headers}
         self._store_response(response.status_code, headers, response.get_data())
 
     def _store_response(self, status: int, headers: dict[str, Any], body: bytes) -> None:
-        with writing() as session:
+        with write_session() as session:
             session.execute(
                 update(IdempotencyRecord)
                 .where(IdempotencyRecord.id == self.id)
@@ -243,20 +243,20 @@ class _KeyLock:
 
 # `public`: no credentials. `self`: any authenticated client. The others are defined in `access.actors`.
 SCOPES: Final = frozenset({"public", "self", *PROJECT_SCOPES, *WORKSPACE_SCOPES})
-READING: Final = frozenset({"GET", "HEAD"})
+SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 View = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Declaration:
+class RouteDeclaration:
     """The declaration of a route; equal only to itself.
 
     `reads`: writes nothing although it is a POST (preview), so it takes no writers' lock. `rate_limited`: counts toward
-    the rate limit (health and static do not). `people`: a browser session may use it; `programs`: an API key may.
-    `on_fault(actor, error, **address)` renders the form again with its errors. `more_faults(actor, error, sent,
-    **address)` returns the error of a body with what else is wrong with it. `produces`: content types other than JSON,
-    for the documentation; `also`: the bodies of other success statuses; `multipart`: the JSON Schema of the parts of a
-    multipart/form-data body, which the view reads.
+    the rate limit (health and static do not). `allows_browsers`: a browser session may use it; `allows_api_keys`: an
+    API key may. `on_fault(actor, error, **address)` renders the form again with its errors. `more_faults(actor, error,
+    sent, **address)` returns the error of a body with what else is wrong with it. `produces`: content types other than
+    JSON, for the documentation; `other_responses`: the bodies of other success statuses; `multipart`: the JSON Schema
+    of the parts of a multipart/form-data body, which the view reads.
     """
 
     rule: str
@@ -273,14 +273,14 @@ class Declaration:
     reads: bool
     rate_limited: bool
     max_body: int
-    people: bool
-    programs: bool
+    allows_browsers: bool
+    allows_api_keys: bool
     errors: tuple[str, ...]
     produces: tuple[str, ...]
-    also: Mapping[int, Any]
+    other_responses: Mapping[int, Any]
     multipart: Mapping[str, Any] | None
     hidden: bool
-    on_fault: Callable[..., Any] | None
+    render_error: Callable[..., Any] | None
     more_faults: Callable[..., ApiError] | None
 
 
@@ -296,13 +296,13 @@ def route(
     status: int = 200,
     idempotent: bool = False,
     reads: bool | None = None,
-    counted: bool = True,
+    rate_limited: bool = True,
     max_body: int = limits.MAX_BODY_BYTES,
-    people: bool = True,
-    programs: bool = True,
+    allows_browsers: bool = True,
+    allows_api_keys: bool = True,
     errors: Sequence[str] = (),
     produces: Sequence[str] = (),
-    also: Mapping[int, Any] | None = None,
+    other_responses: Mapping[int, Any] | None = None,
     multipart: Mapping[str, Any] | None = None,
     hidden: bool = False,
     on_fault: Callable[..., Any] | None = None,
@@ -313,7 +313,7 @@ def route(
     """Declare a view. `errors` lists error codes, in addition to those of all routes, for the documentation.
 
     `hidden` excludes a page for browsers from /openapi.json. `summary` replaces the view's docstring if one function
-    serves several kinds of objects. See `Declaration` for the rest.
+    serves several kinds of objects. See `RouteDeclaration` for the rest.
     """
     if scope not in SCOPES:
         raise ValueError(f"unknown scope {scope!r}")
@@ -321,7 +321,7 @@ def route(
 
     def decorate(view: View) -> View:
         first_line, _, rest = inspect.cleandoc(summary or view.__doc__ or "").partition("\n")
-        declaration = Declaration(
+        declaration = RouteDeclaration(
             rule=rule,
             methods=upper,
             scope=scope,
@@ -333,18 +333,18 @@ def route(
             returns=returns,
             status=status,
             idempotent=idempotent,
-            reads=READING.issuperset(upper) if reads is None else reads,
-            rate_limited=counted,
+            reads=SAFE_METHODS.issuperset(upper) if reads is None else reads,
+            rate_limited=rate_limited,
             # Without a credential no thread waits for a body: only what is read ahead of the thread is accepted.
             max_body=min(max_body, limits.WEB_BODY_AHEAD_BYTES) if scope == "public" else max_body,
-            people=people,
-            programs=programs,
+            allows_browsers=allows_browsers,
+            allows_api_keys=allows_api_keys,
             errors=tuple(errors),
             produces=tuple(produces),
-            also=dict(also or {}),
+            other_responses=dict(other_responses or {}),
             multipart=multipart,
             hidden=hidden,
-            on_fault=on_fault,
+            render_error=on_fault,
             more_faults=more_faults,
         )
         parameters = frozenset(inspect.signature(view).parameters)
@@ -353,16 +353,16 @@ def route(
         def run(**address: Any) -> Any:
             actor: Actor | None = g.actor
             if declaration.reads:
-                extensions.only_reads()
+                extensions.set_read_only()
             try:
                 if scope not in ("public", "self"):
                     assert actor is not None  # `authenticate` responded with 401 otherwise
-                    require(actor, scope)
+                    require_scope(actor, scope)
                 arguments = _inputs(declaration, parameters, actor, address)
                 if "actor" in parameters:
                     arguments["actor"] = actor
                 if idempotent and actor is not None and "HTTP_IDEMPOTENCY_KEY" in request.environ:
-                    return once(
+                    return run_idempotent(
                         actor, declaration.max_body, lambda: make_response(view(**arguments, **address))
                     )
                 return view(**arguments, **address)
@@ -385,7 +385,7 @@ def route(
     return decorate
 
 
-def declaration_of(app: Flask, endpoint: str | None) -> Declaration | None:
+def declaration_of(app: Flask, endpoint: str | None) -> RouteDeclaration | None:
     """Return the declaration of an endpoint; None for static files, and if there is no route."""
     view = app.view_functions.get(endpoint or "")
     return getattr(view, "declaration", None)
@@ -403,13 +403,13 @@ def allowed_methods(face: str) -> list[str]:
         except HTTPException:
             continue
         declared = declaration_of(app, rule.endpoint)
-        if declared is None or declared.programs or face == "person":
+        if declared is None or declared.allows_api_keys or face == "person":
             found.append(method)
     return found
 
 
 def _inputs(
-    declared: Declaration, parameters: frozenset[str], actor: Actor | None, address: dict[str, Any]
+    declared: RouteDeclaration, parameters: frozenset[str], actor: Actor | None, address: dict[str, Any]
 ) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     # A chunked body has no length: one byte past the limit shows that it is too long.
@@ -441,7 +441,7 @@ def _inputs(
     return arguments
 
 
-Face = Literal["person", "program"]
+ClientKind = Literal["person", "program"]
 
 
 def method_not_allowed() -> ApiError:
@@ -460,7 +460,7 @@ def prefers_html() -> bool:
     return accepts["text/html"] > 0 and accepts["text/html"] >= accepts["application/json"]
 
 
-def uncounted(limit: int = limits.ADDRESS_REQUESTS_PER_MINUTE) -> RateLimitResult:
+def uncounted_result(limit: int = limits.ADDRESS_REQUESTS_PER_MINUTE) -> RateLimitResult:
     """Return the rate limit result of a request that was not counted."""
     now = clock.epoch()
     return RateLimitResult(True, False, limit, limit, now + limits.RATE_WINDOW_SECONDS, b"")

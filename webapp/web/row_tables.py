@@ -25,12 +25,12 @@ def cell(value: Any) -> dict[str, str]:
     return {"text": text, "kind": "", "full": ""}
 
 
-def flat(row: Row, prefix: str = "") -> dict[str, Any]:
+def flatten(row: Row, prefix: str = "") -> dict[str, Any]:
     """Return a row with nested objects as dotted columns, as in CSV. Arrays are kept."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and value:
-            found |= flat(value, f"{prefix}{name}.")
+            found |= flatten(value, f"{prefix}{name}.")
         else:
             found[prefix + name] = value
     return found
@@ -42,10 +42,11 @@ def columns(rows: Iterable[Row]) -> list[str]:
     return [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
 
 
-def side_on(rows: Sequence[Row], bad: Iterable[Row] = ()) -> dict[str, Any]:
-    """Return `{numbers, columns: [{path, cells}]}`, a line for each column. `bad` is the answer key of the rows."""
-    flat_rows = [flat(row) for row in rows]
-    names, bad_cells = columns(flat_rows), _by_cell(bad)
+def transposed_table(rows: Sequence[Row], answer_key: Iterable[Row] = ()) -> dict[str, Any]:
+    """Return `{numbers, columns: [{path, cells}]}`, a line for each column. `answer_key` is the answer key of the
+    rows."""
+    flat_rows = [flatten(row) for row in rows]
+    names, bad_cells = columns(flat_rows), _by_cell(answer_key)
     lines = [
         {
             "path": name,
@@ -59,10 +60,10 @@ def side_on(rows: Sequence[Row], bad: Iterable[Row] = ()) -> dict[str, Any]:
     return {"numbers": list(range(1, len(flat_rows) + 1)), "columns": lines}
 
 
-def upright(rows: Sequence[Row], first: int, bad: Iterable[Row] = ()) -> dict[str, Any]:
-    """Return `{columns, rows: [{number, cells}], first, last}`. `bad` as for `side_on`."""
-    flat_rows = [flat(row) for row in rows]
-    names, bad_cells = columns(flat_rows), _by_cell(bad)
+def row_table(rows: Sequence[Row], first: int, answer_key: Iterable[Row] = ()) -> dict[str, Any]:
+    """Return `{columns, rows: [{number, cells}], first, last}`. `answer_key` as for `transposed_table`."""
+    flat_rows = [flatten(row) for row in rows]
+    names, bad_cells = columns(flat_rows), _by_cell(answer_key)
     lines = [
         {
             "number": first + index,
@@ -88,7 +89,7 @@ def _cell_with_mark(row: Row, name: str, answer: Row | None) -> dict[str, str]:
 
 def compared(preview: Mapping[str, Any]) -> dict[str, Any]:
     """Compare two previews with the same seed: a line for each column, and both values of each cell."""
-    before, after = ([flat(row) for row in preview[side]] for side in ("from", "to"))
+    before, after = ([flatten(row) for row in preview[side]] for side in ("from", "to"))
     names = columns([*after, *before])
     lines = []
     for name in names:

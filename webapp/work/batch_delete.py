@@ -14,29 +14,29 @@ from sqlalchemy import Table, delete, select
 from sqlalchemy.orm import Session
 
 from webapp import limits
-from webapp.extensions import changed_rows, redis_client, writing
+from webapp.extensions import affected_row_count, redis_client, write_session
 from webapp.model_base import Base
 
 
 class TimeBudget:
-    """A time budget for deletions. It starts with the first check. `cut` is set if something was left for the
+    """A time budget for deletions. It starts with the first check. `was_cut_short` is set if something was left for the
     next sweep."""
 
     def __init__(self, seconds: float = float("inf"), clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._seconds = clock, seconds
         self._until: float | None = None
-        self.cut = False
+        self.was_cut_short = False
 
     @property
-    def over(self) -> bool:
+    def is_used_up(self) -> bool:
         """Whether the time budget is used up. Call it when there may be more to delete."""
         if self._until is None:
             self._until = self._clock() + self._seconds
-        self.cut = self.cut or self._clock() >= self._until
-        return self.cut
+        self.was_cut_short = self.was_cut_short or self._clock() >= self._until
+        return self.was_cut_short
 
 
-def rows(model: type[Base], condition: Any, budget: TimeBudget, batch: int = limits.DRAIN_ROWS) -> int:
+def delete_rows(model: type[Base], condition: Any, budget: TimeBudget, batch: int = limits.DRAIN_ROWS) -> int:
     """Delete rows in batches, each in a separate transaction, until none is left or the time budget is used
     up. Other connections can write between the batches; there is no queue for SQLite's lock, and waiting
     connections poll it."""
@@ -44,8 +44,8 @@ def rows(model: type[Base], condition: Any, budget: TimeBudget, batch: int = lim
     assert isinstance(table, Table)
     key = table.primary_key.columns
     total = 0
-    while not budget.over:
-        with writing() as session:
+    while not budget.is_used_up:
+        with write_session() as session:
             deleted = _delete_batch(session, model, list(key), condition, batch)
         total += deleted
         if deleted < batch:
@@ -66,10 +66,12 @@ def _delete_batch(session: Session, model: type[Base], key: list[Any], condition
         numbers = [item[-1] for item in found if item[:-1] == prefix]
         conditions = [column == value for column, value in zip(key[:-1], prefix, strict=True)]
         statement = delete(model).where(*conditions, key[-1].between(numbers[0], numbers[-1]), condition)
-        deleted = changed_rows(session.execute(statement, execution_options={"synchronize_session": False}))
+        deleted = affected_row_count(
+            session.execute(statement, execution_options={"synchronize_session": False})
+        )
         # Fewer than a full batch because another push or table begins: there is more.
         return batch if len(found) == batch or len(numbers) < len(found) else deleted
-    return changed_rows(session.execute(statement, execution_options={"synchronize_session": False}))
+    return affected_row_count(session.execute(statement, execution_options={"synchronize_session": False}))
 
 
 log = logging.getLogger(__name__)
@@ -78,7 +80,7 @@ _KEY: Final = "rowsmith:backup"
 
 
 @contextmanager
-def holding() -> Iterator[None]:
+def suspend_deletion() -> Iterator[None]:
     """Request the hold until the block ends, and at most for HOLD_SECONDS."""
     try:
         redis_client().set(_KEY, b"1", ex=limits.HOLD_SECONDS)

@@ -26,22 +26,22 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class WorkKind:
     """One kind of work: its name, its functions (as dotted names, never imported here) and its queue.
 
-    `job` executes it; `ended` is called if it ended without its job; both take the id of the row. `attempts`:
+    `job` executes it; `on_end` is called if it ended without its job; both take the id of the row. `attempts`:
     how many times it may be started before it fails because its worker was lost; 1 for work that must not be
-    repeated. `turns` names the function that selects the queued rows that may start now, if there is a limit;
-    `pending` the function that finds ended rows whose follow-up did not run.
+    repeated. `select_startable` names the function that selects the queued rows that may start now, if there is a
+    limit; `find_unfinished` the function that finds ended rows whose follow-up did not run.
     """
 
     name: str
     job: str
-    ended: str
+    on_end: str
     queue: str
     attempts: int
-    turns: str = ""
-    pending: str = ""
+    select_startable: str = ""
+    find_unfinished: str = ""
 
     @property
     def model(self) -> type[Work]:
@@ -50,53 +50,53 @@ class Kind:
 
 
 # The registry of all kinds of work.
-KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
+KINDS: Final[Mapping[str, WorkKind]] = MappingProxyType(
     {
-        "export": Kind(
+        "export": WorkKind(
             name="export",
             job="jobs.exports.run",
-            ended="webapp.exports.services.settle",
+            on_end="webapp.exports.services.return_unused_quota",
             queue="exports",
             attempts=limits.MAX_ATTEMPTS,
-            turns="webapp.exports.services.in_one",
+            select_startable="webapp.exports.services.select_single_files",
         ),
-        "import": Kind(
+        "import": WorkKind(
             name="import",
             job="jobs.imports.run",
-            ended="webapp.imports.services.background.settle",
+            on_end="webapp.imports.services.background.settle",
             queue="imports",
             attempts=limits.MAX_ATTEMPTS,
         ),
-        "push": Kind(
+        "push": WorkKind(
             name="push",
             job="jobs.pushes.push.run",
-            ended="webapp.pushes.services.completion.settle",
+            on_end="webapp.pushes.services.completion.settle",
             queue="pushes",
             attempts=limits.MAX_ATTEMPTS,
-            turns="webapp.pushes.services.completion.due",
+            select_startable="webapp.pushes.services.completion.due",
         ),
-        "part": Kind(
+        "part": WorkKind(
             name="part",
             job="jobs.exports.run_part",
-            ended="webapp.exports.services.settle_part",
+            on_end="webapp.exports.services.update_after_part",
             queue="parts",  # after the others: a thousand parts must not delay a small export
             attempts=limits.MAX_ATTEMPTS,
-            pending="webapp.exports.services.stalled_parts",
+            find_unfinished="webapp.exports.services.stalled_parts",
         ),
-        "run": Kind(
+        "run": WorkKind(
             name="run",
             job="jobs.scenarios.run.run",
-            ended="webapp.scenarios.services.run_completion.settle",
+            on_end="webapp.scenarios.services.run_completion.settle",
             queue="runs",
             attempts=1,  # the program may have made changes
-            turns="webapp.scenarios.services.run_completion.startable",
-            pending="webapp.scenarios.services.run_completion.pending",
+            select_startable="webapp.scenarios.services.run_completion.startable",
+            find_unfinished="webapp.scenarios.services.run_completion.pending",
         ),
     }
 )
 
 # The function of every RQ job: the worker looks up the kind in the table above. Other jobs are rejected.
-ANSWER: Final = "jobs.worker.answer"
+JOB_FUNCTION: Final = "jobs.worker.answer"
 
 
 def queue_of(client: redis.Redis, kind: str) -> Queue:
@@ -104,11 +104,11 @@ def queue_of(client: redis.Redis, kind: str) -> Queue:
     return Queue(KINDS[kind].queue, connection=client, serializer=JSONSerializer)
 
 
-def ring(client: redis.Redis, kind: str, work_id: str) -> bool:
+def enqueue(client: redis.Redis, kind: str, work_id: str) -> bool:
     """Enqueue one piece of work. Return False if Redis is unavailable; the sweeper enqueues the work later."""
     try:
         queue_of(client, kind).enqueue_call(
-            ANSWER,
+            JOB_FUNCTION,
             args=(kind, work_id),
             # A unique id: a job enqueued while an older one is being processed must outlive it.
             job_id=f"{work_id}-{token_hex(4)}",
@@ -123,35 +123,35 @@ def ring(client: redis.Redis, kind: str, work_id: str) -> bool:
     return True
 
 
-def waiting(client: redis.Redis, kind: str) -> set[str]:
+def queued_ids(client: redis.Redis, kind: str) -> set[str]:
     """Return the ids of the work that has a job in the kind's queue."""
     return {name.rpartition("-")[0] for name in queue_of(client, kind).get_job_ids()}
 
 
-def after_commit(
+def enqueue_after_commit(
     session: Session | scoped_session[Any], client: redis.Redis, kind: str, work_id: str
 ) -> None:
     """Enqueue the work after `session` commits, and not if it is rolled back."""
     real = session() if isinstance(session, scoped_session) else session
-    if _RINGS not in real.info:
-        real.info[_RINGS] = []
-        event.listen(real, "after_commit", _ring_all)
-        event.listen(real, "after_rollback", _ring_none)
-    real.info[_RINGS].append((client, kind, work_id))
+    if _PENDING_JOBS not in real.info:
+        real.info[_PENDING_JOBS] = []
+        event.listen(real, "after_commit", _enqueue_pending_jobs)
+        event.listen(real, "after_rollback", _discard_pending_jobs)
+    real.info[_PENDING_JOBS].append((client, kind, work_id))
 
 
-_RINGS: Final = "rowsmith.rings"
+_PENDING_JOBS: Final = "rowsmith.rings"
 
 
-def _ring_all(session: Session) -> None:
+def _enqueue_pending_jobs(session: Session) -> None:
     if session.in_nested_transaction():
         return  # a savepoint was released; nothing is committed yet
-    rings, session.info[_RINGS] = session.info[_RINGS], []
-    for client, kind, work_id in rings:
-        ring(client, kind, work_id)
+    pending_jobs, session.info[_PENDING_JOBS] = session.info[_PENDING_JOBS], []
+    for client, kind, work_id in pending_jobs:
+        enqueue(client, kind, work_id)
 
 
-def _ring_none(session: Session) -> None:
+def _discard_pending_jobs(session: Session) -> None:
     if session.in_nested_transaction():
         return  # a job for a row of that savepoint finds no row, which is harmless
-    session.info[_RINGS] = []
+    session.info[_PENDING_JOBS] = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 # ECMA-48: control sequences, operating system commands, other escapes; and invisible control characters.
-COMMANDS: Final = re.compile(
+CONTROL_SEQUENCES: Final = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
 
@@ -20,7 +20,7 @@ _UNSAFE: Final = re.compile(rf"({_COLOUR})|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LogLines:
     """Lines `first` to `last` of a log, counted from 1. Lines contain neither line feeds nor carriage
     returns."""
 
@@ -29,7 +29,7 @@ class Piece:
     lines: Sequence[str]
 
 
-def visible(text: str) -> str:
+def escape_control_sequences(text: str) -> str:
     """Keep colours and escape other control sequences: those that move the cursor, set the title or draw a
     link are shown as text (`\x1b`). Line feeds and tabs are kept."""
     return _UNSAFE.sub(lambda found: found[1] or f"\\x{ord(found[0]):02x}", text)

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from webapp.model_base import (
     JSON_DOC,
-    Created,
+    CreatedAtMixin,
 )
 
 STATES: Final = ("queued", "running", "completed", "failed", "cancelled", "timed_out")
@@ -30,7 +30,7 @@ MODELS: Final[dict[str, type[Work]]] = {}
 """The table of each kind of work, by its `work_kind`. A table adds itself when its module is imported."""
 
 
-class Work(Created):
+class Work(CreatedAtMixin):
     """State, lease and attempts of one piece of work. The row is authoritative; the queue only wakes a
     worker.
 
@@ -71,18 +71,18 @@ class Work(Created):
             MODELS[cls.work_kind] = cls
 
     @classmethod
-    def of_workspace(cls, workspace_id: str) -> ColumnElement[bool]:
+    def in_workspace(cls, workspace_id: str) -> ColumnElement[bool]:
         """Return the condition for the work of one workspace."""
         return cls.workspace_id == workspace_id  # type: ignore[no-any-return]
 
     @classmethod
-    def with_worker(cls) -> list[ColumnElement[bool]]:
+    def worker_conditions(cls) -> list[ColumnElement[bool]]:
         """Return the conditions for work that a worker executes itself. An export in parts is executed as its
         parts."""
         return []
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the work has reached an end state."""
         return self.status in END_STATES
 
@@ -90,7 +90,7 @@ class Work(Created):
 # The first response for each Idempotency-Key, for 24 hours.
 
 
-class Noticed:
+class Notifiable:
     """Work with notifications when it ends. A row that has ended and has no `noticed` mark still needs its
     notification. The mark is cleared in the transaction that ends the work."""
 

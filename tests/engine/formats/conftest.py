@@ -14,13 +14,13 @@ from webapp.engine.formats import layout
 @pytest.fixture(autouse=True)
 def every_view_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that views never point outside of their buffer, because Arrow copies them without bounds checks."""
-    copied = layout.copied
+    copied = layout.join_views
 
     def checked(laid: pa.Array) -> pa.Array:
         laid.validate(full=True)
         return copied(laid)
 
-    monkeypatch.setattr(layout, "copied", checked)
+    monkeypatch.setattr(layout, "join_views", checked)
 
 
 @pytest.fixture

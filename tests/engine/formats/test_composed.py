@@ -16,7 +16,7 @@ from webapp.engine.data import vocabulary
 from webapp.engine.formats import FORMATS, write
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
-from webapp.engine.text_parts import Composed
+from webapp.engine.text_parts import TextParts
 
 ENV = GenerationContext("composed", datetime(2026, 1, 1, tzinfo=UTC))
 TYPES = (
@@ -31,11 +31,11 @@ TYPES = (
     "avatar",
 )
 ROWS = 700
-LOCALES = vocabulary.default().locales
+LOCALES = vocabulary.open_default().locales
 
 
 def bound(fields: list[dict]) -> BoundPlan:
-    return BoundPlan(compile_plan(groups.assign(parse(fields)), vocabulary.default()), ENV)
+    return BoundPlan(compile_plan(groups.assign(parse(fields)), vocabulary.open_default()), ENV)
 
 
 def fields(locale: str | None = None) -> list[dict]:
@@ -58,7 +58,7 @@ def both(made: BoundPlan, name: str, options: dict, rows: int = ROWS) -> tuple[b
 
 
 def composed_columns(made: BoundPlan, rows: int = ROWS) -> int:
-    return sum(isinstance(column, Composed) for column in made.composed_block(0, rows))
+    return sum(isinstance(column, TextParts) for column in made.block_with_text_parts(0, rows))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_parts_are_really_copied_into_the_row(monkeypatch):
     kind = FORMATS["json"]
     writer = kind(result.schema, kind.Options(), title="t")
     list(write(writer, result.blocks_for(writer, 0, 200_000)))  # its pools are known now
-    monkeypatch.setattr(Composed, "array", None)
+    monkeypatch.setattr(TextParts, "to_array", None)
     assert b"".join(
         write(kind(result.schema, kind.Options(), title="t"), result.blocks_for(writer, 0, 20_000))
     )
@@ -127,7 +127,7 @@ def test_a_file_of_one_column_has_the_same_texts():
 
 
 def test_overrides_replace_parts():
-    plan = compile_plan(groups.assign(parse(fields())), vocabulary.default())
+    plan = compile_plan(groups.assign(parse(fields())), vocabulary.open_default())
     result = BoundPlan(plan, ENV, {"name": "Anna, Lee"})
     whole, parts = both(result, "csv", {})
     assert whole == parts
@@ -142,10 +142,10 @@ def test_blocks_that_are_written_in_several_parts(monkeypatch):
         assert whole == parts
 
 
-def pools(*texts: list[str]) -> Composed:
+def pools(*texts: list[str]) -> TextParts:
     indices = [np.arange(60) % len(pool) for pool in texts]
     parts = tuple((pa.array(pool, pa.string()), index) for pool, index in zip(texts, indices, strict=True))
-    return Composed(parts, 10_000)
+    return TextParts(parts, 10_000)
 
 
 @pytest.mark.parametrize(("name", "options"), TEXT_FORMATS, ids=FORMAT_IDS)
@@ -165,7 +165,7 @@ def test_any_parts_are_written_as_their_text(name, options, columns):
     kind = FORMATS[name]
     schema = pa.schema([(f"c{at}", pa.string()) for at in range(len(columns))])
     whole = b"".join(
-        write(kind(schema, kind.Options(**options), title="t"), [[c.array() for c in columns]] * 2)
+        write(kind(schema, kind.Options(**options), title="t"), [[c.to_array() for c in columns]] * 2)
     )
     writer = kind(schema, kind.Options(**options), title="t")
     assert b"".join(write(writer, [columns, columns])) == whole
@@ -178,9 +178,10 @@ def test_blocks_with_and_without_parts_follow_each_other():
         schema = pa.schema([("c", pa.string()), ("n", pa.int64())])
         number = pa.array(range(60))
         mixed = [
-            [item, number] for item in (texts[2], texts[1].array(), texts[1], texts[0], texts[2].array())
+            [item, number]
+            for item in (texts[2], texts[1].to_array(), texts[1], texts[0], texts[2].to_array())
         ]
-        plain = [[item.array() if isinstance(item, Composed) else item, number] for item, _ in mixed]
+        plain = [[item.to_array() if isinstance(item, TextParts) else item, number] for item, _ in mixed]
         written = [
             b"".join(write(kind(schema, kind.Options(), title="t"), blocks)) for blocks in (mixed, plain)
         ]

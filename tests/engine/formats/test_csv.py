@@ -107,7 +107,7 @@ def test_text_that_a_spreadsheet_would_run_is_escaped_on_request(quote, delimite
 
 def test_formulas_are_escaped_the_same_way_in_one_block_and_row_by_row():
     texts = [*FORMULAS, *HARMLESS] * 6
-    cells = mixed_columns.mixed(
+    cells = mixed_columns.create(
         pa.array([-1, None] * (len(texts) // 2)), pa.array([None, "-1-1"] * (len(texts) // 2))
     )
     table = {"a": pa.array(texts), "=b": pa.array(texts[::-1]), "c": cells}

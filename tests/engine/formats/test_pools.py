@@ -7,7 +7,7 @@ import pytest
 
 from webapp.engine import formats
 from webapp.engine.formats import layout
-from webapp.engine.formats.layout import PoolCache, identity
+from webapp.engine.formats.layout import PoolCache, buffer_identity
 
 
 def upper(values: pa.Array) -> pa.Array:
@@ -108,7 +108,7 @@ def test_a_held_pool_cannot_be_mistaken_for_one_at_its_old_address(write):
 
 def test_slices_of_one_pool_differ():
     pool = pa.array(["a", "b", "c"])
-    assert identity(pool.slice(0, 2)) != identity(pool.slice(1, 2))
+    assert buffer_identity(pool.slice(0, 2)) != buffer_identity(pool.slice(1, 2))
 
 
 def test_threads_share_one_cache(write):

@@ -43,7 +43,7 @@ def test_statements_hold_the_asked_number_of_rows_of_the_whole_stream():
 def test_names_are_always_quoted(dialect, name):
     text = file("sql", {'select "me"': pa.array([1])}, dialect=dialect, table="my.order").decode()
     assert f"({name})" in text
-    quoted = DIALECTS[dialect].quoted
+    quoted = DIALECTS[dialect].quote_name
     assert f"INSERT INTO {quoted('my')}.{quoted('order')} (" in text
 
 
@@ -140,7 +140,7 @@ def test_create_table_names_a_type_for_every_column(dialect):
     lines = head.splitlines()[1:-1]
     assert len(lines) == len(table)
     for line, name in zip(lines, table, strict=True):
-        assert re.fullmatch(rf"  {re.escape(DIALECTS[dialect].quoted(name))} [A-Za-z].*", line), line
+        assert re.fullmatch(rf"  {re.escape(DIALECTS[dialect].quote_name(name))} [A-Za-z].*", line), line
     assert "CREATE TABLE" not in file("sql", table, dialect=dialect).decode()
 
 
@@ -156,7 +156,7 @@ def test_a_known_longest_text_bounds_the_column(dialect, short, long):
     table = {"s": pa.array(["x"]), "l": pa.array(["x"])}
     metadata = {"s": {b"max_length": b"200"}, "l": {b"max_length": b"60000"}}
     text = file("sql", table, dialect=dialect, create_table=True, metadata=metadata).decode()
-    quoted = DIALECTS[dialect].quoted
+    quoted = DIALECTS[dialect].quote_name
     assert f"{quoted('s')} {short},\n" in text
     assert f"{quoted('l')} {long}\n" in text
 

@@ -147,7 +147,7 @@ def h2_jar():
 def test_h2_reads_the_file_in_the_mode_of_its_dialect(dialect, h2_jar, table, tmp_path):
     mode, unknown = H2_MODES[dialect]
     table = {name: column for name, column in table.items() if name not in unknown}
-    quoted = DIALECTS[dialect].quoted
+    quoted = DIALECTS[dialect].quote_name
     script, result = tmp_path / "in.sql", tmp_path / "out.csv"
     select = f"SELECT * FROM {quoted('h2')} ORDER BY {quoted('n')}"
     text = samples.file("sql", table, dialect=dialect, create_table=True, table="h2").decode()

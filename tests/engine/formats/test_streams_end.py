@@ -7,7 +7,7 @@ import gc
 import pytest
 
 from tests.engine.formats import samples
-from webapp.engine.formats.layout import Layout, Pieces
+from webapp.engine.formats.layout import Layout, PieceMatrix
 
 MADE = samples.columns({name: samples.FLAT[name] for name in ("whole", "price", "flag", "day")}, 200)
 
@@ -20,7 +20,7 @@ def stream(name):
 
 def buffers():
     """What holds the pieces of blocks, of all objects since the start of the test."""
-    return [item for item in gc.get_objects() if isinstance(item, Layout | Pieces)]
+    return [item for item in gc.get_objects() if isinstance(item, Layout | PieceMatrix)]
 
 
 @pytest.mark.parametrize("name", [name for name in samples.FORMATS if name != "parquet"])

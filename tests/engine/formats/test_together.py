@@ -14,7 +14,14 @@ import pytest
 from tests.engine.formats import samples
 from webapp import limits
 from webapp.engine.formats import FORMATS
-from webapp.engine.formats.multi_table import Keys, Relation, Sheets, SqlScript, Table, ZipArchive
+from webapp.engine.formats.multi_table import (
+    FileTable,
+    KeyColumns,
+    SqlScript,
+    TableReference,
+    WorkbookFile,
+    ZipArchive,
+)
 from webapp.engine.formats.sql_dialects import DIALECTS
 
 PEOPLE = {"id": pa.array([1, 2, 3]), "name": pa.array(["Ada", "Bob", None]), "boss": pa.array([None, 1, 2])}
@@ -26,16 +33,20 @@ ORDERS = {
 LINES = {"order": pa.array(["b", "b", "a"]), "fine": pa.array([1, 2, 3]).cast(pa.decimal128(38, 4))}
 SHOP = {"people": PEOPLE, "orders": ORDERS, "lines": LINES}
 LENGTHS = {"no": {b"max_length": b"10"}, "order": {b"max_length": b"20"}}
-KEYS = Keys(
+KEYS = KeyColumns(
     ["id", "no", None],
-    [Relation(0, "boss", 0, "id"), Relation(1, "person", 0, "id"), Relation(2, "order", 1, "no")],
+    [
+        TableReference(0, "boss", 0, "id"),
+        TableReference(1, "person", 0, "id"),
+        TableReference(2, "order", 1, "no"),
+    ],
 )
 
 
 def tables(shop, name, **given):
     options = FORMATS[name].Options(**given)
     return [
-        Table(title, samples.schema(result, **{k: v for k, v in LENGTHS.items() if k in result}), options)
+        FileTable(title, samples.schema(result, **{k: v for k, v in LENGTHS.items() if k in result}), options)
         for title, result in shop.items()
     ]
 
@@ -46,7 +57,7 @@ def file(together, shop=SHOP):
     for writer, result in zip(together.tables, shop.values(), strict=True):
         out += writer.start()
         for row in range(len(next(iter(result.values())))):
-            out += b"".join(writer.block([column.slice(row, 1) for column in result.values()]))
+            out += b"".join(writer.write_block([column.slice(row, 1) for column in result.values()]))
         out += b"".join(writer.finish())
     return out + together.finish()
 
@@ -76,7 +87,7 @@ def test_an_archive_of_parquet_files_is_read_by_parquet():
 
 
 def test_a_workbook_has_a_sheet_for_each_table_with_its_own_formats():
-    book = openpyxl.load_workbook(io.BytesIO(file(Sheets(tables(SHOP, "xlsx")))))
+    book = openpyxl.load_workbook(io.BytesIO(file(WorkbookFile(tables(SHOP, "xlsx")))))
     assert book.sheetnames == ["people", "orders", "lines"]
     rows = {sheet.title: [[cell.value for cell in row] for row in sheet.iter_rows()] for sheet in book}
     assert rows["people"] == [["id", "name", "boss"], [1, "Ada", None], [2, "Bob", 1], [3, None, 2]]
@@ -90,13 +101,13 @@ def test_a_workbook_has_a_sheet_for_each_table_with_its_own_formats():
 
 def test_sheets_with_names_that_differ_only_in_case_are_distinguished():
     shop = dict.fromkeys(("Data", "data", "Data (2)", "x" * 40, "x" * 41), PEOPLE)
-    book = openpyxl.load_workbook(io.BytesIO(file(Sheets(tables(shop, "xlsx")), shop)))
+    book = openpyxl.load_workbook(io.BytesIO(file(WorkbookFile(tables(shop, "xlsx")), shop)))
     assert book.sheetnames == ["Data", "data (2)", "Data (2) (2)", "x" * 31, "x" * 27 + " (2)"]
 
 
 def test_a_table_that_needs_several_sheets_leaves_the_others_theirs(monkeypatch):
     monkeypatch.setattr(limits, "XLSX_SHEET_ROWS", 3)
-    book = openpyxl.load_workbook(io.BytesIO(file(Sheets(tables(SHOP, "xlsx")))))
+    book = openpyxl.load_workbook(io.BytesIO(file(WorkbookFile(tables(SHOP, "xlsx")))))
     assert book.sheetnames == ["people", "people (2)", "orders", "lines", "lines (2)"]
 
 
@@ -134,7 +145,7 @@ RING = {
     "a": {"id": pa.array([1, 2]), "b": pa.array([2, 1])},
     "b": {"id": pa.array([1, 2]), "a": pa.array([1, 2])},
 }
-RING_KEYS = Keys(["id", "id"], [Relation(0, "b", 1, "id"), Relation(1, "a", 0, "id")])
+RING_KEYS = KeyColumns(["id", "id"], [TableReference(0, "b", 1, "id"), TableReference(1, "a", 0, "id")])
 
 
 def test_postgresql_loads_a_ring_whose_last_key_comes_after_the_rows(postgresql):
@@ -167,7 +178,7 @@ def test_mariadb_loads_the_script_with_its_keys(mariadb, shop, keys):
     mariadb.execute(
         "SELECT count(*) FROM information_schema.referential_constraints WHERE constraint_schema = database()"
     )
-    assert mariadb.fetchone() == (len(keys.relations),)
+    assert mariadb.fetchone() == (len(keys.references),)
 
 
 @pytest.mark.parametrize("dialect", list(DIALECTS))
@@ -190,22 +201,22 @@ def test_a_column_that_refers_has_the_type_of_the_one_it_refers_to():
 @pytest.mark.parametrize("dialect", ["mysql", "mssql", "oracle", "db2"])
 def test_no_key_is_on_a_text_without_bound(dialect):
     shop = {"a": {"id": pa.array(["x"])}, "b": {"a": pa.array(["x"])}}
-    text = script(dialect, shop, Keys(["id", None], [Relation(1, "a", 0, "id")]))
+    text = script(dialect, shop, KeyColumns(["id", None], [TableReference(1, "a", 0, "id")]))
     assert "KEY" not in text
 
 
 def test_no_key_joins_columns_of_two_types_or_columns_that_are_not_there():
     shop = {"a": {"id": pa.array([1])}, "b": {"a": pa.array(["1"])}}
     for relation in (
-        Relation(1, "a", 0, "id"),
-        Relation(1, "hidden", 0, "id"),
-        Relation(1, "a", 0, "hidden"),
+        TableReference(1, "a", 0, "id"),
+        TableReference(1, "hidden", 0, "id"),
+        TableReference(1, "a", 0, "hidden"),
     ):
-        assert "FOREIGN" not in script("postgresql", shop, Keys(["id", "gone"], [relation]))
+        assert "FOREIGN" not in script("postgresql", shop, KeyColumns(["id", "gone"], [relation]))
 
 
 def test_a_referenced_column_other_than_the_primary_key_is_unique():
-    keys = Keys(["id"], [Relation(0, "boss", 0, "name")])
+    keys = KeyColumns(["id"], [TableReference(0, "boss", 0, "name")])
     shop = {"p": {"id": pa.array([1]), "name": pa.array(["x"]), "boss": pa.array(["x"])}}
     text = script("postgresql", shop, keys)
     assert '"name" text NOT NULL' in text

@@ -198,8 +198,10 @@ def test_the_archive_is_sound_without_isal(monkeypatch):
 def test_sizes_beyond_four_bytes_are_written_in_eight(monkeypatch):
     monkeypatch.setattr(zipstream, "_MAX32", 100)
     stream = zipstream.ZipStream()
-    data = stream.entry("small", b"x") + stream.open("large") + stream.write(b"abc" * 1_000) + stream.close()
-    data += stream.entry("behind", b"y") + stream.finish()
+    data = (
+        stream.add_entry("small", b"x") + stream.open("large") + stream.write(b"abc" * 1_000) + stream.close()
+    )
+    data += stream.add_entry("behind", b"y") + stream.finish()
     tail = data.index(struct.pack("<I", 0x06064B50))
     assert data[tail : tail + 4] == b"PK\x06\x06"
     patched = data.replace(struct.pack("<I", 100), struct.pack("<I", 0xFFFFFFFF))

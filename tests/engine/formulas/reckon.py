@@ -9,7 +9,7 @@ import pyarrow as pa
 from tests.engine.types.made import bound, table
 from webapp.engine.errors import SpecError
 from webapp.engine.formulas import types as formulas_types
-from webapp.engine.formulas.expression import Columns, Expression, compile_with
+from webapp.engine.formulas.expression import ColumnResolver, Expression, compile_with
 from webapp.errors import Fault
 
 
@@ -25,8 +25,8 @@ class Given:
 
 def compiled(source: str, columns: dict[str, pa.Array]) -> Expression:
     """A formula over columns of these types."""
-    kinds = {name: formulas_types.of_arrow(column.type, origin=name) for name, column in columns.items()}
-    return compile_with(Columns(kinds), source, path="formula")
+    kinds = {name: formulas_types.from_arrow(column.type, origin=name) for name, column in columns.items()}
+    return compile_with(ColumnResolver(kinds), source, path="formula")
 
 
 def reckoned(source: str, **columns: Any) -> list:

@@ -88,8 +88,8 @@ def source(pick: random.Random, depth: int) -> str:
     if kind < 0.45:
         return f"{parts[0]}[{pick.choice(['0', '-1', '1:3', '2'])}]"
     function = pick.choice(FUNCTIONS)
-    most = function.least + 2 if function.most is None else function.most
-    count = pick.randint(function.least, most)
+    most = function.min_arguments + 2 if function.max_arguments is None else function.max_arguments
+    count = pick.randint(function.min_arguments, most)
     return f"{function.name}({', '.join(source(pick, depth - 1) for _ in range(count))})"
 
 
@@ -102,8 +102,8 @@ def keeps_its_word(made: Expression, given: dict[str, pa.Array], n: int, pick: r
     whole.validate(full=True)
     assert (whole.type, len(whole)) == (made.dtype, n)
     values = [value for value in whole.to_pylist() if value is not None]
-    if made.longest is not None:
-        assert all(len(value) <= made.longest for value in values)
+    if made.max_length is not None:
+        assert all(len(value) <= made.max_length for value in values)
     if made.bounds is not None:
         low, high = made.bounds
         assert all(low <= Decimal(value).scaleb(made.kind.places) <= high for value in values)

@@ -12,8 +12,8 @@ from tests.engine.relating import World, reference
 from tests.engine.types.made import bound, table
 from webapp.engine.errors import SpecError
 from webapp.engine.formulas import types as formulas_types
-from webapp.engine.formulas.nodes import read
-from webapp.engine.formulas.types import ValueFault
+from webapp.engine.formulas.nodes import load_column
+from webapp.engine.formulas.types import FormulaValueError
 
 ID = {"name": "id", "type": "row_number", "unique": True}
 PRICE = {"name": "price", "type": "number", "options": {"min": 1, "max": 100, "decimals": 2}}
@@ -68,8 +68,8 @@ def test_an_override_is_final_and_the_formula_does_not_touch_it():
 
 
 def test_a_list_cannot_replace_a_text_that_a_formula_reads():
-    with pytest.raises(ValueFault, match='"tag" is fixed to a value that is not a text'):
-        read(pa.array([["a", "b"]]), formulas_types.text(), "tag")
+    with pytest.raises(FormulaValueError, match='"tag" is fixed to a value that is not a text'):
+        load_column(pa.array([["a", "b"]]), formulas_types.text(), "tag")
 
 
 def test_derived_is_text_with_holes_or_an_expression():

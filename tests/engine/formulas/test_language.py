@@ -76,10 +76,10 @@ def test_every_function_is_declared_whole(one):
 
 @pytest.mark.parametrize("one", FUNCTIONS, ids=lambda item: item.name)
 def test_every_function_reports_too_many_and_too_few_arguments(one):
-    if one.least:
+    if one.min_arguments:
         assert fault(f"{one.name}()").code == "wrong_arguments"
-    if one.most is not None:
-        many = ", ".join(["1"] * (one.most + 1))
+    if one.max_arguments is not None:
+        many = ", ".join(["1"] * (one.max_arguments + 1))
         assert fault(f"{one.name}({many})").code == "wrong_arguments"
 
 

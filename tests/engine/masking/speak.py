@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.masking import Keys, Masker, masker_of
+from webapp.engine.masking import KeyRing, Masker, create_masker
 from webapp.engine.masking.replace import reveals
 from webapp.engine.plan import bind_fields
 from webapp.engine.spec import FieldSpec, parse
 
-KEYS = Keys(2, {1: b"1" * 32, 2: b"2" * 32})
+KEYS = KeyRing(2, {1: b"1" * 32, 2: b"2" * 32})
 
 
 def field(kind: str, masking: dict[str, Any] | None = None, **more: Any) -> FieldSpec:
@@ -25,11 +25,13 @@ def field(kind: str, masking: dict[str, Any] | None = None, **more: Any) -> Fiel
 
 
 def masker(
-    kind: str, strategy: str | None = None, *, keys: Keys = KEYS, run: str = "run", **more: Any
+    kind: str, strategy: str | None = None, *, keys: KeyRing = KEYS, run: str = "run", **more: Any
 ) -> Masker:
     own = {key: more.pop(key) for key in ("consistent", "domain", "key_version", "person") if key in more}
     masking = {"strategy": strategy, **own} if strategy else None
-    return masker_of(field(kind, masking, **more), vocabulary.default(), keys, bind_fields, run=run)
+    return create_masker(
+        field(kind, masking, **more), vocabulary.open_default(), keys, bind_fields, run_id=run
+    )
 
 
 def masked(kind: str, strategy: str, values: list[Any] | pa.Array, **more: Any) -> list[Any]:

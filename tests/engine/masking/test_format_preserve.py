@@ -28,7 +28,7 @@ SCRIPTS = "azAZ09éÉßñøÅžŁłΣσςяЯ李洪홍مא๑א ナ-._ '"
 )
 def test_it_is_a_permutation_that_leaves_no_number_where_it_is(n, b):
     numbers = np.arange(n, dtype=np.uint64)
-    result = Permutation(Aes(b"k" * 32), n, 7, b).moved(numbers)
+    result = Permutation(Aes(b"k" * 32), n, 7, b).apply(numbers)
     assert sorted(result.tolist()) == list(range(n))
     assert (result != numbers).all()
 
@@ -36,9 +36,9 @@ def test_it_is_a_permutation_that_leaves_no_number_where_it_is(n, b):
 def test_each_tweak_and_each_context_has_its_own_permutation():
     numbers, aes = np.arange(1000, dtype=np.uint64), Aes(b"k" * 32)
     tweaks = np.repeat(np.array([1, 2], np.uint64), 500)
-    plain = Permutation(aes, 1000, 7).moved(numbers)
-    tweaked = Permutation(aes, 1000, 7).moved(numbers, tweaks)
-    other = Permutation(aes, 1000, 8).moved(numbers)
+    plain = Permutation(aes, 1000, 7).apply(numbers)
+    tweaked = Permutation(aes, 1000, 7).apply(numbers, tweaks)
+    other = Permutation(aes, 1000, 8).apply(numbers)
     assert (tweaked == plain).mean() < 0.02
     assert (other == plain).mean() < 0.02
     assert len(set(tweaked[:500].tolist())) == len(set(tweaked[500:].tolist())) == 500

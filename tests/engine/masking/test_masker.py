@@ -12,7 +12,7 @@ import pytest
 from tests.engine.masking.speak import APART, KEYS, check_apart, faults, field, masked, masker, survivors
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.masking import Keys, MaskingError, has_content, masker_of
+from webapp.engine.masking import KeyRing, MaskingError, create_masker, has_content
 from webapp.engine.masking.replace import reveals
 from webapp.engine.masking.settings import STRATEGIES
 from webapp.engine.plan import bind_fields
@@ -49,10 +49,10 @@ def test_the_key_its_version_the_domain_and_the_run_decide(strategy):
     base = made()
     assert made() == base
     assert made(run="another") == base
-    assert made(keys=Keys(3, {**KEYS.keys, 3: b"3" * 32})) != base
-    assert made(keys=Keys(3, {**KEYS.keys, 3: b"3" * 32}), key_version=2) == base
+    assert made(keys=KeyRing(3, {**KEYS.keys, 3: b"3" * 32})) != base
+    assert made(keys=KeyRing(3, {**KEYS.keys, 3: b"3" * 32}), key_version=2) == base
     assert made(key_version=1) != base
-    assert made(keys=Keys(2, {2: b"other" + b"2" * 27})) != base
+    assert made(keys=KeyRing(2, {2: b"other" + b"2" * 27})) != base
     assert made(domain="email") == base
     assert made(domain="customers") == made(domain="customers", run="another") != base
     once = made(consistent=False)
@@ -98,7 +98,7 @@ def test_masking_without_a_key_is_reported():
 
 
 def test_names_are_of_the_fields_locale_and_never_the_real_ones():
-    words = vocabulary.default()
+    words = vocabulary.open_default()
     german = {
         *words.words("first_name_female", "de_DE").to_pylist(),
         *words.words("first_name_male", "de_DE").to_pylist(),
@@ -248,7 +248,9 @@ def test_a_masker_documents_which_values_stay_distinct():
     assert masker("email", "tokenize").disjoint
     assert masker("date", "shift", person="who").exact_only
     assert masker("date", "shift", person="who").needs == "who"
-    assert masker_of(field("email"), vocabulary.default(), KEYS, bind_fields, run="r").collision_free
+    assert create_masker(
+        field("email"), vocabulary.open_default(), KEYS, bind_fields, run_id="r"
+    ).collision_free
 
 
 # --- Refused when a template is read ------------------------------------------------------------------------

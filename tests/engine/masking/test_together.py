@@ -9,15 +9,15 @@ import pytest
 from webapp.engine import spec
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary
-from webapp.engine.external_values import Answer, ReadSource
-from webapp.engine.masking import Keys
+from webapp.engine.external_values import ExternalResponse, LoadedSource
+from webapp.engine.masking import KeyRing
 from webapp.engine.plan import compile_plan
 from webapp.engine.source_data import SourceSpec, SourceTable
 from webapp.row_templates.services import compilation
 
 ROWS = 600
 SOURCE = SourceSpec(file="places.csv")
-KEYS = Keys(1, {1: bytes(range(32))})
+KEYS = KeyRing(1, {1: bytes(range(32))})
 PLACE = [
     {"name": "city", "type": "city", "sensitive": True},
     {"name": "zip", "type": "zip_code", "masking": {"strategy": "replace"}},
@@ -38,7 +38,7 @@ def real(words) -> pa.Table:
         compile_plan(spec.parse(bare, locale="en_US"), words), GenerationContext("real", plans_now())
     )
     rows = np.arange(ROWS, dtype=np.uint64) % np.uint64(ROWS * 4 // 5)
-    block = result.at(rows)
+    block = result.block_at(rows)
     columns = {name: block.column(name).cast(pa.string()).to_pylist() for name in ("city", "zip", "state")}
     columns["city"] = [None if row % 50 == 7 else item for row, item in enumerate(columns["city"])]
     return pa.table(columns)
@@ -53,11 +53,13 @@ def plans_now():
 def masked(words, real, fields=PLACE, order=None, seed="s") -> dict[str, list[str | None]]:
     parsed = spec.parse(fields, locale="en_US", source=SOURCE)
     plan = compile_plan(parsed, words)
-    question = SOURCE.question().key
-    answer = Answer(pa.table({}), "snapshot", taken=ReadSource(SourceTable(real, "snapshot"), KEYS, "place"))
-    bound = BoundPlan(plan.answered({question: answer}), GenerationContext(seed, plans_now()))
+    question = SOURCE.external_query().key
+    answer = ExternalResponse(
+        pa.table({}), "snapshot", loaded_source=LoadedSource(SourceTable(real, "snapshot"), KEYS, "place")
+    )
+    bound = BoundPlan(plan.with_responses({question: answer}), GenerationContext(seed, plans_now()))
     rows = np.arange(real.num_rows, dtype=np.uint64) if order is None else order
-    block = bound.at(rows)
+    block = bound.block_at(rows)
     return {field["name"]: block.column(field["name"]).cast(pa.string()).to_pylist() for field in fields}
 
 
@@ -126,7 +128,7 @@ def people(words) -> pa.Table:
     bare = [{**item, "masking": None} for item in PERSON]
     plan = compile_plan(spec.parse(bare, locale="en_US"), words)
     rows = np.arange(ROWS, dtype=np.uint64) % np.uint64(ROWS * 4 // 5)
-    block = BoundPlan(plan, GenerationContext("people", plans_now())).at(rows)
+    block = BoundPlan(plan, GenerationContext("people", plans_now())).block_at(rows)
     columns = {item["name"]: block.column(item["name"]).cast(pa.string()).to_pylist() for item in PERSON}
     columns["email"] = [
         None if row % 50 == 7 else "" if row % 50 == 8 else item for row, item in enumerate(columns["email"])

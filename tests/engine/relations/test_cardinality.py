@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from webapp import limits
 from webapp.engine import random
-from webapp.engine.relations.cardinality import Counts, OutOfRange, Spread, TooMany
+from webapp.engine.relations.cardinality import (
+    ChildCountError,
+    ChildCounts,
+    ChildDistribution,
+    TooManyRowsError,
+)
 
 KEY = random.key("seed", "fld_1")
 MEANT = {"poisson", "geometric"}
@@ -31,16 +36,16 @@ def spreads(draw, most=40):
     shape = draw(st.sampled_from(["uniform", "weights", "poisson", "geometric", "zipf"]))
     if shape == "weights":
         numbers = st.lists(st.integers(0, 50), min_size=largest - least + 1, max_size=largest - least + 1)
-        return Spread(least, largest, shape, weights=tuple(draw(numbers.filter(any))))
+        return ChildDistribution(least, largest, shape, weights=tuple(draw(numbers.filter(any))))
     mean = draw(st.fractions(least, largest, max_denominator=100)) if shape in MEANT else None
-    return Spread(least, largest, shape, mean)
+    return ChildDistribution(least, largest, shape, mean)
 
 
 @st.composite
 def plans(draw, fewest=0):
     spread, n = draw(spreads()), draw(st.integers(fewest, 5_200))
-    children = draw(st.none() | st.integers(n * spread.least, n * spread.most))
-    return Counts(n, spread, children)
+    children = draw(st.none() | st.integers(n * spread.min_children, n * spread.max_children))
+    return ChildCounts(n, spread, children)
 
 
 @settings(max_examples=120, deadline=None)
@@ -89,7 +94,7 @@ def test_batching_requests_does_not_change_the_responses(plan, mixed, data):
 @pytest.mark.parametrize("mixed", [False, True])
 @pytest.mark.parametrize("chunk", [1_000, 8_192, 2_999])
 def test_chunks_do_not_show(mixed, chunk):
-    bound = Counts(12_345, Spread(0, 6)).bind(KEY, mixed)
+    bound = ChildCounts(12_345, ChildDistribution(0, 6)).bind(KEY, mixed)
     whole, places = bound.owners(rows(bound.total))
     parts = [bound.owners(rows(at, min(at + chunk, bound.total))) for at in range(0, bound.total, chunk)]
     assert np.array_equal(np.concatenate([parents for parents, _ in parts]), whole)
@@ -99,9 +104,9 @@ def test_chunks_do_not_show(mixed, chunk):
 @settings(max_examples=250, deadline=None)
 @given(st.integers(1, 10**12), st.integers(0, 20), st.integers(0, 30), st.data())
 def test_a_stated_number_of_children_is_met_exactly_at_any_size(parents, least, more, data):
-    spread = Spread(least, least + more)
+    spread = ChildDistribution(least, least + more)
     children = data.draw(st.integers(parents * least, parents * (least + more)))
-    plan = Counts(parents, spread, children)
+    plan = ChildCounts(parents, spread, children)
     assert plan.total == children
     bound = plan.bind(KEY)
     tail = rows(max(0, parents - 1_500), parents)
@@ -121,7 +126,7 @@ def test_a_stated_number_of_children_is_met_exactly_at_any_size(parents, least, 
 
 
 def test_blocks_of_a_stated_number_differ_by_one_child_at_most():
-    bound = Counts(10_000, Spread(0, 9), 34_567).bind(KEY)
+    bound = ChildCounts(10_000, ChildDistribution(0, 9), 34_567).bind(KEY)
     sums = bound.counts(rows(10_000)).reshape(10, 1000).sum(axis=1)
     assert set(sums.tolist()) == {3456, 3457}
 
@@ -130,7 +135,7 @@ def test_blocks_of_a_stated_number_differ_by_one_child_at_most():
 @given(st.integers(1_000, limits.MAX_PARENTS), st.data())
 def test_blocks_start_at_exact_fractions(parents, data):
     children = data.draw(st.integers(0, parents * 9))
-    plan = Counts(parents, Spread(0, 9), children)
+    plan = ChildCounts(parents, ChildDistribution(0, 9), children)
     bound = plan.bind(KEY)
     blocks = data.draw(st.lists(st.integers(0, (parents - 1) // 1000), min_size=20, max_size=40))
     begins = [block * 1000 * children // parents for block in blocks]
@@ -144,23 +149,23 @@ def test_blocks_start_at_exact_fractions(parents, data):
 
 def test_too_few_or_too_many_children_are_rejected_with_both_bounds():
     for children in (99, 501, -1):
-        with pytest.raises(OutOfRange) as caught:
-            Counts(100, Spread(1, 5), children)
+        with pytest.raises(ChildCountError) as caught:
+            ChildCounts(100, ChildDistribution(1, 5), children)
         assert (caught.value.least, caught.value.most) == (100, 500)
-    with pytest.raises(OutOfRange):
-        Counts(0, Spread(0, 5), 1)
+    with pytest.raises(ChildCountError):
+        ChildCounts(0, ChildDistribution(0, 5), 1)
 
 
 def test_numbers_beyond_the_row_range_are_rejected():
-    with pytest.raises(TooMany):
-        Counts(limits.MAX_PARENTS + 1, Spread(0, 1))
-    with pytest.raises(TooMany):
-        Counts(2**50, Spread(0, 2**13))
+    with pytest.raises(TooManyRowsError):
+        ChildCounts(limits.MAX_PARENTS + 1, ChildDistribution(0, 1))
+    with pytest.raises(TooManyRowsError):
+        ChildCounts(2**50, ChildDistribution(0, 2**13))
 
 
 def test_no_parents_have_no_children():
-    plan = Counts(0, Spread(1, 5), 0)
-    bound = plan.bind(KEY, mixed=True)
+    plan = ChildCounts(0, ChildDistribution(1, 5), 0)
+    bound = plan.bind(KEY, is_shuffled=True)
     assert plan.total == 0
     assert [
         part.size for part in (*bound.owners(rows(0)), *bound.spans(rows(0)), *bound.children(rows(0)))
@@ -168,7 +173,7 @@ def test_no_parents_have_no_children():
 
 
 def test_parents_that_have_no_children_are_passed_over():
-    bound = Counts(5_000_000, Spread(0, 3), 7).bind(KEY)
+    bound = ChildCounts(5_000_000, ChildDistribution(0, 3), 7).bind(KEY)
     owners, positions = bound.owners(rows(7))
     assert positions.tolist() == [0] * 7
     assert len(set(owners.tolist())) == 7
@@ -177,15 +182,15 @@ def test_parents_that_have_no_children_are_passed_over():
 
 
 def test_one_to_five_falls_on_two_hundred_each_of_every_thousand():
-    plan = Counts(10_000, Spread(1, 5))
+    plan = ChildCounts(10_000, ChildDistribution(1, 5))
     assert plan.total == 30_000
     for block in plan.bind(KEY).counts(rows(10_000)).reshape(10, 1000):
         assert Counter(block.tolist()) == dict.fromkeys(range(1, 6), 200)
 
 
 def test_weights_are_kept_to_the_slot_and_gaps_stay_gaps():
-    spread = Spread(0, 4, "weights", weights=(50, 0, 30, 0, 20))
-    counts = Counts(3_700, spread).bind(KEY).counts(rows(3_700))
+    spread = ChildDistribution(0, 4, "weights", weights=(50, 0, 30, 0, 20))
+    counts = ChildCounts(3_700, spread).bind(KEY).counts(rows(3_700))
     for block in counts[:3000].reshape(3, 1000):
         assert Counter(block.tolist()) == {0: 500, 2: 300, 4: 200}
     assert set(counts.tolist()) == {0, 2, 4}
@@ -194,13 +199,13 @@ def test_weights_are_kept_to_the_slot_and_gaps_stay_gaps():
 @pytest.mark.parametrize("shape", ["uniform", "poisson", "geometric", "zipf"])
 @pytest.mark.parametrize("mean", [Fraction(9, 4), Fraction(1, 1000), Fraction(79, 10)])
 def test_a_mean_is_kept_with_any_truncation(shape, mean):
-    plan = Counts(100_000, Spread(0, 8, shape, mean))
+    plan = ChildCounts(100_000, ChildDistribution(0, 8, shape, mean))
     assert plan.total == mean * 100_000
 
 
 def test_a_poisson_spread_is_one():
     mean = Fraction(23, 10)
-    table = Spread(0, 30, "poisson", mean).slots(1000, None, 2300)
+    table = ChildDistribution(0, 30, "poisson", mean).slots(1000, None, 2300)
     share = np.exp(-2.3)
     for k in range(6):
         assert abs(np.count_nonzero(table == k) - 1000 * share) < 2
@@ -210,12 +215,12 @@ def test_a_poisson_spread_is_one():
 def test_a_zipf_spread_keeps_its_tail():
     masses = 1 / np.arange(1, 1001)
     expected = 1000 * (masses * np.arange(1, 1001)).sum() / masses.sum()
-    assert abs(Spread(1, 1000, "zipf").slots(1000).sum() / expected - 1) < 0.001
+    assert abs(ChildDistribution(1, 1000, "zipf").slots(1000).sum() / expected - 1) < 0.001
 
 
 def test_slots_share_out_each_number_rounded_down_or_up():
     for least, largest, size in itertools.product((0, 1), (1, 3, 6, 17), (1, 7, 100, 1000)):
-        table = Spread(least, largest).slots(size)
+        table = ChildDistribution(least, largest).slots(size)
         counts = np.bincount(table - least, minlength=largest - least + 1)
         assert counts.max() - counts.min() <= 1
         assert counts.sum() == size
@@ -224,16 +229,16 @@ def test_slots_share_out_each_number_rounded_down_or_up():
 @settings(max_examples=120, deadline=None)
 @given(spreads(), st.integers(1, 1000), st.data())
 def test_a_table_can_have_any_sum_between_its_ends(spread, size, data):
-    total = data.draw(st.integers(size * spread.least, size * spread.most))
+    total = data.draw(st.integers(size * spread.min_children, size * spread.max_children))
     table = spread.slots(size, Fraction(total, size), total)
     assert table.sum() == total
     assert bool((np.diff(table) >= 0).all())
-    assert table[0] >= spread.least
-    assert table[-1] <= spread.most
+    assert table[0] >= spread.min_children
+    assert table[-1] <= spread.max_children
 
 
 def test_which_parents_have_many_children_is_up_to_the_key():
-    plan = Counts(50_000, Spread(1, 5))
+    plan = ChildCounts(50_000, ChildDistribution(1, 5))
     one, other = (plan.bind(random.key(seed, "f")).counts(rows(50_000)) for seed in ("a", "b"))
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.02
     assert abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.02
@@ -242,7 +247,7 @@ def test_which_parents_have_many_children_is_up_to_the_key():
 
 
 def test_mixed_children_of_one_parent_lie_apart():
-    bound = Counts(10_000, Spread(3, 3)).bind(KEY, mixed=True)
+    bound = ChildCounts(10_000, ChildDistribution(3, 3)).bind(KEY, is_shuffled=True)
     children, counts = bound.children(rows(10_000))
     families = children.reshape(10_000, 3).astype(np.int64)
     assert counts.tolist() == [3] * 10_000
@@ -252,7 +257,7 @@ def test_mixed_children_of_one_parent_lie_apart():
 
 @pytest.mark.parametrize("mixed", [False, True])
 def test_children_are_those_that_name_the_parent_in_order(mixed):
-    bound = Counts(3_000, Spread(0, 4)).bind(KEY, mixed)
+    bound = ChildCounts(3_000, ChildDistribution(0, 4)).bind(KEY, mixed)
     request = np.array([2_999, 5, 6, 7, 1_000], np.uint64)
     children, counts = bound.children(request)
     owners, positions = bound.owners(children)
@@ -262,7 +267,7 @@ def test_children_are_those_that_name_the_parent_in_order(mixed):
 
 @pytest.mark.parametrize("children", [None, 3 * 10**12 + 12_345])
 def test_the_row_at_ten_to_the_twelfth_is_generated_immediately(children):
-    bound = Counts(10**12, Spread(1, 5), children).bind(KEY)
+    bound = ChildCounts(10**12, ChildDistribution(1, 5), children).bind(KEY)
     for first in (10**12, bound.total - 3):
         request = rows(first, first + 3)
         owners, positions = bound.owners(request)
@@ -272,7 +277,7 @@ def test_the_row_at_ten_to_the_twelfth_is_generated_immediately(children):
 
 
 def test_blocks_beyond_the_cache_answer_the_same(monkeypatch):
-    plan = Counts(40_000, Spread(0, 9), 150_001)
+    plan = ChildCounts(40_000, ChildDistribution(0, 9), 150_001)
     request = random.below(random.bits(KEY, rows(3_000)), plan.total)
     expected = plan.bind(KEY).owners(request)
     monkeypatch.setattr(limits, "CARDINALITY_CACHE_BYTES", 8_192)
@@ -284,7 +289,7 @@ def test_blocks_beyond_the_cache_answer_the_same(monkeypatch):
 
 
 def test_blocks_with_many_children_do_not_wrap_round():
-    bound = Counts(3_500, Spread(0, 1_000)).bind(KEY)
+    bound = ChildCounts(3_500, ChildDistribution(0, 1_000)).bind(KEY)
     starts, counts = bound.spans(rows(3_500))
     assert np.array_equal(np.cumsum(counts) - counts, starts)
     owners, positions = bound.owners(rows(bound.total)[::997])
@@ -292,7 +297,7 @@ def test_blocks_with_many_children_do_not_wrap_round():
 
 
 def test_threads_share_one_without_getting_in_each_others_way():
-    plan = Counts(200_000, Spread(0, 5))
+    plan = ChildCounts(200_000, ChildDistribution(0, 5))
     request = random.below(random.bits(KEY, rows(64_000)), plan.total).reshape(32, 2_000)
     expected = [plan.bind(KEY).owners(part)[0].tolist() for part in request]
     shared = plan.bind(KEY)
@@ -301,11 +306,11 @@ def test_threads_share_one_without_getting_in_each_others_way():
 
 
 def test_counts_are_what_they_have_always_been():
-    plan = Counts(1_010, Spread(0, 4))
+    plan = ChildCounts(1_010, ChildDistribution(0, 4))
     counts = plan.bind(KEY).counts(rows(1_010))
     assert counts[:8].tolist() == [4, 3, 1, 4, 2, 2, 1, 1]
     assert counts[-8:].tolist() == [0, 1, 4, 2, 3, 2, 0, 1]
-    parents, positions = plan.bind(KEY, mixed=True).owners(rows(6))
+    parents, positions = plan.bind(KEY, is_shuffled=True).owners(rows(6))
     assert parents.tolist() == [718, 782, 135, 119, 950, 412]
     assert positions.tolist() == [1, 1, 1, 0, 1, 0]
 
@@ -327,4 +332,4 @@ def test_counts_are_what_they_have_always_been():
 )
 def test_an_impossible_distribution_is_rejected(options):
     with pytest.raises(ValueError):
-        Spread(**options)
+        ChildDistribution(**options)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.engine.relations import totals as relations_totals
-from webapp.engine.relations.totals import Overflow, Reduction
+from webapp.engine.relations.totals import Reduction, SumOverflowError
 
 KINDS = ["sum", "count", "min", "max", "first", "any", "avg"]
 FOLDS = {
@@ -127,9 +127,9 @@ def test_a_sum_beyond_64_bits_is_rejected_unless_only_an_intermediate_one(pieces
                 0
             ].tolist() == [sum(values)]
         else:
-            with pytest.raises(Overflow):
+            with pytest.raises(SumOverflowError):
                 fold.result()
-            with pytest.raises(Overflow):
+            with pytest.raises(SumOverflowError):
                 relations_totals.sums(column, None, np.array([0]), np.array([len(values)]))
 
 

@@ -302,7 +302,7 @@ def test_a_template_may_name_itself_by_its_id():
     world = World(staff=(100, [ID, reference("up", "staff", "id")]))
     world_self = World(staff=(100, [ID, reference("up", "self", "id")]))
     library = world.library("staff")
-    assert library.own_address == "staff"
+    assert library.own_id == "staff"
     assert world.all_rows("staff") == world_self.all_rows("staff")
 
 

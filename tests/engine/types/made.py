@@ -19,7 +19,7 @@ def bound(
     fields: list[dict], *, locale: str | None = None, overrides: dict[str, Any] | None = None
 ) -> BoundPlan:
     """``fields`` bound to a fixed seed and now."""
-    plan = compile_plan(groups.assign(parse(fields, locale=locale)), vocabulary.default())
+    plan = compile_plan(groups.assign(parse(fields, locale=locale)), vocabulary.open_default())
     return BoundPlan(plan, GenerationContext("a seed", NOW), overrides)
 
 
@@ -59,7 +59,7 @@ def assert_laws(kind: str, options: dict | None = None, **common: Any) -> None:
     column = source.plan.layer.columns["x"].type
     if column.max_length is not None and whole and isinstance(whole[0], str):
         assert max(map(len, whole)) <= column.max_length
-    space = column.space()
+    space = column.distinct_count()
     if space is not None:
         assert_unique(field, min(space, 10_000))
 

@@ -13,7 +13,7 @@ import pytest
 from tests.engine.types.test_outside import CODES, NOW, faults, planned, rows
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.errors import SpecError
-from webapp.engine.external_values import Answer, Recorder
+from webapp.engine.external_values import ExternalResponse, RequestRecorder
 from webapp.engine.plan import Plan
 
 
@@ -24,13 +24,13 @@ def ai(name: str = "v", prompt: str = "A word for {{code}}", **common: Any) -> d
 
 def asked(plan: Plan, start: int = 0, count: int = 4, seed: str = "s") -> dict[str, tuple[Any, ...]]:
     """What rows ask, by key."""
-    recorder = Recorder(1_000)
-    block = BoundPlan(plan, GenerationContext(seed, NOW, recorder=recorder)).at(
+    recorder = RequestRecorder(1_000)
+    block = BoundPlan(plan, GenerationContext(seed, NOW, recorder=recorder)).block_at(
         np.arange(start, start + count, dtype=np.uint64)
     )
     for name in plan.layer.columns:
         block.column(name)
-    return recorder.values.get(plan.external_requests[0].question.key, {})
+    return recorder.values.get(plan.external_requests[0].query.key, {})
 
 
 def answered(plan: Plan, *values: str | None, **how: Any) -> Plan:
@@ -39,8 +39,8 @@ def answered(plan: Plan, *values: str | None, **how: Any) -> Plan:
     keys = sorted(text)
     troubles = ["" if text[key] is not None else "it is empty" for key in keys]
     table = pa.table({"value": pa.array([text[key] for key in keys], pa.string()), "trouble": troubles})
-    answer = Answer(table, "s", pa.array(keys), np.arange(len(keys) + 1))
-    return plan.answered({plan.external_requests[0].question.key: answer})
+    answer = ExternalResponse(table, "s", pa.array(keys), np.arange(len(keys) + 1))
+    return plan.with_responses({plan.external_requests[0].query.key: answer})
 
 
 def told(*values: str | None, **options: Any) -> dict[str, str]:
@@ -69,7 +69,7 @@ def test_equal_prompts_are_one_request_if_the_field_says_so():
 
 def test_a_request_differs_only_by_what_its_response_depends_on():
     def hashed(**options: Any) -> Any:
-        question = planned(CODES, ai(options=options)).external_requests[0].question
+        question = planned(CODES, ai(options=options)).external_requests[0].query
         return [setting for setting in question.settings if setting[0] != "of"]
 
     assert hashed() == hashed(on_error="blank") == hashed(allow_sensitive=True)

@@ -20,7 +20,7 @@ from webapp import limits
 from webapp.engine import json_paths
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.errors import SpecError
-from webapp.engine.external_values import Answer, Recorder
+from webapp.engine.external_values import ExternalResponse, RequestRecorder
 from webapp.engine.plan import Plan
 
 
@@ -37,15 +37,15 @@ def call(name: str = "v", path: str = "/codes/{{code}}", **common: Any) -> dict[
 def calling(*fields: dict[str, Any], **answers: Any) -> Plan:
     """A plan whose questions are answered: by the last part of the path, JSON, or a text that tells trouble."""
     plan = planned(CODES, *fields)
-    return plan.answered({request.question.key: answer(**answers) for request in plan.external_requests})
+    return plan.with_responses({request.query.key: answer(**answers) for request in plan.external_requests})
 
 
-def answer(**answers: Any) -> Answer:
+def answer(**answers: Any) -> ExternalResponse:
     keys = sorted(answers)
     bad = [value.said if isinstance(value, Trouble) else "" for value in (answers[key] for key in keys)]
     bodies = [None if isinstance(answers[key], Trouble) else _body(answers[key]) for key in keys]
     table = pa.table({"body": pa.array(bodies, pa.string()), "trouble": bad})
-    return Answer(table, "s", pa.array([f"/codes/{key}" for key in keys]), np.arange(len(keys) + 1))
+    return ExternalResponse(table, "s", pa.array([f"/codes/{key}" for key in keys]), np.arange(len(keys) + 1))
 
 
 class Trouble:
@@ -66,7 +66,7 @@ def told(*fields: dict[str, Any], **answers: Any) -> dict[str, str]:
 
 
 def asked(plan: Plan, count: int = 10) -> list[list[str]]:
-    recorder = Recorder(1000)
+    recorder = RequestRecorder(1000)
     BoundPlan(plan, GenerationContext("s", NOW, recorder=recorder)).block(0, count)
     return [sorted(found) for found in recorder.values.values()]
 
@@ -97,7 +97,7 @@ def test_a_row_with_a_blank_value_in_its_path_asks_nothing_and_is_blank():
     assert asked(plan) == [[]]
     assert rows(plan, count=3)["v"] == [None] * 3
     half = planned({**CODES, "options": {"values": ["a", ""]}}, call(options={"extract": "$.x"}))
-    ready = half.answered({half.external_requests[0].question.key: answer(a={"x": 1})})
+    ready = half.with_responses({half.external_requests[0].query.key: answer(a={"x": 1})})
     assert rows(ready, count=4)["v"] == [1, None, 1, None]
 
 
@@ -114,9 +114,9 @@ def test_without_a_response_every_row_has_the_placeholder():
 def test_a_path_without_fields_is_a_separate_request():
     plan = planned(call(path="/all", options={"extract": "$.total"}))
     (ask,) = plan.external_requests
-    assert (ask.keyed, ask.question.values) == (False, ("/all",))
+    assert (ask.depends_on_row, ask.query.values) == (False, ("/all",))
     table = pa.table({"body": ['{"total": 7}'], "trouble": [""]})
-    assert rows(plan.answered({ask.question.key: Answer(table, "s")}), count=3)["v"] == [7, 7, 7]
+    assert rows(plan.with_responses({ask.query.key: ExternalResponse(table, "s")}), count=3)["v"] == [7, 7, 7]
 
 
 def test_the_first_match_counts_and_a_null_is_a_blank():
@@ -128,7 +128,7 @@ def test_the_first_match_counts_and_a_null_is_a_blank():
 def test_objects_and_arrays_become_nested_json():
     plan = calling(call(options={"extract": "$.tags"}), a={"tags": ["x", 1]}, b={"tags": {"k": None}})
     assert rows(plan, count=2)["v"] == ['["x",1]', '{"k":null}']
-    assert plan.layer.columns["v"].type.json_text
+    assert plan.layer.columns["v"].type.is_json_text
     whole = calling(call(), a={"n": 1}, b={"n": 2})
     assert rows(whole, count=1)["v"] == ['{"n":1}']
 
@@ -162,8 +162,8 @@ def test_blank_for_one_and_the_default_for_the_other():
     options = {"extract": "$.x", "on_error": "default", "on_empty": "blank", "default": 0}
     code = {**CODES, "options": {"values": ["a", "b", "c"]}}
     plan = planned(code, call(options=options))
-    known = {plan.external_requests[0].question.key: answer(a={"x": 1}, b={}, c=Trouble("404 Not Found"))}
-    assert rows(plan.answered(known), count=3)["v"] == [1, None, 0]
+    known = {plan.external_requests[0].query.key: answer(a={"x": 1}, b={}, c=Trouble("404 Not Found"))}
+    assert rows(plan.with_responses(known), count=3)["v"] == [1, None, 0]
 
 
 def test_a_default_sets_the_type_if_no_path_has_a_value():
@@ -222,14 +222,14 @@ def test_a_sensitive_value_is_in_no_message(what):
     code = {**CODES, "options": {"values": ["secret-1", "b"]}, "sensitive": what == "other"}
     plan = planned(code, call(options={"extract": "$.x"}, sensitive=what == "own"))
     with pytest.raises(SpecError) as error:
-        plan.answered({plan.external_requests[0].question.key: answer(**{"secret-1": {}, "b": {"x": 1}})})
+        plan.with_responses({plan.external_requests[0].query.key: answer(**{"secret-1": {}, "b": {"x": 1}})})
     assert "secret" not in str(error.value.faults)
-    assert dict(plan.external_requests[0].question["of"])["quiet"]
+    assert dict(plan.external_requests[0].query["of"])["quiet"]
 
 
 def test_field_limits_are_part_of_the_request():
     plan = planned(CODES, call("x"), call("y", options={"on_error": "blank"}))
-    assert [dict(request.question["of"])["bears"] for request in plan.external_requests] == [False, True]
+    assert [dict(request.query["of"])["bears"] for request in plan.external_requests] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ DOCUMENT = {"a": [{"id": 1, "b": {"c": 2}}, {"id": 2, "b": {"c": 5}}], "n": None
     ],
 )
 def test_a_json_path_finds_the_first(path, value):
-    assert json_paths.first(json_paths.read(path), DOCUMENT) == (True, value)
+    assert json_paths.find_first(json_paths.parse_path(path), DOCUMENT) == (True, value)
 
 
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from("abx")
@@ -287,7 +287,9 @@ STEPS = st.sampled_from(
 def test_the_first_match_is_that_of_the_library(document, steps, deep, last):
     text = "$" + "".join(steps) + (f"..{last.lstrip('.')}" if deep else last)
     found = [context.value for context in parse(text).find(document)]
-    assert json_paths.first(json_paths.read(text), document) == ((True, found[0]) if found else (False, None))
+    assert json_paths.find_first(json_paths.parse_path(text), document) == (
+        (True, found[0]) if found else (False, None)
+    )
 
 
 @pytest.mark.parametrize(
@@ -328,10 +330,10 @@ def test_a_json_path_stops_after_a_bounded_number_of_visits(path, depth, monkeyp
     for _ in range(depth):
         wide = [wide]
     with pytest.raises(ValueError, match="too many values"):
-        json_paths.first(json_paths.read(path), {"a": wide})
+        json_paths.find_first(json_paths.parse_path(path), {"a": wide})
 
 
 def test_a_descent_through_the_largest_answer_is_within_the_visits():
     body = b'{"a":[' + b",".join([b"1"] * ((limits.HTTP_ANSWER_BYTES - 10) // 2)) + b"]}"
-    assert json_paths.first(json_paths.read("$..missing"), orjson.loads(body)) == (False, None)
-    assert json_paths.first(json_paths.read("$..*.missing"), orjson.loads(body)) == (False, None)
+    assert json_paths.find_first(json_paths.parse_path("$..missing"), orjson.loads(body)) == (False, None)
+    assert json_paths.find_first(json_paths.parse_path("$..*.missing"), orjson.loads(body)) == (False, None)

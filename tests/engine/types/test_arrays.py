@@ -84,25 +84,25 @@ def test_arrays_nest_to_a_depth():
 
 
 def test_elements_are_stored_with_an_id_that_they_keep():
-    first = field_ids.finished(parse([array({"type": "city"})]))
+    first = field_ids.assign_ids_and_groups(parse([array({"type": "city"})]))
     stored = [field.to_json() for field in first.fields]
     inner = stored[0]["options"]["of"]
     assert inner["type"] == "city"
     assert inner["id"].startswith("fld_")
-    again = field_ids.finished(parse(stored), stored)
+    again = field_ids.assign_ids_and_groups(parse(stored), stored)
     assert [field.to_json() for field in again.fields] == stored
-    unnamed = field_ids.finished(parse([array({"type": "city"})]), stored)
+    unnamed = field_ids.assign_ids_and_groups(parse([array({"type": "city"})]), stored)
     assert unnamed.fields[0].children[0].id == inner["id"]
-    changed = field_ids.finished(parse([array({"type": "state"})]), stored).fields[0].to_json()
+    changed = field_ids.assign_ids_and_groups(parse([array({"type": "state"})]), stored).fields[0].to_json()
     assert _changes(stored[0], changed) == {}  # the change is the element's
     assert set(_changes(inner, changed["options"]["of"])) >= {"type"}
-    copied = forms.copy_of(stored[0], lambda: "fld_other", {"x"})
+    copied = forms.copy_field(stored[0], lambda: "fld_other", {"x"})
     assert copied["options"]["of"]["id"] == "fld_other"
 
 
 def test_a_template_that_an_element_refers_to_is_found():
     request = array({"type": "reference", "options": {"template_id": "tpl_1"}})
-    assert list(related_templates.reached([request])) == [
+    assert list(related_templates.find_references([request])) == [
         ("fields[0].options.of.options.template_id", "tpl_1")
     ]
 

@@ -75,7 +75,7 @@ def test_a_unique_pattern_is_used_up():
 
 def test_a_pattern_longer_than_can_be_dealt_out_is_not_unique():
     assert faults("phone_number", {"format": "#" * 19}, unique=True) == {"unique": "not_unique"}
-    assert faults("phone_number", {"format": "#" * joining.MOST_UNIQUE_DIGITS}, unique=True) == {}
+    assert faults("phone_number", {"format": "#" * joining.MAX_UNIQUE_DIGITS}, unique=True) == {}
 
 
 def test_a_country_of_the_number_is_that_of_its_place():
@@ -102,7 +102,7 @@ def test_unknown_and_contradicting_countries_are_rejected():
 def test_unique_numbers_never_repeat_and_stay_valid(locale):
     group = [{"name": "x", "type": "phone_number", "unique": True}, {"name": "c", "type": "country_code"}]
     source = bound(group, locale=locale)
-    assert source.plan.layer.columns["x"].type.space() >= 1_000_000
+    assert source.plan.layer.columns["x"].type.distinct_count() >= 1_000_000
     generated = table(source, 0, 20_000)
     assert len(set(generated["x"])) == 20_000
     for number, country in list(zip(generated["x"], generated["c"], strict=True))[::40]:

@@ -267,7 +267,7 @@ def test_capacities_are_counted():
     for name in ("price", "port", "stock_symbol", "image_url", "semver", "flight_number", "nato_phonetic",
                  "address_line_2", "order_number", "duns", "car_year"):  # fmt: skip
         source = bound([{"name": "x", "type": name}])
-        space = source.plan.layer.columns["x"].type.space_in(source.states["x"])
+        space = source.plan.layer.columns["x"].type.distinct_count_for(source.states["x"])
         assert BY_NAME[name].capacity() == space, name
 
 

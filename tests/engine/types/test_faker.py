@@ -45,19 +45,19 @@ def test_rows_depend_only_on_their_number(method):
 def test_a_pool_has_the_values_of_faker_and_reports_the_number_of_distinct_ones():
     request = faker.PoolKey("de_DE", "city", "{}")
     drawn = faker.pool_for(request)
-    assert drawn.pool.place.size == limits.FAKER_POOL >= 10_000
+    assert drawn.pool.indices.size == limits.FAKER_POOL >= 10_000
     generator = Faker("de_DE")
     generator.seed_instance(faker.seed_of(request))
-    assert drawn.pool.values.take(pa.array(drawn.pool.place)).to_pylist() == [
+    assert drawn.pool.values.take(pa.array(drawn.pool.indices)).to_pylist() == [
         generator.city() for _ in range(limits.FAKER_POOL)
     ]
     column = bound([{"name": "x", "type": "faker", "options": {"method": "city"}, "locale": "de_DE"}])
-    assert column.plan.layer.columns["x"].type.space() == len(drawn.pool.distinct)
+    assert column.plan.layer.columns["x"].type.distinct_count() == len(drawn.pool.distinct)
 
 
 def test_higher_weights_are_drawn_more_often():
     drawn = faker.pool_for(faker.PoolKey("en_US", "pybool", '{"truth_probability": 90}'))
-    share = drawn.pool.values.take(pa.array(drawn.pool.place)).to_pylist().count(True) / limits.FAKER_POOL
+    share = drawn.pool.values.take(pa.array(drawn.pool.indices)).to_pylist().count(True) / limits.FAKER_POOL
     assert 0.88 < share < 0.92
     assert abs(made("pybool", 20_000, {"truth_probability": 90}).count(True) / 20_000 - share) < 0.02
 
@@ -80,16 +80,16 @@ def test_values_keep_their_kind():
 
 def test_structures_become_json_in_one_order():
     record = {"born": date(2001, 2, 3), "name": "Zoë", "tags": {"b", "a"}, "size": Decimal("1.5"), "no": None}
-    kind, text = faker_worker.plain(record)
+    kind, text = faker_worker.typed_value(record)
     assert kind == "json"
     assert text == '{"born":"2001-02-03","name":"Zoë","tags":["a","b"],"size":1.5,"no":null}'
-    assert faker_worker.plain(2**64) == ("text", str(2**64))
-    assert faker_worker.plain(float("nan")) == ("null", None)
+    assert faker_worker.typed_value(2**64) == ("text", str(2**64))
+    assert faker_worker.typed_value(float("nan")) == ("null", None)
 
 
 def test_dates_depend_on_the_requests_now():
     field = {"name": "x", "type": "faker", "options": {"method": "past_datetime"}}
-    plan = compile_plan(groups.assign(parse([field])), vocabulary.default())
+    plan = compile_plan(groups.assign(parse([field])), vocabulary.open_default())
     for now in (NOW, datetime(2031, 5, 6, tzinfo=UTC)):
         moments = table(BoundPlan(plan, GenerationContext("a seed", now)), 0, 2_000)["x"]
         until = now.replace(tzinfo=None)
@@ -99,7 +99,7 @@ def test_dates_depend_on_the_requests_now():
 
 def test_the_seed_decides_which_values_a_row_takes():
     field = {"name": "x", "type": "faker", "options": {"method": "company"}}
-    plan = compile_plan(groups.assign(parse([field])), vocabulary.default())
+    plan = compile_plan(groups.assign(parse([field])), vocabulary.open_default())
     first, second = (
         table(BoundPlan(plan, GenerationContext(seed, NOW)), 0, 50)["x"] for seed in ("one", "two")
     )
@@ -110,7 +110,7 @@ def test_the_seed_decides_which_values_a_row_takes():
 def test_unique_reaches_as_far_as_the_pool():
     field = {"name": "x", "type": "faker", "options": {"method": "state"}, "unique": True}
     source = bound([field])
-    space = source.plan.layer.columns["x"].type.space()
+    space = source.plan.layer.columns["x"].type.distinct_count()
     assert len(set(table(source, 0, space)["x"])) == space == 50
     with pytest.raises(SpecError) as error:
         source.check(0, space + 1)
@@ -187,7 +187,7 @@ def test_a_template_pinned_to_another_version_of_faker_is_rejected_by_name(monke
 
 
 def test_pools_are_remembered_and_forgotten(monkeypatch):
-    stored = faker._RecentPools()
+    stored = faker._PoolCache()
     calls = []
     drawn = faker.pool_for(faker.PoolKey("en_US", "word", "{}"))
     monkeypatch.setattr(faker, "_draw", lambda requests: calls.append(requests) or drawn)

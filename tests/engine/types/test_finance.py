@@ -31,7 +31,7 @@ def texts(code: Code, count: int) -> list[str]:
     return code.text(code.draw(RandomStream(np.uint64(7), np.arange(count, dtype=np.uint64)))).to_pylist()
 
 
-COUNTRIES = banks.countries(vocabulary.default())
+COUNTRIES = banks.iban_countries(vocabulary.open_default())
 
 
 def test_every_country_of_the_registry_is_offered():
@@ -40,7 +40,7 @@ def test_every_country_of_the_registry_is_offered():
 
 @pytest.mark.parametrize("country", COUNTRIES)
 def test_ibans_of_every_country_pass_python_stdnum(country):
-    result = texts(banks.iban(vocabulary.default(), country, False), 250)
+    result = texts(banks.iban_code(vocabulary.open_default(), country, False), 250)
     assert [number for number in result if not iban.is_valid(number)] == []
     assert len(set(result)) == 250
 
@@ -58,7 +58,7 @@ def test_ten_thousand_ibans_of_one_country_pass_python_stdnum(country):
      ("SI", "56"), ("TN", "59"), ("XK", "05"), ("DJ", "21"), ("BI", "42"), ("ST", "23"), ("TL", "38")],
 )  # fmt: skip
 def test_account_keys_of_modulus_97_leave_the_ibans_check_digits_constant(country, start):
-    result = texts(banks.iban(vocabulary.default(), country, False), 200)
+    result = texts(banks.iban_code(vocabulary.open_default(), country, False), 200)
     assert {number[2:4] for number in result} == {start}
 
 
@@ -73,7 +73,7 @@ def test_iban_follows_the_locale_unless_a_country_is_named():
     assert {number[:2] for number in values("iban", 50, options={"countryCode": "ch"}, locale="de_AT")} == {
         "CH"
     }
-    assert {number[:2] for number in values("iban", 500)} == set(banks.COMMON)
+    assert {number[:2] for number in values("iban", 500)} == set(banks.DEFAULT_COUNTRIES)
     several = Counter(
         number[:2] for number in values("iban", 900, options={"country_code": ["FR", "IT", "NO"]})
     )
@@ -120,11 +120,11 @@ CARD = [
 def test_ten_thousand_cards_never_contradict_themselves():
     rows = table(bound(CARD), 0, 8192)
     for number, label, code in zip(rows["number"], rows["type"], rows["cvv"], strict=True):
-        issuer = finance.ISSUERS[list(finance.ISSUERS)[finance.find(label)]]
+        issuer = finance.ISSUERS[list(finance.ISSUERS)[finance.find_issuer(label)]]
         assert luhn.is_valid(number)
         assert len(number) == issuer.length
         assert int(number[:6]) in issuer.prefixes
-        assert finance.recognise(number) == finance.find(label)
+        assert finance.find_issuer_by_number(number) == finance.find_issuer(label)
         assert len(code) == issuer.security_digits
     assert set(rows["type"]) == {issuer.label for issuer in finance.ISSUERS.values()}
 
@@ -133,7 +133,7 @@ def test_ten_thousand_cards_never_contradict_themselves():
 def test_ten_thousand_numbers_of_each_issuer_pass_luhn(issuer):
     generated = values("credit_card_number", 10_000, options={"issuer": issuer})
     assert all(map(luhn.is_valid, generated))
-    assert {finance.recognise(number) for number in generated} == {finance.find(issuer)}
+    assert {finance.find_issuer_by_number(number) for number in generated} == {finance.find_issuer(issuer)}
 
 
 def test_issuers_are_found_by_the_names_people_use():
@@ -149,7 +149,8 @@ def test_unique_card_numbers_agree_with_their_type():
     rows = table(bound(fields), 0, 8192)
     assert len(set(rows["number"])) == 8192
     assert all(
-        finance.recognise(n) == finance.find(t) for n, t in zip(rows["number"], rows["type"], strict=True)
+        finance.find_issuer_by_number(n) == finance.find_issuer(t)
+        for n, t in zip(rows["number"], rows["type"], strict=True)
     )
 
 

@@ -14,7 +14,7 @@ CHECKED = {
     "cnpj": "br.cnpj", "isin": "isin", "cusip": "cusip", "lei": "lei", "imei": "imei", "isbn_10": "isbn",
     "itin": "us.itin",
 }  # fmt: skip
-PATTERNS = [kind for kind in listed.TYPES if issubclass(kind, listed.PatternValues)]
+PATTERNS = [kind for kind in listed.TYPES if issubclass(kind, listed.PatternType)]
 
 
 @pytest.mark.parametrize("name", sorted(CHECKED))
@@ -31,9 +31,9 @@ def test_a_provider_number_passes_luhn_with_the_prefix_of_the_standard():
 
 
 def test_a_pattern_prints_its_fixed_text_and_numbers_of_the_width_that_it_names():
-    assert listed.read("a[[x|y]]-[[08-10]]!").pools[0].to_pylist() == ["ax", "ay"]
-    assert listed.read("a[[x|y]]-[[08-10]]!").pools[1].to_pylist() == ["-08!", "-09!", "-10!"]
-    assert listed.read("[[-1-1]]").pools[0].to_pylist() == ["-1", "0", "1"]
+    assert listed.parse_pattern("a[[x|y]]-[[08-10]]!").pools[0].to_pylist() == ["ax", "ay"]
+    assert listed.parse_pattern("a[[x|y]]-[[08-10]]!").pools[1].to_pylist() == ["-08!", "-09!", "-10!"]
+    assert listed.parse_pattern("[[-1-1]]").pools[0].to_pylist() == ["-1", "0", "1"]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_pattern_prints_its_fixed_text_and_numbers_of_the_width_that_it_names(
     [("[[a|b]]", True), ("[[a|A]]", False), ("[[a|ab]][[c|bc]]", False), ("[[a|ab]]-[[c|bc]]", True)],
 )
 def test_only_patterns_whose_values_differ_can_be_unique(pattern, distinct):
-    assert listed.read(pattern).distinct is distinct
+    assert listed.parse_pattern(pattern).is_distinct is distinct
 
 
 def test_a_list_without_enough_differing_values_is_not_unique():
@@ -51,7 +51,7 @@ def test_a_list_without_enough_differing_values_is_not_unique():
 
 @pytest.mark.parametrize("kind", PATTERNS, ids=lambda kind: kind.name)
 def test_the_example_is_a_value_and_every_group_is_drawn_from(kind):
-    pattern = listed.read(kind.line.pattern)
+    pattern = listed.parse_pattern(kind.line.pattern)
     assert kind.example == "".join(pool[len(pool) // 2].as_py() for pool in pattern.pools)
     generated = values(kind.name, 400)
     few = [pool for pool in pattern.pools if len(pool) <= 20]

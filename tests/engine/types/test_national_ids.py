@@ -31,7 +31,7 @@ CHECKS = set(government.COUNTRIES) - {"AR", "CR", "DK", "ID", "MY", "PK", "US"}
 
 
 def made(country: str, unique: bool, count: int = 5_000) -> list[str]:
-    code = government.national_id(vocabulary.default(), country)
+    code = government.national_id(vocabulary.open_default(), country)
     draws = RandomStream(np.uint64(7), np.arange(count, dtype=np.uint64))
     return code.text(code.draw_unique(draws) if unique else code.draw(draws)).to_pylist()
 
@@ -179,9 +179,9 @@ def form_of(country: str) -> str:
             for sign in mask
         )
 
-    body = "|".join(map(pattern, own.masks.values() or [own.mask]))
-    heads = "|".join(re.escape(text) for texts in own.heads.values() for text in texts)
-    return f"(?:{body})(?:{heads})" if own.after else f"(?:{heads})(?:{body})"
+    body = "|".join(map(pattern, own.region_masks.values() or [own.mask]))
+    heads = "|".join(re.escape(text) for texts in own.region_texts.values() for text in texts)
+    return f"(?:{body})(?:{heads})" if own.is_region_last else f"(?:{heads})(?:{body})"
 
 
 @pytest.mark.parametrize("country", plates.PLATE_COUNTRIES)
@@ -205,7 +205,7 @@ def test_plates_have_the_form_of_their_country(country):
     ],
 )
 def test_letters_of_names_are_those_that_registries_write(country, first, last, letters):
-    spell = national_ids.NAMED[country][1]
+    spell = national_ids.NAME_CODES[country][1]
     found = [text(last if value.startswith("family") else first) for value, text in spell.items()]
     assert found == letters
 
@@ -218,7 +218,7 @@ def test_numbers_with_letters_of_a_name_have_those_of_the_row(locale, check, beg
     valid = importlib.import_module(f"stdnum.{check}").is_valid
     kinds = ("first_name", "last_name", "national_id", "date_of_birth")
     made = table(bound([{"name": kind, "type": kind} for kind in kinds], locale=locale), 0, 2_000)
-    spell = national_ids.NAMED[locale[-2:]][1]
+    spell = national_ids.NAME_CODES[locale[-2:]][1]
     for first, last, number, born in zip(*(made[kind] for kind in kinds), strict=True):
         assert valid(number), number
         expected = spell["family"](last), spell["first"](first)
@@ -305,11 +305,11 @@ def test_a_day_of_birth_that_a_caller_sets_does_not_change_unique_numbers():
 
 def test_every_region_of_a_country_whose_plates_name_one_has_texts_of_its_own():
     """Otherwise the plates of a row would name another region than its address."""
-    states = vocabulary.default().table("states").to_pylist()
+    states = vocabulary.open_default().table("states").to_pylist()
     found = {(state["country"], state["code"]) for state in states if plates.PLATES.get(state["country"])}
-    named = {country for country in plates.PLATES if plates.PLATES[country].heads}
+    named = {country for country in plates.PLATES if plates.PLATES[country].region_texts}
     missing = {
-        (land, code) for land, code in found if land in named and code not in plates.PLATES[land].heads
+        (land, code) for land, code in found if land in named and code not in plates.PLATES[land].region_texts
     }
     assert missing == {("SI", "129")}  # Trbovlje has the plates of Ljubljana
 
@@ -325,8 +325,8 @@ def test_plates_name_the_region_of_the_row(locale):
     known = [pair for pair in zip(made["state_abbr"], made["license_plate"], strict=True) if pair[0]]
     assert len({region for region, _ in known}) > 5
     for region, plate in known:
-        heads = own.heads[region]
-        assert plate.endswith(heads) if own.after else plate.startswith(heads), (region, plate)
+        heads = own.region_texts[region]
+        assert plate.endswith(heads) if own.is_region_last else plate.startswith(heads), (region, plate)
 
 
 def test_well_known_plates_are_written_as_printed():

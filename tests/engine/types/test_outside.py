@@ -15,7 +15,7 @@ from webapp.engine import external_values, groups
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.external_values import Answer, Recorder
+from webapp.engine.external_values import ExternalResponse, RequestRecorder
 from webapp.engine.plan import Plan, compile_plan
 from webapp.engine.spec import parse
 
@@ -41,13 +41,13 @@ def ask(name: str = "q", query: str = "select name from t", **common: Any) -> di
 
 
 def planned(*fields: dict[str, Any]) -> Plan:
-    return compile_plan(groups.assign(parse(list(fields))), vocabulary.default())
+    return compile_plan(groups.assign(parse(list(fields))), vocabulary.open_default())
 
 
 def answered(plan: Plan, *tables: pa.Table) -> Plan:
-    return plan.answered(
+    return plan.with_responses(
         {
-            request.question.key: Answer(table, "s")
+            request.query.key: ExternalResponse(table, "s")
             for request, table in zip(plan.external_requests, tables, strict=True)
         }
     )
@@ -76,7 +76,9 @@ def sets(**answers: list) -> tuple[pa.Array, pa.Table, np.ndarray]:
 
 def keyed(plan: Plan, place: int = 0, **answers: list) -> Plan:
     keys, table, starts = sets(**answers)
-    return plan.answered({plan.external_requests[place].question.key: Answer(table, "s", keys, starts)})
+    return plan.with_responses(
+        {plan.external_requests[place].query.key: ExternalResponse(table, "s", keys, starts)}
+    )
 
 
 CODES = {"name": "code", "type": "list_sequential", "options": {"values": ["a", "b", "a"]}}
@@ -176,7 +178,7 @@ def test_fields_with_the_same_query_show_the_same_row_of_its_answer():
 
 def test_a_query_with_fields_is_asked_once_for_each_set_of_values():
     plan = planned(CODES, ask(query="select name from t where code = {{code}}"))
-    recorder = Recorder(10)
+    recorder = RequestRecorder(10)
     bound = BoundPlan(plan, GenerationContext("s", NOW, recorder=recorder))
     bound.block(0, 500)
     (found,) = recorder.values.values()
@@ -187,7 +189,7 @@ def test_a_query_with_fields_is_asked_once_for_each_set_of_values():
 
 def test_values_are_distinguished_whatever_they_contain():
     columns = [pa.array(["a\x1f", "a", "\\0", None]), pa.array(["b", "\x1fb", "x", "x"])]
-    assert len(set(external_values.keys_of(columns).to_pylist())) == 4
+    assert len(set(external_values.value_set_keys(columns).to_pylist())) == 4
 
 
 def test_a_query_can_depend_on_the_response_of_another():
@@ -197,15 +199,15 @@ def test_a_query_can_depend_on_the_response_of_another():
         ("fields[2]", 1),
     ]
     half = keyed(plan, a=["x"], b=["y"])
-    recorder = Recorder(10)
+    recorder = RequestRecorder(10)
     BoundPlan(half, GenerationContext("s", NOW, recorder=recorder)).block(0, 10)
-    assert sorted(recorder.values[plan.external_requests[1].question.key]) == ["x", "y"]
+    assert sorted(recorder.values[plan.external_requests[1].query.key]) == ["x", "y"]
 
 
 def test_too_many_different_requests_are_rejected_by_number():
     plan = planned({"name": "code", "type": "row_number"}, ask(query="{{code}}"))
     with pytest.raises(SpecError, match="more than 100") as error:
-        BoundPlan(plan, GenerationContext("s", NOW, recorder=Recorder(100))).block(0, 101)
+        BoundPlan(plan, GenerationContext("s", NOW, recorder=RequestRecorder(100))).block(0, 101)
     assert error.value.faults[0].path == "fields[1]"
 
 
@@ -262,14 +264,14 @@ def test_fetched_values_are_never_considered_unique():
     ],
 )
 def test_answers_become_values_of_the_engine(column, dtype):
-    generated, _ = external_values.values_of(pa.chunked_array([column]), None, 2, True)
+    generated, _ = external_values.convert_column(pa.chunked_array([column]), None, 2, True)
     assert generated.type == dtype
     assert generated.null_count == column.null_count
 
 
 def test_decimals_of_an_answer_that_may_grow_do_not_change_their_spelling():
-    few = external_values.values_of(pa.chunked_array([pa.array([Decimal("1.5")])]), None, 2, False)[0]
-    more = external_values.values_of(
+    few = external_values.convert_column(pa.chunked_array([pa.array([Decimal("1.5")])]), None, 2, False)[0]
+    more = external_values.convert_column(
         pa.chunked_array([pa.array([Decimal("1.5"), Decimal("2.25")])]), None, 2, False
     )[0]
     assert few.type == more.type

@@ -34,13 +34,13 @@ def people(count: int, *kinds: str, start: int = 0, overrides: dict | None = Non
 
 
 def plain_names(locale: str) -> dict[str, str]:
-    spelled = vocabulary.default().table("romanized").to_pylist()
+    spelled = vocabulary.open_default().table("romanized").to_pylist()
     return {row["word"]: row["ascii"] for row in spelled if row["locale"] == locale}
 
 
 @pytest.mark.parametrize("locale", ["en_US", "cs_CZ", "ja_JP"])
 def test_ten_thousand_people_never_contradict_themselves(locale):
-    lists = vocabulary.default()
+    lists = vocabulary.open_default()
     first = {sex: set(lists.words(f"first_name_{sex}", locale).to_pylist()) for sex in ("female", "male")}
     last = {sex: set(lists.words(f"last_name_{sex}", locale).to_pylist()) for sex in ("female", "male")}
     spelled = plain_names(locale)
@@ -95,7 +95,7 @@ def test_the_locale_of_one_field_is_that_of_its_person():
         0,
         50,
     )
-    korean = set(vocabulary.default().words("last_name_female", "ko_KR").to_pylist())
+    korean = set(vocabulary.open_default().words("last_name_female", "ko_KR").to_pylist())
     assert set(generated["last_name"]) <= korean
     assert all(address.isascii() for address in generated["email"])
 
@@ -131,8 +131,8 @@ def test_a_share_of_people_is_non_binary_when_asked():
 
 
 def test_a_title_belongs_to_the_department():
-    table_ = vocabulary.default().table("english_title").to_pylist()
-    names = vocabulary.default().words("department").to_pylist()
+    table_ = vocabulary.open_default().table("english_title").to_pylist()
+    names = vocabulary.open_default().words("department").to_pylist()
     stored = {row["title"]: names[row["department"]] for row in table_}
     rows = people(2_000, "job_title", "department")
     assert all(stored[row["job_title"]] == row["department"] for row in rows)
@@ -208,21 +208,25 @@ def test_unique_addresses_of_one_person_have_one_number():
 @given(st.sets(st.integers(0, joining.SUFFIX_SPACE - 1), min_size=2, max_size=200), st.integers(0, 2**64 - 1))
 def test_suffixes_of_any_rows_differ(rows, key):
     draws = RandomStream(np.uint64(key), np.array(sorted(rows), np.uint64))
-    result = joining.suffix(draws)
+    result = joining.unique_suffixes(draws)
     assert len(set(result.tolist())) == len(rows)
-    one_by_one = [joining.suffix(RandomStream(draws.key, draws.rows[i : i + 1]))[0] for i in range(len(rows))]
+    one_by_one = [
+        joining.unique_suffixes(RandomStream(draws.key, draws.rows[i : i + 1]))[0] for i in range(len(rows))
+    ]
     assert result.tolist() == one_by_one
 
 
 def test_suffixes_use_every_number_of_their_length():
     rows = np.arange(9_000, dtype=np.uint64)
-    assert sorted(joining.suffix(RandomStream(np.uint64(5), rows)).tolist()) == list(range(1_000, 10_000))
+    assert sorted(joining.unique_suffixes(RandomStream(np.uint64(5), rows)).tolist()) == list(
+        range(1_000, 10_000)
+    )
 
 
 @pytest.mark.parametrize("locale", ["ja_JP", "zh_CN", "hu_HU", "pt_PT"])
 def test_unique_names_use_up_every_pair_of_names_once(locale):
     source = bound([{"name": "x", "type": "name", "unique": True}], locale=locale)
-    space = source.plan.layer.columns["x"].type.space()
+    space = source.plan.layer.columns["x"].type.distinct_count()
     source.check(0, space)
     generated = [
         name
@@ -258,6 +262,6 @@ def test_the_number_of_a_unique_address_is_written_whole(start):
     source = bound([{"name": "x", "type": "username", "unique": True}])
     generated = table(source, start, 40)["x"]
     key = source.keys["group:person:person"]
-    numbers = joining.suffix(RandomStream(key, np.arange(start, start + 40, dtype=np.uint64)))
+    numbers = joining.unique_suffixes(RandomStream(key, np.arange(start, start + 40, dtype=np.uint64)))
     assert ["".join(filter(str.isdigit, name)) for name in generated] == [str(number) for number in numbers]
     assert table(source, start, 5)["x"] == generated[:5]

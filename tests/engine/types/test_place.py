@@ -312,7 +312,7 @@ def test_a_unique_part_of_a_place_is_used_up_and_the_rest_follows(kind, locale):
     source = bound(
         [{"name": "x", "type": kind, "unique": True}, *fields("time_zone", "country_code")], locale=locale
     )
-    space = source.plan.layer.columns["x"].type.space()
+    space = source.plan.layer.columns["x"].type.distinct_count()
     source.check(0, space)
     generated = [table(source, start, min(8_192, space - start)) for start in range(0, space, 8_192)]
     found = [value for part in generated for value in part["x"]]

@@ -8,7 +8,7 @@ from stdnum import ean, isbn, issn
 
 from tests.engine.types.made import assert_laws, bound, table, values
 from webapp.engine.data import vocabulary
-from webapp.engine.types.commerce import EnglishCatalogue, Goods, LocalCatalogue
+from webapp.engine.types.commerce import EnglishCatalogue, LocalCatalogue, ProductSelection
 
 FIELDS = [
     {"name": "product", "type": "product"},
@@ -26,7 +26,7 @@ def test_rows_depend_only_on_their_number(kind):
 
 
 def contradictions(rows: dict[str, list]) -> list[tuple]:
-    goods = EnglishCatalogue(vocabulary.default())
+    goods = EnglishCatalogue(vocabulary.open_default())
     names = goods.categories.to_pylist()
     category = {thing: names[goods.category[i]] for i, thing in enumerate(goods.products.to_pylist())}
     code = dict(zip(names, goods.codes, strict=True))
@@ -57,7 +57,7 @@ def test_a_unique_field_still_agrees_with_the_rest_of_its_product(unique, count)
 
 
 def test_product_names_go_past_a_million():
-    assert bound(FIELDS).plan.layer.columns["title"].type.space() > 2_000_000
+    assert bound(FIELDS).plan.layer.columns["title"].type.distinct_count() > 2_000_000
 
 
 def test_fixed_values_narrow_the_product():
@@ -86,7 +86,7 @@ def test_article_numbers_come_from_unassigned_ranges():
     assert {number[0] for number in values("upc", 200)} == {"4"}
 
 
-WORDS = vocabulary.default()
+WORDS = vocabulary.open_default()
 LANGUAGES = tuple(dict.fromkeys(WORDS.table("product_language")["name"].to_pylist()))
 PARTLY = ("am", "ga", "gu", "mr", "mt", "ne", "or", "si", "sq", "sw", "ta")
 """Languages in which some of the things have no word that is certain."""
@@ -187,5 +187,5 @@ def test_an_override_is_followed_by_the_product_in_another_language():
 
 def test_goods_are_places_of_things_and_epithets():
     goods = LocalCatalogue(WORDS, "de")
-    first = Goods(np.zeros(2, np.int64), np.arange(2))
+    first = ProductSelection(np.zeros(2, np.int64), np.arange(2))
     assert goods.names(first).to_pylist() == ["Sessel", "Sessel in Schwarz"]

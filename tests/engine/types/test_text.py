@@ -16,7 +16,7 @@ from webapp.engine.data import vocabulary
 
 
 def known(name: str, locale: str | None = None) -> set[str]:
-    return set(vocabulary.default().words(name, locale).to_pylist())
+    return set(vocabulary.open_default().words(name, locale).to_pylist())
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 200])

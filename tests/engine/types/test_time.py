@@ -25,7 +25,7 @@ TODAY = NOW.date()
 
 def at(now: datetime, kind: str, options: dict, count: int = 500) -> list:
     plan = compile_plan(
-        groups.assign(parse([{"name": "x", "type": kind, "options": options}])), vocabulary.default()
+        groups.assign(parse([{"name": "x", "type": kind, "options": options}])), vocabulary.open_default()
     )
     return table(BoundPlan(plan, GenerationContext("a seed", now)), 0, count)["x"]
 

@@ -14,7 +14,7 @@ from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
-from webapp.engine.relations.related_plans import Library, RelatedTemplate
+from webapp.engine.relations.related_plans import RelatedTemplate, TemplateLibrary
 from webapp.engine.spec import TemplateSpec, parse
 
 ENV = GenerationContext("totals", datetime(2026, 1, 1, tzinfo=UTC))
@@ -42,13 +42,13 @@ def lines(layout: str) -> BoundPlan:
     orders = template("orders", [{"name": "id", "type": "row_number"}], 1)
     options = {"template_id": "tpl_o", "field": "id", "cardinality": {"min": 0, "max": 9}, "layout": layout}
     child = template("lines", [{"name": "order_id", "type": "reference", "options": options}, *LINES], 10)
-    library = Library(
-        {"tpl_o": RelatedTemplate("orders", orders, PARENTS, vocabulary.default(), True)},
+    library = TemplateLibrary(
+        {"tpl_o": RelatedTemplate("orders", orders, PARENTS, vocabulary.open_default(), True)},
         "tpl_l",
         CHILDREN,
         True,
     )
-    return BoundPlan(compile_plan(child, vocabulary.default(), library=library), ENV)
+    return BoundPlan(compile_plan(child, vocabulary.open_default(), library=library), ENV)
 
 
 @pytest.mark.parametrize("layout", ["together", "mixed"])
@@ -74,7 +74,7 @@ def test_a_running_total_within_parents_does_not_depend_on_block_boundaries(layo
 def test_a_running_total_within_parents_needs_parents():
     alone = template("alone", LINES[1:], 1)
     with pytest.raises(SpecError) as refused:
-        compile_plan(alone, vocabulary.default())
+        compile_plan(alone, vocabulary.open_default())
     assert [(fault.path, fault.code) for fault in refused.value.faults] == [
         ("fields[1].options.within", "no_parent")
     ]

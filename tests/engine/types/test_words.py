@@ -15,7 +15,7 @@ from tests.engine.facts import geonames
 from tests.engine.types.made import assert_laws, bound, faults, table, values
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.invalid_data.injector import decoded
+from webapp.engine.invalid_data.injector import decode_dictionary
 from webapp.engine.types.registry import BY_NAME
 from webapp.engine.types.table_group import TableField
 from webapp.engine.types.text import PhraseType
@@ -51,10 +51,10 @@ def test_rows_depend_only_on_their_number(kind):
 @pytest.mark.parametrize("kind", OWN, ids=lambda kind: kind.name)
 def test_the_catalogue_shows_the_number_of_distinct_values(kind):
     source = bound([{"name": "x", "type": kind.name}])
-    assert source.plan.layer.columns["x"].type.space() == kind.capacity()
+    assert source.plan.layer.columns["x"].type.distinct_count() == kind.capacity()
     blocks = source.blocks(0, 100_000)
     assert issubclass(kind, PhraseType) or any(
-        kind.example in decoded(block[0]).to_pylist() for block in blocks
+        kind.example in decode_dictionary(block[0]).to_pylist() for block in blocks
     )
 
 
@@ -63,7 +63,7 @@ def test_the_catalogue_shows_the_number_of_distinct_values(kind):
 )
 def test_no_two_choices_of_parts_read_the_same(kind):
     source = bound([{"name": "x", "type": kind.name, "unique": True}])
-    generated = pa.chunked_array([decoded(block[0]) for block in source.blocks(0, kind.capacity())])
+    generated = pa.chunked_array([decode_dictionary(block[0]) for block in source.blocks(0, kind.capacity())])
     assert pc.count_distinct(pc.utf8_lower(generated)).as_py() == kind.capacity()
     assert pc.index(generated, kind.example).as_py() >= 0
 
@@ -81,7 +81,7 @@ def test_awkward_strings_are_of_their_kind():
 
 
 def test_makes_and_models_of_cars_agree():
-    known = {(row["make"], row["model"]) for row in vocabulary.default().table("car").to_pylist()}
+    known = {(row["make"], row["model"]) for row in vocabulary.open_default().table("car").to_pylist()}
     generated = rows(of("car_model", "car_make"), 5_000)
     assert {(row["car_make"], row["car_model"]) for row in generated} == known
     for unique in ("car_make", "car_model"):
@@ -116,7 +116,7 @@ def test_a_car_follows_what_is_overridden():
     ],
 )
 def test_formats_of_one_thing_are_in_one_row(kind, formats):
-    listed = vocabulary.default().table(BY_NAME[kind].table).to_pylist()
+    listed = vocabulary.open_default().table(BY_NAME[kind].table).to_pylist()
     known = {tuple(row[part] for part in formats) for row in listed}
     fields = [{"name": part, "type": kind, "options": {"format": part}} for part in formats]
     assert {tuple(row[part] for part in formats) for row in rows(fields, 6_000)} == known
@@ -125,7 +125,7 @@ def test_formats_of_one_thing_are_in_one_row(kind, formats):
 
 
 def test_codes_have_their_shape():
-    table_of = vocabulary.default().table
+    table_of = vocabulary.open_default().table
     for row in table_of("airline").to_pylist():
         assert len(row["iata"]) == 2
         assert len(row["icao"]) == 3
@@ -174,12 +174,12 @@ def test_districts_speak_the_language_of_the_country():
     for row in rows(of("district", "country_code"), 5_000):
         if row["country_code"] in spoken:
             locale = spoken[row["country_code"]]
-            assert row["district"] in vocabulary.default().words("district", locale).to_pylist()
+            assert row["district"] in vocabulary.open_default().words("district", locale).to_pylist()
     assert "Altstadt" in values("district", 500, locale="de_AT")
 
 
 def test_a_bank_agrees_with_its_iban_and_bic():
-    banks = {(row["country"], row["name"]) for row in vocabulary.default().table("bank").to_pylist()}
+    banks = {(row["country"], row["name"]) for row in vocabulary.open_default().table("bank").to_pylist()}
     countries = Counter()
     for row in rows(of("iban", "bank_name", "bic"), 3_000):
         assert iban.is_valid(row["iban"])
@@ -204,7 +204,7 @@ def test_bank_codes_of_a_row_are_of_one_country():
 
 
 def banks_of(country: str) -> set[str]:
-    rows = vocabulary.default().table("bank").to_pylist()
+    rows = vocabulary.open_default().table("bank").to_pylist()
     return {row["name"] for row in rows if row["country"] == country}
 
 

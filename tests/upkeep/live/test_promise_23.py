@@ -26,7 +26,7 @@ def place(request, new_place):
 def test_migrations_run_up_from_empty(place):
     place.bring()
     with place.connect() as connection:
-        assert database.revision(connection) == database.head()
+        assert database.revision(connection) == database.newest_revision()
         context = MigrationContext.configure(connection)
         different = compare_metadata(context, models.Base.metadata)
     assert different == []
@@ -45,9 +45,9 @@ def test_migrations_run_up_from_the_previous_release_with_data(place, file, caps
         1,
     )  # the test secrets are invalid, so the doctor cannot decrypt them
     text = capsys.readouterr().out
-    assert f"The database was migrated from revision {BEFORE} to {database.head()}." in text
+    assert f"The database was migrated from revision {BEFORE} to {database.newest_revision()}." in text
     with place.connect() as connection:
-        assert database.revision(connection) == database.head()
+        assert database.revision(connection) == database.newest_revision()
         assert filling.contents(connection, names) == before
 
 
@@ -86,4 +86,4 @@ def test_a_failed_migration_leaves_the_database_unchanged_and_says_how_to_contin
         assert filling.contents(connection) == before
     assert file.exists()
     assert not list(place.data.glob(".*restoring*"))
-    assert restore.place_of(place.settings).is_empty() is False
+    assert restore.restore_target(place.settings).is_empty() is False

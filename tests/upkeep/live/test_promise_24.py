@@ -22,9 +22,9 @@ from tests.conftest import _database
 from tests.jobs.waiting import eventually
 from tests.promises.product import STACKS, Api, OwnRedis, Product, running
 from tests.upkeep import filling
-from webapp.backup.archive import Reader
-from webapp.backup.backup import engine
-from webapp.backup.restore import driven
+from webapp.backup.archive import BackupReader
+from webapp.backup.backup import create_engine
+from webapp.backup.restore import with_driver
 
 FIELDS = [
     {"name": "id", "type": "row_number"},
@@ -119,7 +119,7 @@ def empty_machine(stack: str, key: str) -> Iterator[Product]:
 
 def rows_of(product: Product) -> dict[str, int]:
     """Rows by table."""
-    result = engine(driven(product.database_url))
+    result = create_engine(with_driver(product.database_url))
     try:
         with result.connect() as connection:
             return filling.counts(filling.contents(connection))
@@ -179,7 +179,7 @@ def test_backup_under_load_restored_on_an_empty_machine_counts_one_seeded_genera
 ):
     file = backed_up["file"]
     assert "is complete" in rowsmith("backup", str(file), "--verify").stdout
-    with Reader(file) as reader:
+    with BackupReader(file) as reader:
         manifest = reader.manifest
     with empty_machine(other, backed_up["key"]) as product:
         product.command("restore", str(file))

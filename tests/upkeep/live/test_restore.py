@@ -21,7 +21,7 @@ from webapp.connections.models import Connection, Secret
 from webapp.connections.services import secrets
 from webapp.exports import export_files
 from webapp.exports.models import Export, ExportPart
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 from webapp.files import services as files
 from webapp.model_base import Base
 from webapp.pushes.models import Push, PushRow
@@ -38,7 +38,7 @@ SCHEDULE = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {
 @pytest.fixture
 def busy(place):
     """An installation in use: one running and one queued job of each kind, a secret, and a file of a target."""
-    with place.app().app_context(), writing() as session:
+    with place.app().app_context(), write_session() as session:
         workspace = Workspace(name="Acme")
         session.add(workspace)
         session.flush()
@@ -136,7 +136,7 @@ def test_the_backup_is_audited(busy, file):
 def test_secrets_files_and_targets_are_there(restored):
     with restored.app().app_context():
         (secret,) = db.session.query(Secret)
-        assert secrets.opened(secret) == "kept"
+        assert secrets.decrypt(secret) == "kept"
         db.session.remove()
     (one,) = [node.key for node in restored.store.walk()]
     assert b"".join(restored.store.get(one)) == b"bytes"
@@ -191,7 +191,7 @@ def test_other_keys_in_the_data_folder_are_kept_in_addition_to_those_of_the_back
 
 def test_a_backup_of_a_newer_release_is_rejected(busy, new_place, file, monkeypatch):
     assert busy.run("backup", str(file), "--include-keys") == 0
-    monkeypatch.setattr(database, "known", lambda _revision: False)
+    monkeypatch.setattr(database, "is_known_revision", lambda _revision: False)
     with pytest.raises(CliError, match="created by a newer release"):
         new_place("sqlite").run("restore", str(file))
 
@@ -213,11 +213,11 @@ def test_a_restoration_that_fails_leaves_what_was_there(busy, file, monkeypatch)
 def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(busy, shared_redis):
     with busy.app().app_context():
         workspace = db.session.query(Workspace).one()
-        actor = actors.system(workspace.id)
+        actor = actors.system_actor(workspace.id)
 
         def put(body: bytes) -> str:
             stored = files.put(actor, len(body), [body])
-            files.keep(actor, "one.txt", stored, content_type="text/plain")
+            files.save_file(actor, "one.txt", stored, content_type="text/plain")
             return stored.key
 
         def there() -> set[str]:
@@ -226,7 +226,7 @@ def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(bu
         first = put(b"first")
         second = put(b"second")
         assert first not in there()
-        with batch_delete.holding():
+        with batch_delete.suspend_deletion():
             third = put(b"third")
         put(b"fourth")
         assert second in there()
@@ -236,7 +236,7 @@ def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(bu
 
 def test_backup_ignores_files_of_an_export_that_is_being_removed(busy, file, monkeypatch):
     with busy.app().app_context():
-        with writing() as session:
+        with write_session() as session:
             project = session.query(Project).one()
             where = {
                 "workspace_id": project.workspace_id,
@@ -295,7 +295,7 @@ def test_a_vocabulary_that_a_version_pins_comes_back_by_a_restoration(
     busy, new_place, file, tmp_path, monkeypatch, capsys
 ):
     pinned, missing = "e" * 32, "f" * 32
-    with busy.app().app_context(), writing() as session:
+    with busy.app().app_context(), write_session() as session:
         where = {
             name: getattr(session.query(Scenario).one(), name)
             for name in ("workspace_id", "project_id", "team_id")
@@ -306,7 +306,7 @@ def test_a_vocabulary_that_a_version_pins_comes_back_by_a_restoration(
         for number, string in enumerate((pinned, missing), 1):
             pins = {"vocabulary": string}
             session.add(TemplateVersion(template_id=template.id, number=number, spec={}, pins=pins))
-    monkeypatch.setattr(vocabularies, "home", lambda: tmp_path)
+    monkeypatch.setattr(vocabularies, "local_folder", lambda: tmp_path)
     (tmp_path / f"{pinned}.arrow").write_bytes(b"words")  # only on the disk of this machine
     assert busy.run("backup", str(file), "--include-keys") == 1
     assert f"vocabulary {missing}: ./rowsmith vocab install {missing}" in capsys.readouterr().out
@@ -332,7 +332,7 @@ def test_sealed_keys_come_back_with_their_passphrase(busy, new_place, file, tmp_
 
 
 def test_rows_whose_file_is_gone_are_named_and_the_command_fails(busy, file, capsys):
-    with busy.app().app_context(), writing() as session:
+    with busy.app().app_context(), write_session() as session:
         session.query(Export).update({"storage_key": "exports/lost.csv"})
     assert busy.run("backup", str(file), "--include-keys") == 1
     assert (
@@ -355,7 +355,7 @@ def test_every_column_that_refers_to_stored_bytes_is_covered():
         ("key_map_entries", "old_key"),
         ("key_map_entries", "new_key"),
     }  # keys of rows, which name no bytes
-    assert named == {*backup.NAMED, *backup.CACHES, *values}
+    assert named == {*backup.FILE_COLUMNS, *backup.CACHE_FILE_COLUMNS, *values}
 
 
 def test_a_service_that_runs_is_not_restored_over(place, file):
@@ -363,7 +363,7 @@ def test_a_service_that_runs_is_not_restored_over(place, file):
 
     assert place.run("backup", str(file), "--include-keys") == 0
     stored = DataDir(place.data)
-    stored.hold()
+    stored.lock()
     try:
         with pytest.raises(CliError, match="already running"):
             place.run("restore", str(file), "--force-empty")

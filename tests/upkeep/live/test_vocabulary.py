@@ -12,20 +12,20 @@ from tests.cast import Cast, Program, gather
 from tests.conftest import close_app
 from webapp import create_app
 from webapp.engine.data import archive, vocab_lock, vocabulary
-from webapp.extensions import db, redis_client, writing
+from webapp.extensions import db, redis_client, write_session
 from webapp.row_templates.models import TemplateVersion
 from webapp.row_templates.services import compiled_plans, vocabularies
 
 FIELDS = [{"name": "n", "type": "row_number"}, {"name": "color", "type": "color_name"}]
 ASKED = {"count": 500, "seed": "kept", "format": "csv"}
-PRESENT = vocab_lock.locked().id
+PRESENT = vocab_lock.current_entry().id
 
 
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
     """The file of a vocabulary with other colours."""
-    vocabulary.default()
-    contents, metadata = archive.read(vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
+    vocabulary.open_default()
+    contents, metadata = archive.read(vocab_lock.REPOSITORY_ROOT / "var" / "vocab" / f"{PRESENT}.arrow")
     contents["words:color:"] = pa.array(["Mauve", "Teal", "Ochre"])
     result = archive.digest(contents)
     path = tmp_path / f"{result}.arrow"
@@ -36,10 +36,12 @@ def other(tmp_path: Path) -> Path:
 def machine(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     """A machine that only has the current vocabulary on its disk."""
     folder.mkdir()
-    (folder / f"{PRESENT}.arrow").symlink_to(vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
-    patch.setattr(vocabularies, "home", lambda: folder)
+    (folder / f"{PRESENT}.arrow").symlink_to(
+        vocab_lock.REPOSITORY_ROOT / "var" / "vocab" / f"{PRESENT}.arrow"
+    )
+    patch.setattr(vocabularies, "local_folder", lambda: folder)
     patch.setattr(
-        compiled_plans, "MEMORY", compiled_plans.PlanMemory()
+        compiled_plans, "CACHE", compiled_plans.PlanCache()
     )  # and a process that has opened none yet
     return folder
 
@@ -61,11 +63,11 @@ def pinned_elsewhere(place, other: Path) -> tuple[Cast, str]:
     with app.app_context():
         cast = gather()
         db.session.remove()
-        vocabularies.put(other, other.stem)
+        vocabularies.store(other, other.stem)
     created = Program(app, cast.edith.key).post("/templates", json={"name": "T", "fields": FIELDS})
     assert created.status_code == 201, created.text
     with app.app_context():
-        with writing() as session:
+        with write_session() as session:
             version = session.query(TemplateVersion).filter_by(template_id=created.json["id"]).one()
             version.pins = {**version.pins, "vocabulary": other.stem}
         db.session.remove()

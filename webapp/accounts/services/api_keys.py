@@ -129,7 +129,7 @@ def _idle_since() -> datetime:
     return clock.now() - timedelta(days=limits.KEY_UNUSED_DAYS)
 
 
-def makers(actor: Actor) -> list[User]:
+def creators(actor: Actor) -> list[User]:
     """Return the users who created the keys of `listing`, by e-mail address."""
     creator_ids = listing(actor).with_only_columns(ApiKey.created_by)
     return list(db.session.scalars(select(User).where(User.id.in_(creator_ids)).order_by(User.email)))
@@ -151,12 +151,12 @@ def revoke_all(actor: Actor, user_id: str) -> list[ApiKey]:
     """
     if "\0" in user_id or db.session.scalar(listing(actor, created_by=user_id).limit(1)) is None:
         raise tenancy.not_found("user with keys", user_id)
-    revoked = end_all(actor, user_id)
+    revoked = revoke_all_in_transaction(actor, user_id)
     db.session.commit()
     return revoked
 
 
-def end_all(actor: Actor, user_id: str) -> list[ApiKey]:
+def revoke_all_in_transaction(actor: Actor, user_id: str) -> list[ApiKey]:
     """Like `revoke_all`, in the caller's transaction."""
     valid = listing(actor, created_by=user_id).where(ApiKey.revoked_at.is_(None)).order_by(ApiKey.id)
     revoked = list(db.session.scalars(valid.with_for_update()))
@@ -164,7 +164,7 @@ def end_all(actor: Actor, user_id: str) -> list[ApiKey]:
         key.revoked_at = clock.now()
         audit_log.record(actor, "api_key.revoke", key, join=True, name=key.name)
     if revoked:
-        actors.changing(db.session(), actor.workspace_id)
+        actors.announce_permission_change(db.session(), actor.workspace_id)
     return revoked
 
 
@@ -173,7 +173,7 @@ def revoke(actor: Actor, key: ApiKey) -> None:
     if key.revoked_at is None:
         key.revoked_at = clock.now()
         audit_log.record(actor, "api_key.revoke", key, join=True, name=key.name)
-        actors.changing(db.session(), actor.workspace_id)
+        actors.announce_permission_change(db.session(), actor.workspace_id)
     db.session.commit()
 
 

@@ -22,11 +22,11 @@ from sqlalchemy.orm import Session
 
 from webapp import clock, limits
 from webapp.access import actors
-from webapp.access.actors import Actor, best
+from webapp.access.actors import Actor, highest_role
 from webapp.access.models import ApiKey, BrowserSession, Membership, Project, Team, User, Workspace
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
-from webapp.extensions import db, reading, redis_client, writing
+from webapp.extensions import db, read_session, redis_client, write_session
 from webapp.metering import hourly, limit_warnings
 from webapp.rate_limiting import RateLimiter, RateLimitResult
 from webapp.security import keys
@@ -36,7 +36,7 @@ _RATE_LIMITER: Final = "rowsmith.rate_limiter"
 _WINDOW: Final = limits.RATE_WINDOW_SECONDS + limits.RATE_MARGIN_SECONDS
 
 
-def unauthenticated(reason: str) -> ApiError:
+def unauthenticated_error(reason: str) -> ApiError:
     """Return the error 401 with its reason: missing, malformed, unknown, expired, revoked."""
     messages = {
         "missing": "Send an API key: `Authorization: Bearer <key>` or `X-API-Key: <key>`.",
@@ -57,7 +57,7 @@ def rate_limiter() -> RateLimiter:
     return cast(RateLimiter, limiter)
 
 
-def request_log(workspace_id: str) -> str:
+def request_window_key(workspace_id: str) -> str:
     """Return the name of the rate limit window of a workspace's requests."""
     return f"rowsmith:{{{workspace_id}}}:requests"
 
@@ -67,17 +67,17 @@ def count_request(actor: Actor, epoch: str = "") -> RateLimitResult:
     workspace_id, limit = actor.workspace_id, actor.limits.requests_per_minute
     usage = (
         hourly.counts_key(workspace_id),
-        hourly.field_of(actor.project_id, actor.key_id, actor.user_id),
+        hourly.counts_field(actor.project_id, actor.key_id, actor.user_id),
     )
     epoch_key = actors.epoch_key(workspace_id)
-    result = rate_limiter().hit(request_log(workspace_id), limit, _WINDOW, epoch_key, epoch, usage)
+    result = rate_limiter().hit(request_window_key(workspace_id), limit, _WINDOW, epoch_key, epoch, usage)
     limit_warnings.check_requests(actor, result)
     return result
 
 
-def rate_limit_resets(workspace_id: str, rows: str) -> tuple[float | None, float | None, float | None]:
-    """Return when a workspace's requests have left the rate limit window; see `RateLimiter.resets`."""
-    return rate_limiter().resets(request_log(workspace_id), rows, _WINDOW)
+def rate_limit_reset_times(workspace_id: str, rows: str) -> tuple[float | None, float | None, float | None]:
+    """Return when a workspace's requests have left the rate limit window; see `RateLimiter.reset_times`."""
+    return rate_limiter().reset_times(request_window_key(workspace_id), rows, _WINDOW)
 
 
 def count_anonymous_request(address: str) -> RateLimitResult:
@@ -94,21 +94,23 @@ class CachedKey:
     secret_hash: str
     api_version: str
     expires: float | None  # seconds since 1970
-    dead: bool  # revoked, its owner disabled, or its workspace deleted
+    is_invalid: bool  # revoked, its owner disabled, or its workspace deleted
     is_outsider: bool  # its owner is no longer a member of the workspace
     fault: ApiError | None  # the requested project is not in the workspace
     epoch: str
     read_at: float  # time.monotonic()
 
 
-def by_key(text: str, project_id: str, address: str, request_id: str) -> tuple[Actor, RateLimitResult, str]:
+def authenticate_key(
+    text: str, project_id: str, address: str, request_id: str
+) -> tuple[Actor, RateLimitResult, str]:
     """Return the Actor of an API key, the result of the rate limit, and the API version of the key.
 
     `project_id` "" means the key's own. The caller responds with 429 if the rate limit is exceeded.
     """
     parts = keys.split_key(text)
     if parts is None:
-        raise unauthenticated("malformed")
+        raise unauthenticated_error("malformed")
     handle, secret = parts
     key = _load_key(handle, project_id)
     epoch = key.epoch if key is not None and not key.is_outsider else None
@@ -122,8 +124,8 @@ def by_key(text: str, project_id: str, address: str, request_id: str) -> tuple[A
         result = _count_key_request(key, secret, "", address)
     assert key is not None
     if key.fault is not None and result.accepted:
-        raise Rejected(key.fault, result)
-    _note_use(key.actor.key_id or "", address)
+        raise RejectedRequestError(key.fault, result)
+    _record_use(key.actor.key_id or "", address)
     actor = replace(key.actor, address=address, request_id=request_id, epoch=epoch)
     return actor, result, key.api_version
 
@@ -134,15 +136,15 @@ def _count_key_request(key: CachedKey | None, secret: str, epoch: str, address: 
     Requests by the key of a removed member are counted by address: they must not use up the workspace's rate limit.
     """
     if key is None or not keys.matches(secret, key.secret_hash):
-        raise unauthenticated("unknown")
-    if key.dead:
-        raise unauthenticated("revoked")
+        raise unauthenticated_error("unknown")
+    if key.is_invalid:
+        raise unauthenticated_error("revoked")
     if key.expires is not None and key.expires <= clock.epoch():
-        raise unauthenticated("expired")
+        raise unauthenticated_error("expired")
     return count_anonymous_request(address) if key.is_outsider else count_request(key.actor, epoch)
 
 
-class Rejected(Exception):
+class RejectedRequestError(Exception):
     """The request of a known caller is rejected after it was counted."""
 
     def __init__(self, error: ApiError, rate_limit: RateLimitResult) -> None:
@@ -160,7 +162,7 @@ def _load_key(handle: str, project_id: str) -> CachedKey | None:
     key = cache.get((handle, project_id))
     if key is not None and time.monotonic() - key.read_at < limits.IDENTITY_MAX_AGE_SECONDS:
         return key
-    key = _read(handle, project_id)
+    key = _read_key(handle, project_id)
     # The key of a run ends with the run even while Redis is unavailable, so it is read every time. So is the key of
     # someone who is not a member, because only requests that count for the workspace compare the epoch.
     is_cacheable = key is not None and key.actor.run_id is None and not key.is_outsider
@@ -171,13 +173,15 @@ def _load_key(handle: str, project_id: str) -> CachedKey | None:
     return key
 
 
-def _read(handle: str, project_id: str) -> CachedKey | None:
-    with reading() as session:
+def _read_key(handle: str, project_id: str) -> CachedKey | None:
+    with read_session() as session:
         workspace_id = session.scalar(select(ApiKey.workspace_id).where(ApiKey.handle == handle))
     if workspace_id is None:
         return None
-    epoch = actors.current(workspace_id)  # before the query: a concurrent change makes it outdated, not wrong
-    with reading() as session:
+    epoch = actors.current_epoch(
+        workspace_id
+    )  # before the query: a concurrent change makes it outdated, not wrong
+    with read_session() as session:
         row = session.execute(
             select(ApiKey, User, Workspace)
             .join(User, User.id == ApiKey.created_by)
@@ -189,7 +193,7 @@ def _read(handle: str, project_id: str) -> CachedKey | None:
         fault = None
         if project is not None and (project.deleted_at or project.workspace_id != workspace.id):
             project = None
-        actor = _actor(session, "key", user, workspace, project)
+        actor = _build_actor(session, "key", user, workspace, project)
         if project_id and (project is None or actor.role is None):
             fault = ApiError("not_found", "Project not found.", {"project_id": project_id})
         scopes = None if key.scopes is None else frozenset(key.scopes)
@@ -204,7 +208,7 @@ def _read(handle: str, project_id: str) -> CachedKey | None:
             secret_hash=key.secret_hash,
             api_version=key.api_version,
             expires=key.expires_at.timestamp() if key.expires_at else None,
-            dead=(key.revoked_at or user.disabled_at or workspace.deleted_at) is not None,
+            is_invalid=(key.revoked_at or user.disabled_at or workspace.deleted_at) is not None,
             is_outsider=actor.role_for("member") is None,
             fault=fault,
             epoch=epoch,
@@ -212,7 +216,9 @@ def _read(handle: str, project_id: str) -> CachedKey | None:
         )
 
 
-def _actor(session: Session, kind: Any, user: User, workspace: Workspace, project: Project | None) -> Actor:
+def _build_actor(
+    session: Session, kind: Any, user: User, workspace: Workspace, project: Project | None
+) -> Actor:
     members = session.scalars(
         select(Membership)
         .outerjoin(Team, Team.id == Membership.team_id)
@@ -229,7 +235,7 @@ def _actor(session: Session, kind: Any, user: User, workspace: Workspace, projec
         workspace_id=workspace.id,
         project_id=project.id if project else None,
         team_id=project.team_id if project else None,
-        role=best(workspace_role, teams.get(project.team_id)) if project else workspace_role,
+        role=highest_role(workspace_role, teams.get(project.team_id)) if project else workspace_role,
         workspace_role=workspace_role,
         plan=workspace.plan,
         limits=workspace.limits,
@@ -237,21 +243,21 @@ def _actor(session: Session, kind: Any, user: User, workspace: Workspace, projec
     )
 
 
-def by_user(user_id: str, project_id: str) -> Actor | None:
+def actor_of_user(user_id: str, project_id: str) -> Actor | None:
     """Return the Actor of a user without a request, such as for a scheduled run, with their current role in a project;
     None if they no longer have access, or the project is deleted."""
-    with reading() as session:
+    with read_session() as session:
         user, project = session.get(User, user_id), session.get(Project, project_id)
         if user is None or user.disabled_at is not None or project is None or project.deleted_at is not None:
             return None
         workspace = session.get_one(Workspace, project.workspace_id)
         if workspace.deleted_at is not None:
             return None
-        actor = _actor(session, "session", user, workspace, project)
+        actor = _build_actor(session, "session", user, workspace, project)
     return actor if actor.role is not None else None
 
 
-def _note_use(key_id: str, address: str) -> None:
+def _record_use(key_id: str, address: str) -> None:
     """Save when and from where the key was last used, at most once per minute and process."""
     noted: dict[str, float] = current_app.extensions.setdefault("rowsmith.key_uses", {})
     now = time.monotonic()
@@ -260,10 +266,10 @@ def _note_use(key_id: str, address: str) -> None:
         audit_log.write_later(_save_last_use, key_id, clock.now(), address)
 
 
-def by_session(token: str, address: str, request_id: str) -> Actor | None:
+def authenticate_session(token: str, address: str, request_id: str) -> Actor | None:
     """Return the Actor of a browser session; None if it has ended or expired, or its user no longer has access."""
     now = clock.now()
-    with reading() as session:
+    with read_session() as session:
         row = session.execute(
             select(BrowserSession, User, Workspace)
             .join(User, User.id == BrowserSession.user_id)
@@ -282,7 +288,7 @@ def by_session(token: str, address: str, request_id: str) -> Actor | None:
         ):
             return None
         project = _session_project(session, browser, user)
-        actor = _actor(session, "session", user, workspace, project)
+        actor = _build_actor(session, "session", user, workspace, project)
     if actor.role_for("member") is None:
         return None
     if now - browser.last_seen_at >= timedelta(seconds=limits.SESSION_SEEN_SECONDS):
@@ -322,5 +328,5 @@ def _save_last_use(app: Flask, key_id: str, at: datetime, address: str) -> None:
     used = {"last_used_at": at, "last_used_address": address[:64]}
     statement = update(ApiKey).where(ApiKey.id == key_id, older).values(**used)
     # If this fails, it is saved a minute later.
-    with contextlib.suppress(SQLAlchemyError), app.app_context(), writing() as session:
+    with contextlib.suppress(SQLAlchemyError), app.app_context(), write_session() as session:
         session.execute(statement, execution_options={"synchronize_session": False})

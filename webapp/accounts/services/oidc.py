@@ -32,14 +32,14 @@ from webapp import clock, limits
 from webapp.access import actors
 from webapp.access.models import Identity, Invitation, Membership, User, Workspace
 from webapp.accounts.services import people, sign_in
-from webapp.accounts.services.sign_in import Account, SignInResult, Visitor
+from webapp.accounts.services.sign_in import ProviderAccount, SignInResult, Visitor
 from webapp.audit.services import audit_log
 from webapp.config import Settings
 from webapp.config.values import is_loopback
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.net.gate import Gate
-from webapp.net.session import NetError, Reply, ask
+from webapp.net.session import NetError, Reply, send_single
 from webapp.security import keys
 
 if TYPE_CHECKING:
@@ -54,17 +54,17 @@ ALGORITHMS: Final = (
 _KEY_TYPES: Final = frozenset({"RSA", "EC", "OKP"})
 
 
-class TokenRefused(Exception):
+class InvalidTokenError(Exception):
     """An invalid token. The message is for the log and contains nothing of the token."""
 
 
-def algorithms(supported: object) -> Sequence[str]:
+def accepted_algorithms(supported: object) -> Sequence[str]:
     """Return the algorithms that a provider uses and we accept; RS256 if it does not list any (Discovery 1.0, 3)."""
     supported_names = supported if isinstance(supported, list) else ["RS256"]
     return [algorithm for algorithm in ALGORITHMS if algorithm in supported_names]
 
 
-def keys_of(document: Mapping[str, Any]) -> KeySet:
+def parse_key_set(document: Mapping[str, Any]) -> KeySet:
     """Return the provider's public signature keys from its JWKS document. Other keys, and keys of unknown kinds, are
     ignored (RFC 7517, 5). Error: TokenRefused if none remains."""
     from joserfc.errors import JoseError
@@ -80,11 +80,11 @@ def keys_of(document: Mapping[str, Any]) -> KeySet:
         except (JoseError, ValueError, TypeError, KeyError):
             continue  # other keys may be valid
     if not found:
-        raise TokenRefused("it publishes no key for verifying signatures")
+        raise InvalidTokenError("it publishes no key for verifying signatures")
     return KeySet(found)
 
 
-def claims_of(
+def verify_token(
     token: str,
     keys: KeySet,
     *,
@@ -92,16 +92,16 @@ def claims_of(
     client_id: str,
     nonce: str,
     access_token: str,
-    taken: Sequence[str],
+    accepted_algorithms: Sequence[str],
     now: float,
 ) -> dict[str, Any]:
-    """Return the verified claims of a token. `taken`: the accepted algorithms. Error: TokenRefused."""
+    """Return the verified claims of a token. `accepted_algorithms`: the accepted algorithms. Error: TokenRefused."""
     from authlib.oidc.core.claims import CodeIDToken
     from joserfc import jwt
     from joserfc.errors import ClaimError, JoseError
 
     try:
-        decoded = jwt.decode(token, keys, algorithms=list(taken))
+        decoded = jwt.decode(token, keys, algorithms=list(accepted_algorithms))
         claims = CodeIDToken(
             decoded.claims,
             decoded.header,
@@ -119,14 +119,14 @@ def claims_of(
         reason = getattr(error, "error", "") or type(error).__name__
         if isinstance(error, ClaimError):
             reason = str(error)
-        raise TokenRefused(f"its ID token was rejected: {reason}") from None
+        raise InvalidTokenError(f"its ID token was rejected: {reason}") from None
     subject = claims["sub"]
     if (
         not isinstance(subject, str)
         or not 0 < len(subject) <= limits.OIDC_TEXT_CHARS
         or not subject.isprintable()
     ):
-        raise TokenRefused("its ID token was rejected: the subject must have 1 to 255 characters")
+        raise InvalidTokenError("its ID token was rejected: the subject must have 1 to 255 characters")
     return dict(claims)
 
 
@@ -135,18 +135,18 @@ def claims_of(
 # --- Signing in ---------------------------------------------------------------------------------------------
 
 _CACHE_KEY: Final = "rowsmith.oidc"
-_ANYWHERE: Final = (
+_ALL_NETWORKS: Final = (
     "0.0.0.0/0",
     "::/0",
 )  # the operator configured the host; metadata services of clouds stay blocked
 _FORM_HEADERS: Final = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 
 
-class Unreachable(Exception):
+class ProviderError(Exception):
     """The provider does not respond, or its response is invalid. The message is for the operator's log."""
 
 
-def configured() -> bool:
+def is_configured() -> bool:
     """Return whether users can sign in through the provider."""
     return bool(current_app.config["SETTINGS"].oidc_issuer)
 
@@ -165,7 +165,7 @@ class Provider:
     def __init__(self, settings: Settings) -> None:
         self.issuer, self.client_id = settings.oidc_issuer, settings.oidc_client_id
         self._secret = settings.oidc_client_secret
-        self._gate = Gate(_ANYWHERE)
+        self._gate = Gate(_ALL_NETWORKS)
         self._lock = threading.Lock()
         self._metadata: tuple[float, dict[str, Any]] | None = None
         self._keys: tuple[float, KeySet] | None = None
@@ -183,7 +183,7 @@ class Provider:
         url = get_well_known_url(self.issuer, external=True)
         found = self._json(self._request("GET", url, {"Accept": "application/json"}))
         if found.get("issuer") != self.issuer:  # 4.3: they MUST be the same
-            raise Unreachable("its metadata has a different issuer than OIDC_ISSUER")
+            raise ProviderError("its metadata has a different issuer than OIDC_ISSUER")
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             _check_url(name, found.get(name))
         if found.get("userinfo_endpoint") is not None:
@@ -198,19 +198,19 @@ class Provider:
         max_age = limits.OIDC_KEYS_AGAIN_SECONDS if refresh else limits.OIDC_KEPT_SECONDS
         if cached is not None and time.monotonic() - cached[0] < max_age:
             return cached[1]
-        found = keys_of(self._json(self._request("GET", self.metadata()["jwks_uri"], {})))
+        found = parse_key_set(self._json(self._request("GET", self.metadata()["jwks_uri"], {})))
         with self._lock:
             self._keys = (time.monotonic(), found)
         return found
 
     # --- Claims about the user -----------------------------------------------------------------------------
 
-    def claims(self, code: str, verifier: str, redirect_uri: str, nonce: str) -> dict[str, Any]:
+    def fetch_claims(self, code: str, verifier: str, redirect_uri: str, nonce: str) -> dict[str, Any]:
         """Exchange a code for the identity of the user (Core 1.0, 3.1.3). Errors: Unreachable, TokenRefused."""
-        token_response = self._redeem(code, verifier, redirect_uri)
+        token_response = self._exchange_code(code, verifier, redirect_uri)
         token, access_token = token_response.get("id_token"), token_response.get("access_token")
         if not isinstance(token, str) or not isinstance(access_token, str):
-            raise TokenRefused("its token endpoint returned no ID token")
+            raise InvalidTokenError("its token endpoint returned no ID token")
         found = self._verified_claims(token, access_token, nonce)
         if "email" in found:
             return found
@@ -223,7 +223,7 @@ class Provider:
         )
         userinfo = self._json(reply) if reply.status == 200 else {}
         if userinfo.get("sub") != found["sub"]:
-            raise TokenRefused(
+            raise InvalidTokenError(
                 f"its userinfo endpoint returned {reply.status}, or the claims of another user"
             )
         return {
@@ -231,7 +231,7 @@ class Provider:
             **{name: userinfo[name] for name in ("email", "email_verified", "name") if name in userinfo},
         }
 
-    def _redeem(self, code: str, verifier: str, redirect_uri: str) -> dict[str, Any]:
+    def _exchange_code(self, code: str, verifier: str, redirect_uri: str) -> dict[str, Any]:
         from authlib.oauth2.auth import ClientAuth
         from authlib.oauth2.rfc6749.parameters import prepare_token_request
 
@@ -250,28 +250,28 @@ class Provider:
         url, headers, body = client.prepare("POST", metadata["token_endpoint"], dict(_FORM_HEADERS), body)
         reply = self._request("POST", url, headers, body)
         if reply.status != 200:
-            raise TokenRefused(f"its token endpoint returned {reply.status} ({_error_code(reply)})")
+            raise InvalidTokenError(f"its token endpoint returned {reply.status} ({_error_code(reply)})")
         return self._json(reply)
 
     def _verified_claims(self, token: str, access: str, nonce: str) -> dict[str, Any]:
-        accepted = algorithms(self.metadata().get("id_token_signing_alg_values_supported"))
+        accepted = accepted_algorithms(self.metadata().get("id_token_signing_alg_values_supported"))
 
         def read(keys: KeySet) -> dict[str, Any]:
-            return claims_of(
+            return verify_token(
                 token,
                 keys,
                 issuer=self.issuer,
                 client_id=self.client_id,
                 nonce=nonce,
                 access_token=access,
-                taken=accepted,
+                accepted_algorithms=accepted,
                 now=clock.epoch(),
             )
 
         keys = self._key_set()
         try:
             return read(keys)
-        except TokenRefused:
+        except InvalidTokenError:
             fresh = self._key_set(refresh=True)
             if fresh is keys:
                 raise
@@ -281,7 +281,7 @@ class Provider:
 
     def _request(self, method: str, url: str, headers: Mapping[str, str], body: str | None = None) -> Reply:
         try:
-            return ask(
+            return send_single(
                 self._gate,
                 method,
                 url,
@@ -291,7 +291,7 @@ class Provider:
                 max_bytes=limits.OIDC_ANSWER_BYTES,
             )
         except NetError as error:
-            raise Unreachable(f"{error.reason}: {error.message}") from None
+            raise ProviderError(f"{error.reason}: {error.message}") from None
 
     def _json(self, reply: Reply) -> dict[str, Any]:
         try:
@@ -299,7 +299,7 @@ class Provider:
         except orjson.JSONDecodeError:
             found = None
         if reply.status != 200 or reply.truncated or not isinstance(found, dict):
-            raise Unreachable(f"{urlsplit(reply.url).path} returned {reply.status} without a JSON object")
+            raise ProviderError(f"{urlsplit(reply.url).path} returned {reply.status} without a JSON object")
         return found
 
 
@@ -319,7 +319,7 @@ def _check_url(name: str, url: object) -> None:
     except ValueError:
         safe = False
     if not safe:
-        raise Unreachable(f"`{name}` in its metadata is missing or is not an https URL")
+        raise ProviderError(f"`{name}` in its metadata is missing or is not an https URL")
 
 
 log = logging.getLogger("webapp")
@@ -327,7 +327,7 @@ _STATE: Final = "oidc"
 _STATE_FORMAT: Final = re.compile(r"[0-9A-Za-z]{1,64}")
 
 # Messages on the sign-in page; `{name}` is the name of the provider. The log has the details.
-PROBLEMS: Final = {
+SIGN_IN_ERRORS: Final = {
     "stopped": "{name} rejected the sign-in, or you cancelled it. Try again, or sign in another way.",
     "stale": "This sign-in has expired, was started in another browser, or was used already. Start again.",
     "unreachable": "{name} is not responding correctly. Try again in a minute, or sign in another way.",
@@ -342,21 +342,21 @@ PROBLEMS: Final = {
 }
 
 
-class Problem(Exception):
-    """A failed sign-in: one of `PROBLEMS`."""
+class SignInError(Exception):
+    """A failed sign-in: one of `SIGN_IN_ERRORS`."""
 
     def __init__(self, code: str, reason: str = "") -> None:
-        assert code in PROBLEMS
+        assert code in SIGN_IN_ERRORS
         self.code, self.reason = code, reason
         super().__init__(code)
 
 
-def browser_token() -> str:
+def new_browser_token() -> str:
     """Return the state for a browser's cookie, so that only that browser can complete the sign-in."""
     return keys.new_token(os.urandom)[0]
 
 
-def begin(browser: str, redirect_uri: str, target: str) -> str:
+def begin_sign_in(browser: str, redirect_uri: str, target: str) -> str:
     """Return the authorization URL at the provider (Core 1.0, section 3.1.2.1). Error: Problem."""
     from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
     from authlib.oauth2.rfc7636 import create_s256_code_challenge
@@ -364,7 +364,7 @@ def begin(browser: str, redirect_uri: str, target: str) -> str:
     client = provider()
     try:
         endpoint = client.metadata()["authorization_endpoint"]
-    except Unreachable as error:
+    except ProviderError as error:
         raise _logged_problem("unreachable", str(error)) from None
     nonce, verifier = (
         keys.new_token(os.urandom)[0],
@@ -378,7 +378,7 @@ def begin(browser: str, redirect_uri: str, target: str) -> str:
             "code",
             redirect_uri=redirect_uri,
             scope="openid email profile",
-            state=sign_in.keep(_STATE, state, browser),
+            state=sign_in.store_pending(_STATE, state, browser),
             nonce=nonce,
             code_challenge=create_s256_code_challenge(verifier),
             code_challenge_method="S256",
@@ -387,7 +387,7 @@ def begin(browser: str, redirect_uri: str, target: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AuthorizationResponse:
     """Query parameters of the provider's redirect; "" for missing ones."""
 
     state: str
@@ -396,61 +396,66 @@ class Answer:
     issuer: str
 
 
-def finish(answer: Answer, browser: str, visitor: Visitor) -> tuple[SignInResult, str]:
-    """Complete a sign-in that `begin` started. Return its result and the page to open; commits. Error: Problem."""
+def finish_sign_in(
+    response: AuthorizationResponse, browser: str, visitor: Visitor
+) -> tuple[SignInResult, str]:
+    """Complete a sign-in that `begin_sign_in` started. Return its result and the page to open; commits. Error:
+    Problem."""
     state = (
-        sign_in.take(_STATE, answer.state, browser)
-        if browser and _STATE_FORMAT.fullmatch(answer.state)
+        sign_in.take_pending(_STATE, response.state, browser)
+        if browser and _STATE_FORMAT.fullmatch(response.state)
         else None
     )
     if state is None:
         raise _logged_problem("stale", "the state is unknown, was already used, or is from another browser")
     client = provider()
-    if answer.issuer and answer.issuer != client.issuer:  # RFC 9207
+    if response.issuer and response.issuer != client.issuer:  # RFC 9207
         raise _logged_problem("refused", "the response has a different issuer")
-    if answer.error or not answer.code:
+    if response.error or not response.code:
         reason = (
-            answer.error if answer.error.isidentifier() else "the response has neither a code nor an error"
+            response.error
+            if response.error.isidentifier()
+            else "the response has neither a code nor an error"
         )
         raise _logged_problem("stopped", reason[:60])
     try:
-        claims = client.claims(answer.code, state["verifier"], state["redirect_uri"], state["nonce"])
-    except Unreachable as error:
+        claims = client.fetch_claims(response.code, state["verifier"], state["redirect_uri"], state["nonce"])
+    except ProviderError as error:
         raise _logged_problem("unreachable", str(error)) from None
-    except TokenRefused as error:
+    except InvalidTokenError as error:
         raise _logged_problem("refused", str(error)) from None
     settings: Settings = current_app.config["SETTINGS"]
     if claims.get("email_verified") not in (True, "true"):  # some providers send it as a string
         raise _logged_problem("unverified", "email_verified is not true")
     try:
-        email = people.clean_email(str(claims.get("email") or ""))
+        email = people.normalize_email(str(claims.get("email") or ""))
     except ApiError:
         raise _logged_problem("unverified", "email is missing or is not an e-mail address") from None
     if settings.oidc_domains and email.rpartition("@")[2] not in settings.oidc_domains:
         raise _logged_problem("domain", "the domain of the address is not in OIDC_DOMAINS")
-    account = Account(client.issuer, claims["sub"], email)
-    user = _user_of(account, str(claims.get("name") or ""), settings, visitor)
+    account = ProviderAccount(client.issuer, claims["sub"], email)
+    user = _find_or_create_user(account, str(claims.get("name") or ""), settings, visitor)
     methods = claims.get("amr")
     has_second_factor = settings.oidc_second_factor == "trust" or (
         isinstance(methods, list) and "mfa" in methods
     )  # RFC 8176
     target = state["target"]
     try:
-        result = sign_in.enter(
-            user, visitor, "oidc", target=target, vouched=has_second_factor, account=account
+        result = sign_in.complete_first_step(
+            user, visitor, "oidc", target=target, skip_second_factor=has_second_factor, account=account
         )
     except ApiError as error:
         db.session.rollback()
-        raise Problem("nowhere" if error.code == "forbidden" else "linked") from None
+        raise SignInError("nowhere" if error.code == "forbidden" else "linked") from None
     return result, target
 
 
-def _logged_problem(code: str, reason: str) -> Problem:
+def _logged_problem(code: str, reason: str) -> SignInError:
     log.warning("sign-in by OpenID Connect: %s: %s", code, reason)
-    return Problem(code, reason)
+    return SignInError(code, reason)
 
 
-def _user_of(account: Account, name: str, settings: Settings, visitor: Visitor) -> User:
+def _find_or_create_user(account: ProviderAccount, name: str, settings: Settings, visitor: Visitor) -> User:
     """Return the user of an account at the provider, creating one if allowed; commits. Error: Problem."""
     linked = select(User).join(Identity, Identity.user_id == User.id)
     user = db.session.scalar(
@@ -471,13 +476,13 @@ def _user_of(account: Account, name: str, settings: Settings, visitor: Visitor) 
     return user
 
 
-def _audited_problem(user: User, visitor: Visitor, code: str) -> Problem:
+def _audited_problem(user: User, visitor: Visitor, code: str) -> SignInError:
     """Record a rejected sign-in in the audit log of the account's workspaces, and return the Problem."""
-    sign_in.note_failure(user, visitor, how="oidc", reason=code)
+    sign_in.record_failure(user, visitor, how="oidc", reason=code)
     return _logged_problem(code, "see the audit log")
 
 
-def _create_user(account: Account, name: str, settings: Settings, visitor: Visitor) -> User:
+def _create_user(account: ProviderAccount, name: str, settings: Settings, visitor: Visitor) -> User:
     invitations = _open_invitations(account.email)
     workspace_id = (
         _workspace_of_new_users(settings)
@@ -513,7 +518,7 @@ def _open_invitations(email: str) -> list[Invitation]:
 def _accept_invitations(user: User, visitor: Visitor) -> None:
     """Accept every open invitation of a user without a workspace: the provider has verified the address."""
     for invitation in _open_invitations(user.email):
-        member = people.accept(invitation, user)
+        member = people.accept_invitation(invitation, user)
         actor = _service_actor(member.workspace_id, user, visitor)
         audit_log.record(actor, "invitation.accept", invitation, join=True, role=member.role, how="oidc")
     db.session.commit()
@@ -521,7 +526,7 @@ def _accept_invitations(user: User, visitor: Visitor) -> None:
 
 def _service_actor(workspace_id: str, user: User, visitor: Visitor) -> actors.Actor:
     """Return the actor of the service itself, for changes caused by a sign-in."""
-    service = actors.system(workspace_id)
+    service = actors.system_actor(workspace_id)
     return replace(service, user_id=user.id, address=visitor.address, request_id=visitor.request_id)
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Select, func, or_, select
 
 from webapp import clock, limits, pagination
 from webapp.access import actors, tenancy
-from webapp.access.actors import RANK, Actor, require
+from webapp.access.actors import ROLE_RANKS, Actor, require_scope
 from webapp.access.models import ApiKey, Invitation, Membership, Team, User, Workspace
 from webapp.accounts.services import api_keys
 from webapp.accounts.services.identity import rate_limiter
@@ -28,7 +28,7 @@ from webapp.security import keys, passwords
 _EMAIL: Final = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,255}")
 
 
-def clean_email(email: str, path: str = "email") -> str:
+def normalize_email(email: str, path: str = "email") -> str:
     """Return an e-mail address as account name: lower case, without surrounding whitespace. Error: validation_error."""
     email = email.strip().lower()
     if not _EMAIL.fullmatch(email):
@@ -46,10 +46,10 @@ def password_faults(password: str, path: str = "password", about: Sequence[str] 
         return [Fault(path, "too_long", f"A password must have at most {high} characters.")]
     if len(set(password)) < 4:
         return [Fault(path, "invalid", "A password must have more than a few different characters.")]
-    if passwords.common(password):
+    if passwords.is_common(password):
         text = "This password is too common or has been leaked. Choose a different one, such as several random words."
         return [Fault(path, "not_allowed", text)]
-    if passwords.obvious(password, about):
+    if passwords.is_obvious(password, about):
         text = (
             "The password must not consist of your name, your e-mail address, or the name of the service or workspace."
             " Use a few unrelated words."
@@ -79,7 +79,7 @@ def create_user(actor: Actor, email: str, *, name: str = "", password: str | Non
 def add_user(email: str, name: str, password: str | None, workspace: str = "") -> User:
     """Create an account in the caller's transaction. `workspace`: the name of the workspace that the user joins.
     Errors: validation_error, conflict."""
-    email = clean_email(email)
+    email = normalize_email(email)
     if password is not None:
         check_password(password, about=(email, name, workspace))
     if find_user(email) is not None:
@@ -98,11 +98,11 @@ def find_user(email: str) -> User | None:
 
 def add_member(actor: Actor, user: User, role: str, *, team_id: str | None = None) -> Membership:
     """Add a user to the workspace, or to one team; commits. Error: conflict if they are a member already."""
-    require(actor, "admin")
+    require_scope(actor, "admin")
     _check_rank(actor, role)
     member = _add_member(actor.workspace_id, user, role, team_id)
     audit_log.record(actor, "member.add", user, join=True, role=role, team_id=team_id)
-    actors.changing(db.session(), actor.workspace_id)
+    actors.announce_permission_change(db.session(), actor.workspace_id)
     db.session.commit()
     return member
 
@@ -130,7 +130,7 @@ def _check_rank(actor: Actor, *roles: str) -> None:
     """Reject giving, removing or changing a role above the actor's own."""
     own_role = actor.workspace_role or "viewer"
     for role in roles:
-        if RANK[role] > RANK[own_role]:
+        if ROLE_RANKS[role] > ROLE_RANKS[own_role]:
             raise ApiError("forbidden", f"Only an {role} can do this.", {"needs": role, "role": role})
 
 
@@ -139,7 +139,7 @@ def change_role(actor: Actor, member: Membership, role: str) -> None:
 
     Errors: forbidden, conflict (the workspace would have no owner left).
     """
-    require(actor, "admin")
+    require_scope(actor, "admin")
     _check_rank(actor, role, member.role)
     if member.role == "owner" and role != "owner":
         _check_other_owner(member)
@@ -152,14 +152,14 @@ def change_role(actor: Actor, member: Membership, role: str) -> None:
         role={"from": old_role, "to": role},
         team_id=member.team_id,
     )
-    actors.changing(db.session(), actor.workspace_id)
+    actors.announce_permission_change(db.session(), actor.workspace_id)
     db.session.commit()
 
 
 def remove_members(actor: Actor, members: Sequence[Membership]) -> None:
     """Remove memberships, and with them the permissions of the users' keys, in the caller's transaction. Errors as
     `change_role`."""
-    require(actor, "admin")
+    require_scope(actor, "admin")
     _check_rank(actor, *(member.role for member in members))
     for member in members:
         if member.role == "owner":
@@ -173,7 +173,7 @@ def remove_members(actor: Actor, members: Sequence[Membership]) -> None:
             role=member.role,
             team_id=member.team_id,
         )
-    actors.changing(db.session(), actor.workspace_id)
+    actors.announce_permission_change(db.session(), actor.workspace_id)
 
 
 def _check_other_owner(member: Membership) -> None:
@@ -197,9 +197,9 @@ def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -
 
     Errors: forbidden, validation_error, conflict (already a member, or an open invitation exists).
     """
-    require(actor, "admin")
+    require_scope(actor, "admin")
     _check_rank(actor, role)
-    email = clean_email(email)
+    email = normalize_email(email)
     if (
         team_id is not None
         and db.session.scalar(tenancy.listing(actor, Team).where(Team.id == team_id)) is None
@@ -211,7 +211,7 @@ def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -
     same = Invitation.team_id.is_(None) if team_id is None else Invitation.team_id == team_id
     if db.session.scalar(open_invitations(actor.workspace_id).where(Invitation.email == email, same)):
         raise ApiError("conflict", "This address already has an open invitation.", {"email": email})
-    _limit_mails(actor.workspace_id, email)
+    _count_invitation_mail(actor.workspace_id, email)
     token, token_hash = keys.new_token(os.urandom)
     invitation = Invitation(
         workspace_id=actor.workspace_id,
@@ -230,12 +230,12 @@ def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -
     return invitation, token
 
 
-def _limit_mails(workspace_id: str, email: str) -> None:
+def _count_invitation_mail(workspace_id: str, email: str) -> None:
     """Count an invitation e-mail to a mailbox. `name+tag@domain` is the mailbox `name@domain` (RFC 5233, subaddress).
 
     Error: rate_limited if the workspace has reached its limit for an hour.
     """
-    if not mail.configured():
+    if not mail.is_configured():
         return
     name, _, domain = email.rpartition("@")
     mailbox = f"{name.partition('+')[0] or name}@{domain}".casefold()
@@ -257,18 +257,18 @@ def _send_invitation(actor: Actor, invitation: Invitation, token: str) -> None:
     place = mail.single_line(db.session.get_one(Workspace, invitation.workspace_id).name)
     if invitation.team_id is not None:
         place = f"the team {mail.single_line(db.session.get_one(Team, invitation.team_id).name)} of {place}"
-    message = mail.Letter(
+    message = mail.MailContent(
         kind="invitation",
-        to=invitation.email,
+        recipient=invitation.email,
         subject=f"You are invited to {place}",
-        lines=[
+        paragraphs=[
             f"{mail.single_line(actor.user_name)} invites you to {place} on Rowsmith, a test data service.",
             f"The link works once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC. Your role: {invitation.role}.",
         ],
-        link=("Accept the invitation", mail.link(f"/invitations/accept/{token}")),
-        because="If you were not expecting this invitation, you can ignore this e-mail.",
+        link=("Accept the invitation", mail.absolute_url(f"/invitations/accept/{token}")),
+        reason="If you were not expecting this invitation, you can ignore this e-mail.",
     )
-    mail.post(db.session, message, workspace_id=invitation.workspace_id, about=invitation.id)
+    mail.enqueue(db.session, message, workspace_id=invitation.workspace_id, about=invitation.id)
 
 
 def resend(actor: Actor, invitation: Invitation) -> str:
@@ -276,7 +276,7 @@ def resend(actor: Actor, invitation: Invitation) -> str:
 
     Errors: forbidden, conflict if it was accepted or closed in the meantime, rate_limited.
     """
-    require(actor, "admin")
+    require_scope(actor, "admin")
     _check_rank(actor, invitation.role)
     if invitation.accepted_at is not None or invitation.revoked_at is not None:
         raise ApiError(
@@ -284,7 +284,7 @@ def resend(actor: Actor, invitation: Invitation) -> str:
             "This invitation was already accepted or closed. Create a new one.",
             {"id": invitation.id},
         )
-    _limit_mails(invitation.workspace_id, invitation.email)
+    _count_invitation_mail(invitation.workspace_id, invitation.email)
     token, invitation.token_hash = keys.new_token(os.urandom)
     invitation.expires_at = clock.now() + timedelta(days=limits.INVITATION_DAYS)
     audit_log.record(actor, "invitation.resend", invitation, join=True)
@@ -305,7 +305,7 @@ def open_invitations(workspace_id: str) -> Select[Invitation]:
 
 def revoke_invitation(actor: Actor, invitation: Invitation) -> None:
     """Close an open invitation; commits."""
-    require(actor, "admin")
+    require_scope(actor, "admin")
     if invitation.revoked_at is None and invitation.accepted_at is None:
         invitation.revoked_at = clock.now()
         audit_log.record(actor, "invitation.revoke", invitation, join=True)
@@ -328,23 +328,23 @@ def invitation_by_token(token: str, *, lock: bool = False) -> Invitation:
     return found
 
 
-def accept(invitation: Invitation, user: User) -> Membership:
+def accept_invitation(invitation: Invitation, user: User) -> Membership:
     """Add a user to the workspace as described in an invitation, in the caller's transaction."""
     invitation.accepted_at = clock.now()
     found = _membership(invitation.workspace_id, user.id, invitation.team_id)
     if found is None:
         found = _add_member(invitation.workspace_id, user, invitation.role, invitation.team_id)
-    actors.changing(db.session(), invitation.workspace_id)
+    actors.announce_permission_change(db.session(), invitation.workspace_id)
     return found
 
 
 def rename_self(actor: Actor, name: str) -> None:
     """Change one's own name; commits."""
     user = db.session.get_one(User, actor.user_id, with_for_update=True)
-    changes = audit_log.between({"name": user.name}, {"name": name.strip()})
+    changes = audit_log.changes_between({"name": user.name}, {"name": name.strip()})
     user.name, user.updated_at = name.strip(), clock.now()
     audit_log.record(actor, "user.change", user, join=True, changes=changes)
-    actors.changing(db.session(), actor.workspace_id)
+    actors.announce_permission_change(db.session(), actor.workspace_id)
     db.session.commit()
 
 
@@ -356,13 +356,13 @@ def disable_user(actor: Actor, user: User) -> None:
     workspace_ids = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
     for workspace_id in db.session.scalars(workspace_ids).all():
         audit_log.record(actor, "user.disable", user, join=True, workspace_id=workspace_id)
-        actors.changing(db.session(), workspace_id)
+        actors.announce_permission_change(db.session(), workspace_id)
     db.session.commit()
 
 
 # Members of a workspace: users with their roles in the workspace and in its teams.
 
-SORTS: Final[Mapping[str, Any]] = {"email": User.email, "name": User.name, "since": User.id}
+SORT_COLUMNS: Final[Mapping[str, Any]] = {"email": User.email, "name": User.name, "since": User.id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +392,7 @@ def name_matches(text: str | None) -> Any:
     return or_(pagination.contains(User.email, text_to_find), pagination.contains(User.name, text_to_find))
 
 
-def people_of(
+def list_people(
     actor: Actor,
     *,
     q: str | None = None,
@@ -408,13 +408,13 @@ def people_of(
     statement = select(User).where(
         User.id.in_(memberships.with_only_columns(Membership.user_id)), name_matches(q)
     )
-    page = pagination.page(
+    page = pagination.paginate(
         statement,
         name="people",
-        identity=User.id,
+        id_column=User.id,
         cursor=cursor,
         limit=limit,
-        order=SORTS[(sort or "email").removeprefix("-")],
+        order_column=SORT_COLUMNS[(sort or "email").removeprefix("-")],
         descending=(sort or "").startswith("-"),
         context=f"{actor.workspace_id} {actor.user_id} {q} {team_id}",
     )
@@ -457,7 +457,7 @@ def add(actor: Actor, user_id: str, role: str, team_id: str | None) -> Membershi
 
     Errors: forbidden, not_found (no such member or team), conflict if they already have a role there.
     """
-    require(actor, "admin")
+    require_scope(actor, "admin")
     existing = tenancy.listing(actor, Membership).where(Membership.user_id == user_id).limit(1)
     if "\0" in user_id or db.session.scalar(existing) is None:
         raise tenancy.not_found("person", user_id)
@@ -472,12 +472,12 @@ def remove(actor: Actor, member: Membership, *, everywhere: bool = False, revoke
 
     Errors: forbidden, conflict (the workspace would have no owner left).
     """
-    require(actor, "admin")
+    require_scope(actor, "admin")
     memberships = [member]
     if everywhere:
         all_memberships = tenancy.listing(actor, Membership).where(Membership.user_id == member.user_id)
         memberships = list(db.session.scalars(all_memberships.order_by(Membership.id).with_for_update()))
     remove_members(actor, memberships)
-    revoked = api_keys.end_all(actor, member.user_id) if revoke_keys else []
+    revoked = api_keys.revoke_all_in_transaction(actor, member.user_id) if revoke_keys else []
     db.session.commit()
     return len(revoked)

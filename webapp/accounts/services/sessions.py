@@ -20,7 +20,7 @@ from webapp.access.models import BrowserSession, User
 from webapp.accounts.services.identity import rate_limiter
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.extensions import changed_rows, db
+from webapp.extensions import affected_row_count, db
 from webapp.net import addresses
 from webapp.rate_limiting import RateLimitResult
 from webapp.security import passwords
@@ -29,24 +29,24 @@ from webapp.security import passwords
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """An attempt that counts as a failure until `succeeded` is called."""
+class SignInAttempt:
+    """An attempt that counts as a failure until `mark_succeeded` is called."""
 
     hits: tuple[tuple[str, RateLimitResult], ...]
 
-    def succeeded(self) -> None:
+    def mark_succeeded(self) -> None:
         """Remove the attempt from its windows."""
         for log, hit in self.hits:
             rate_limiter().undo_hit(log, hit)
 
 
-def begin(account: str, address: str, *, code: bool = False) -> Attempt:
+def begin_attempt(account: str, address: str, *, code: bool = False) -> SignInAttempt:
     """Count an attempt to sign in to an account (its e-mail address). A code also counts toward the limit of a day.
 
     Errors: rate_limited, with Retry-After; forbidden for programs of runs, which have an API key and could otherwise
     block the sign-in of others.
     """
-    if addresses.is_run(address):
+    if addresses.is_scenario_run(address):
         text = "Scenario runs can't sign in. Use the API key in SERVICE_API_KEY."
         raise ApiError("forbidden", text, {"needs": "person"})
     hashed = hashlib.blake2b(
@@ -63,7 +63,7 @@ def begin(account: str, address: str, *, code: bool = False) -> Attempt:
     for log, limit, window in windows:
         result = rate_limiter().hit(log, limit, window)
         if not result.accepted:
-            Attempt(tuple(hits)).succeeded()
+            SignInAttempt(tuple(hits)).mark_succeeded()
             wait = max(1, math.ceil(result.reset - clock.epoch()))
             raise ApiError(
                 "rate_limited",
@@ -72,7 +72,7 @@ def begin(account: str, address: str, *, code: bool = False) -> Attempt:
                 headers={"Retry-After": str(wait)},
             )
         hits.append((log, result))
-    return Attempt(tuple(hits))
+    return SignInAttempt(tuple(hits))
 
 
 def is_fresh(actor: Actor) -> bool:
@@ -91,7 +91,7 @@ def require_fresh_sign_in(actor: Actor) -> None:
         raise ApiError("forbidden", text, {"needs": needs})
 
 
-def by_password(actor: Actor, password: str, *, code: bool = False) -> Attempt:
+def verify_password(actor: Actor, password: str, *, code: bool = False) -> SignInAttempt:
     """Check the password and return the attempt, which the caller marks as successful after all checks. With `code`, it
     also counts toward the daily limit. A user without a password must have signed in recently.
 
@@ -102,22 +102,22 @@ def by_password(actor: Actor, password: str, *, code: bool = False) -> Attempt:
     if stored is None:
         require_fresh_sign_in(actor)
     db.session.rollback()  # no connection is held while the password is hashed
-    attempt = begin(account, actor.address, code=code)
+    attempt = begin_attempt(account, actor.address, code=code)
     if stored is not None and not passwords.verify(password, stored):
         raise validation_error([Fault("password", "invalid", "This password is incorrect.")])
     return attempt
 
 
 def require_reauthentication(actor: Actor, password: str) -> None:
-    """Require a recent sign-in or the password. Errors as `by_password`."""
+    """Require a recent sign-in or the password. Errors as `verify_password`."""
     if not is_fresh(actor):
-        by_password(actor, password).succeeded()
+        verify_password(actor, password).mark_succeeded()
 
 
 # --- Browser sessions ---------------------------------------------------------------------------------------
 
 
-def mine(actor: Actor) -> Select[BrowserSession]:
+def own_sessions(actor: Actor) -> Select[BrowserSession]:
     """Return a query for the actor's active sessions. Error: forbidden for a key with fewer permissions than its
     user."""
     _check_unrestricted(actor)
@@ -137,7 +137,7 @@ def _check_unrestricted(actor: Actor) -> None:
         raise ApiError("forbidden", message, {"needs": "a key without scopes"})
 
 
-def prove(actor: Actor, session_id: str | None, password: str) -> None:
+def check_may_end(actor: Actor, session_id: str | None, password: str) -> None:
     """Check that the actor may end this session (None: all other sessions). The current session can always be ended;
     others need a recent sign-in or the password. Errors: validation_error, rate_limited, forbidden."""
     _check_unrestricted(actor)
@@ -169,18 +169,18 @@ def end_others(actor: Actor) -> int:
     """End all sessions except the current one (for a key, all), and return their number; commits. Error: forbidden."""
     _check_unrestricted(actor)
     assert actor.user_id is not None
-    ended = close(actor.user_id, actor.session_id)
+    ended = end_all(actor.user_id, actor.session_id)
     if ended:
         audit_log.record(actor, "session.end_others", ("user", actor.user_id), join=True, ended=ended)
     db.session.commit()
     return ended
 
 
-def close(user_id: str, but: str | None = None) -> int:
+def end_all(user_id: str, except_id: str | None = None) -> int:
     """End a user's sessions in the caller's transaction, optionally except one, and return their number."""
     statement = update(BrowserSession).where(
         BrowserSession.user_id == user_id,
         BrowserSession.ended_at.is_(None),
-        BrowserSession.id != (but or ""),
+        BrowserSession.id != (except_id or ""),
     )
-    return changed_rows(db.session.execute(statement.values(ended_at=clock.now())))
+    return affected_row_count(db.session.execute(statement.values(ended_at=clock.now())))

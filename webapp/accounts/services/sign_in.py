@@ -30,7 +30,7 @@ from webapp.security import keys, passwords, sealing
 _PURPOSE: Final = "sign-in"
 
 
-def keep(kind: str, data: dict[str, Any], extra: str = "") -> str:
+def store_pending(kind: str, data: dict[str, Any], extra: str = "") -> str:
     """Store small JSON data temporarily and return a token for it. `extra` must be given again to read it."""
     token, _ = keys.new_token(os.urandom)
     sealed = sealing.seal(_encryption_key(kind, token, extra), orjson.dumps(data))
@@ -38,13 +38,13 @@ def keep(kind: str, data: dict[str, Any], extra: str = "") -> str:
     return token
 
 
-def look(kind: str, token: str, extra: str = "") -> dict[str, Any] | None:
+def peek_pending(kind: str, token: str, extra: str = "") -> dict[str, Any] | None:
     """Return stored data without deleting it; None if it was used, has expired, or `extra` differs."""
     return _decrypted(kind, token, extra, redis_client().get(_redis_key(kind, token)))
 
 
-def take(kind: str, token: str, extra: str = "") -> dict[str, Any] | None:
-    """Return and delete the pending sign-in; None as for `look`."""
+def take_pending(kind: str, token: str, extra: str = "") -> dict[str, Any] | None:
+    """Return and delete the pending sign-in; None as for `peek_pending`."""
     return _decrypted(kind, token, extra, redis_client().getdel(_redis_key(kind, token)))
 
 
@@ -86,7 +86,7 @@ class SignInResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ProviderAccount:
     """An account at an identity provider, with the claims that it sent."""
 
     issuer: str
@@ -100,64 +100,68 @@ def by_password(email: str, password: str, visitor: Visitor, target: str = "/") 
     Errors: rate_limited, validation_error (one answer for unknown account and wrong password).
     """
     started, account = time.monotonic(), email.strip().lower()
-    attempt = sessions.begin(account, visitor.address)
+    attempt = sessions.begin_attempt(account, visitor.address)
     user = people.find_user(account)
     usable = user is not None and user.disabled_at is None
     stored = user.password_hash if usable and user else None
     password = password[: limits.PASSWORD_MAX_CHARS + 1]
     db.session.rollback()  # no connection is held while the password is hashed
     if not passwords.verify(password, stored) or user is None:
-        note_failure(user, visitor)
+        record_failure(user, visitor)
         time.sleep(max(0.0, started + limits.LOGIN_REFUSAL_SECONDS - time.monotonic()))
         raise _password_error("The e-mail address or the password is incorrect.")
-    attempt.succeeded()
+    attempt.mark_succeeded()
     user = db.session.get_one(User, user.id)
-    if stored is not None and passwords.outdated(stored):
+    if stored is not None and passwords.needs_rehash(stored):
         user.password_hash = passwords.hash_password(password)
-    return enter(user, visitor, "password", target=target)
+    return complete_first_step(user, visitor, "password", target=target)
 
 
 def _password_error(message: str) -> ApiError:
     return validation_error([Fault("password", "invalid", message)])
 
 
-def note_failure(user: User | None, visitor: Visitor, **details: Any) -> None:
+def record_failure(user: User | None, visitor: Visitor, **details: Any) -> None:
     """Record a failed sign-in in the audit log of the account's workspaces; without an account it is not recorded."""
     if user is None:
         return
     workspace_ids = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
     for workspace_id in db.session.scalars(workspace_ids).all():
-        actor = replace(actors.system(workspace_id), address=visitor.address, request_id=visitor.request_id)
+        actor = replace(
+            actors.system_actor(workspace_id), address=visitor.address, request_id=visitor.request_id
+        )
         audit_log.record(actor, "session.refuse", ("user", user.id), join=True, **details)
     db.session.commit()
 
 
-def enter(
+def complete_first_step(
     user: User,
     visitor: Visitor,
-    how: str,
+    method: str,
     *,
     target: str = "/",
-    vouched: bool = False,
-    account: Account | None = None,
+    skip_second_factor: bool = False,
+    account: ProviderAccount | None = None,
 ) -> SignInResult:
     """Start a session after the first step, or the second step for users with a second factor; commits.
 
-    `vouched`: the provider has seen a second factor itself. `account` is linked to the user when they are in.
-    Error: forbidden when the user is not a member of any workspace.
+    `skip_second_factor`: the provider has seen a second factor itself. `account` is linked to the user when they are
+    in. Error: forbidden when the user is not a member of any workspace.
     """
-    if vouched or not two_factor.is_on(user.id):
-        return SignInResult(start(user, visitor, how, second=vouched, account=account))
+    if skip_second_factor or not two_factor.is_enabled(user.id):
+        return SignInResult(
+            create_session(user, visitor, method, used_second_factor=skip_second_factor, account=account)
+        )
     state: dict[str, Any] = {
         "user": user.id,
-        "how": how,
+        "how": method,
         "target": target,
         "mark": _password_fingerprint(user),
     }
     if account is not None:
         state["account"] = [account.issuer, account.subject, account.email]
     db.session.commit()  # an invitation that was accepted, a password hash that was updated
-    return SignInResult(step=keep(_STEP, state))
+    return SignInResult(step=store_pending(_STEP, state))
 
 
 def _password_fingerprint(user: User) -> str:
@@ -167,7 +171,7 @@ def _password_fingerprint(user: User) -> str:
 
 def step_is_open(step: str) -> bool:
     """Return whether a second step still needs its code."""
-    return look(_STEP, step) is not None
+    return peek_pending(_STEP, step) is not None
 
 
 def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | None]:
@@ -176,7 +180,7 @@ def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | Non
 
     Errors: not_found (begun too long ago, or finished), rate_limited, validation_error.
     """
-    stored = look(_STEP, step)
+    stored = peek_pending(_STEP, step)
     user = db.session.get(User, stored["user"]) if stored else None
     if (
         stored is None
@@ -185,21 +189,21 @@ def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | Non
         or stored["mark"] != _password_fingerprint(user)
     ):
         raise _expired_error()
-    if not two_factor.is_on(user.id):  # turned off in the meantime
+    if not two_factor.is_enabled(user.id):  # turned off in the meantime
         raise _expired_error()
-    attempt = sessions.begin(user.email, visitor.address, code=True)
+    attempt = sessions.begin_attempt(user.email, visitor.address, code=True)
     used = two_factor.use_code(user.id, code)
     if used is None:
         db.session.rollback()
-        note_failure(user, visitor, step="code")
-        raise validation_error([Fault("code", "invalid", two_factor.WRONG)])
-    if take(_STEP, step) is None:  # another request was faster; this code remains valid
+        record_failure(user, visitor, step="code")
+        raise validation_error([Fault("code", "invalid", two_factor.WRONG_CODE_MESSAGE)])
+    if take_pending(_STEP, step) is None:  # another request was faster; this code remains valid
         db.session.rollback()
         raise _expired_error()
-    attempt.succeeded()
-    account = Account(*stored["account"]) if "account" in stored else None
-    token = start(user, visitor, stored["how"], second=True, account=account, code=used)
-    codes_left = two_factor.state(user.id).codes_left if used == "recovery" else None
+    attempt.mark_succeeded()
+    account = ProviderAccount(*stored["account"]) if "account" in stored else None
+    token = create_session(user, visitor, stored["how"], used_second_factor=True, account=account, code=used)
+    codes_left = two_factor.get_state(user.id).codes_left if used == "recovery" else None
     return token, stored["target"], codes_left
 
 
@@ -207,17 +211,17 @@ def _expired_error() -> ApiError:
     return ApiError("not_found", "This sign-in has expired. Start again.")
 
 
-def start(
+def create_session(
     user: User,
     visitor: Visitor,
-    how: str,
+    method: str,
     *,
-    second: bool = False,
-    account: Account | None = None,
+    used_second_factor: bool = False,
+    account: ProviderAccount | None = None,
     **details: Any,
 ) -> str:
-    """Create a browser session for a user in their first workspace, and return its token; commits. `second`: with a
-    second factor. `account` as in `enter`.
+    """Create a browser session for a user in their first workspace, and return its token; commits.
+    `used_second_factor`: with a second factor. `account` as in `complete_first_step`.
 
     Error: forbidden when the user is not a member of any workspace.
     """
@@ -233,10 +237,13 @@ def start(
     if workspace_id is None:
         raise ApiError("forbidden", "This account is not a member of any workspace.", {"needs": "member"})
     actor = replace(
-        actors.system(workspace_id), user_id=user.id, address=visitor.address, request_id=visitor.request_id
+        actors.system_actor(workspace_id),
+        user_id=user.id,
+        address=visitor.address,
+        request_id=visitor.request_id,
     )
     if account is not None:
-        _link(actor, user, account)
+        _link_account(actor, user, account)
     token, token_hash = keys.new_token(os.urandom)
     browser = BrowserSession(
         token_hash=token_hash,
@@ -246,17 +253,17 @@ def start(
         user_agent=visitor.user_agent[:200],
         last_seen_at=now,
         expires_at=now + timedelta(days=limits.SESSION_DAYS),
-        how=how[:16],
-        two_factor=second,
+        how=method[:16],
+        two_factor=used_second_factor,
     )
     db.session.add(browser)
     db.session.flush()
-    audit_log.record(actor, "session.start", browser, join=True, how=how, **details)
+    audit_log.record(actor, "session.start", browser, join=True, how=method, **details)
     db.session.commit()
     return token
 
 
-def _link(actor: Actor, user: User, account: Account) -> None:
+def _link_account(actor: Actor, user: User, account: ProviderAccount) -> None:
     """Link a user to an account at the provider, in the caller's transaction. Error: conflict if the account was linked
     to another user in the meantime."""
     statement = select(Identity).where(Identity.issuer == account.issuer, Identity.subject == account.subject)
@@ -284,7 +291,7 @@ def _link(actor: Actor, user: User, account: Account) -> None:
         found.last_used_at = clock.now()
 
 
-def accounts(actor: Actor) -> list[Identity]:
+def linked_accounts(actor: Actor) -> list[Identity]:
     """Return the accounts at providers that are linked to the actor."""
     return list(
         db.session.scalars(select(Identity).where(Identity.user_id == actor.user_id).order_by(Identity.id))
@@ -311,7 +318,7 @@ def sign_out(actor: Actor) -> None:
         sessions.end(actor, db.session.get_one(BrowserSession, actor.session_id))
 
 
-def make_link(user: User) -> str:
+def create_link(user: User) -> str:
     """Create a one-time sign-in link and return its token; commits."""
     token, token_hash = keys.new_token(os.urandom)
     expires = clock.now() + timedelta(hours=limits.SIGN_IN_LINK_HOURS)
@@ -351,7 +358,7 @@ def by_link(token: str, visitor: Visitor) -> SignInResult:
         db.session.rollback()
         raise ApiError("not_found", "This sign-in link has been used or has expired.")
     without_password = user.password_hash is None
-    return replace(enter(user, visitor, "link"), without_password=without_password)
+    return replace(complete_first_step(user, visitor, "link"), without_password=without_password)
 
 
 def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> SignInResult:
@@ -367,19 +374,19 @@ def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> Sig
         stored = None
     else:
         stored = user.password_hash
-        attempt = sessions.begin(user.email, visitor.address)
+        attempt = sessions.begin_attempt(user.email, visitor.address)
         if user.disabled_at is not None or not passwords.verify(password, stored):
             raise _password_error("This address already has an account, and the password is incorrect.")
-        attempt.succeeded()
-    member = people.accept(invitation, user)
+        attempt.mark_succeeded()
+    member = people.accept_invitation(invitation, user)
     actor = replace(
-        actors.system(member.workspace_id),
+        actors.system_actor(member.workspace_id),
         user_id=user.id,
         address=visitor.address,
         request_id=visitor.request_id,
     )
     audit_log.record(actor, "invitation.accept", invitation, join=True, role=member.role)
-    return enter(user, visitor, "invitation")
+    return complete_first_step(user, visitor, "invitation")
 
 
 def has_password(actor: Actor) -> bool:
@@ -399,9 +406,9 @@ def change_password(actor: Actor, old: str, new: str) -> None:
     if user.password_hash is not None:
         stored, account = user.password_hash, user.email
         db.session.rollback()
-        attempt = sessions.begin(account, actor.address)
+        attempt = sessions.begin_attempt(account, actor.address)
         if passwords.verify(old, stored):
-            attempt.succeeded()
+            attempt.mark_succeeded()
         else:
             faults.insert(0, Fault("old_password", "invalid", "This password is incorrect."))
     else:
@@ -411,6 +418,6 @@ def change_password(actor: Actor, old: str, new: str) -> None:
     hashed = passwords.hash_password(new)
     user = db.session.get_one(User, actor.user_id, with_for_update=True)
     user.password_hash, user.updated_at = hashed, clock.now()
-    sessions.close(user.id, actor.session_id)
+    sessions.end_all(user.id, actor.session_id)
     audit_log.record(actor, "password.change", user, join=True)
     db.session.commit()

@@ -26,7 +26,7 @@ from webapp.access.models import BrowserSession, Membership, RecoveryCode, Secon
 from webapp.accounts.services import sessions
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.extensions import changed_rows, db
+from webapp.extensions import affected_row_count, db
 from webapp.security.keys import Random
 from webapp.security.sealing import VaultError
 
@@ -41,7 +41,7 @@ def new_secret() -> str:
     return pyotp.random_base32(limits.TOTP_SECRET_CHARS)
 
 
-def otpauth_address(secret: str, account: str, issuer: str) -> str:
+def otpauth_url(secret: str, account: str, issuer: str) -> str:
     """Return the `otpauth://` URL that authenticators read."""
     return _totp(secret).provisioning_uri(name=account, issuer_name=issuer)
 
@@ -56,7 +56,7 @@ def qr_code(text: str) -> str:
     )
 
 
-def step_of(secret: str, code: str, now: float, drift: int) -> int | None:
+def matching_time_step(secret: str, code: str, now: float, drift: int) -> int | None:
     """Return the time step of a code: the current one or an adjacent one, up to `drift` steps away. None for an invalid
     code. Every candidate is compared in constant time. `now` is in seconds since 1970."""
     totp, present, found = _totp(secret), int(now) // limits.TOTP_STEP_SECONDS, None
@@ -75,7 +75,7 @@ def is_code(text: str) -> bool:
     return len(text) == limits.TOTP_DIGITS and text.isascii() and text.isdigit()
 
 
-def clean_code(text: str) -> str:
+def normalize_code(text: str) -> str:
     """Return an entered code in lower case, without whitespace and hyphens."""
     return _BLANKS.sub("", text).casefold()
 
@@ -93,37 +93,37 @@ def new_recovery_code(random: Random) -> str:
 def recovery_hash(user_id: str, code: str) -> str:
     """Return the stored hash of a recovery code: 120 random bits need one round. The user's id is the salt."""
     return hashlib.sha256(
-        f"{user_id} {clean_code(code).translate(_MISREAD)}".encode("utf-8", "surrogateescape")
+        f"{user_id} {normalize_code(code).translate(_MISREAD)}".encode("utf-8", "surrogateescape")
     ).hexdigest()
 
 
 # --- The second factor of a user ----------------------------------------------------------------------------
 
-WRONG = "This code is incorrect or was already used. Wait for the next one."
-REQUIRED = "require_two_factor"  # the switch in a workspace's settings
+WRONG_CODE_MESSAGE = "This code is incorrect or was already used. Wait for the next one."
+REQUIRED_SETTING = "require_two_factor"  # the switch in a workspace's settings
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class TwoFactorState:
     """The second factor of a user. `since` None: not set up."""
 
     since: datetime | None
     codes_left: int
 
 
-def state(user_id: str) -> State:
+def get_state(user_id: str) -> TwoFactorState:
     """Return when a user has set up the second factor, and the number of remaining recovery codes."""
     since = db.session.scalar(select(SecondFactor.confirmed_at).where(SecondFactor.user_id == user_id))
     unused = select(func.count()).where(RecoveryCode.user_id == user_id, RecoveryCode.used_at.is_(None))
-    return State(since, (db.session.scalar(unused) or 0) if since else 0)
+    return TwoFactorState(since, (db.session.scalar(unused) or 0) if since else 0)
 
 
-def is_on(user_id: str) -> bool:
+def is_enabled(user_id: str) -> bool:
     """Return whether a user must enter a second factor when signing in."""
-    return state(user_id).since is not None
+    return get_state(user_id).since is not None
 
 
-def who_has(user_ids: list[str]) -> set[str]:
+def users_with_second_factor(user_ids: list[str]) -> set[str]:
     """Return the ids of those users who have a second factor."""
     statement = select(SecondFactor.user_id).where(
         SecondFactor.user_id.in_(user_ids), SecondFactor.confirmed_at.is_not(None)
@@ -157,7 +157,7 @@ def _lock(user_id: str) -> SecondFactor | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingSecret:
     """The secret to add to an authenticator app."""
 
     secret: str
@@ -165,13 +165,13 @@ class Pending:
     """An inline `<svg>`."""
 
 
-def pending(actor: Actor) -> Pending | None:
+def pending_secret(actor: Actor) -> PendingSecret | None:
     """Return the secret that is being set up, or None."""
     found = db.session.get(SecondFactor, actor.user_id)
     if found is None or found.confirmed_at is not None:
         return None
     secret, user = _decrypted_secret(found), db.session.get_one(User, actor.user_id)
-    return Pending(secret, qr_code(otpauth_address(secret, user.email, "Rowsmith")))
+    return PendingSecret(secret, qr_code(otpauth_url(secret, user.email, "Rowsmith")))
 
 
 def _decrypted_secret(factor: SecondFactor) -> str:
@@ -190,13 +190,13 @@ def confirm(actor: Actor, password: str, code: str) -> list[str]:
     if found is None or found.confirmed_at is not None:
         raise ApiError("conflict", "No setup is in progress. Start again.")
     secret, sealed = _decrypted_secret(found), found.sealed
-    attempt = sessions.by_password(actor, password, code=True)
-    step = _step_of(secret, clean_code(code))
+    attempt = sessions.verify_password(actor, password, code=True)
+    step = _matching_time_step(secret, normalize_code(code))
     if step is None:
         raise validation_error(
             [Fault("code", "invalid", "This code is incorrect. Check the clock of your device.")]
         )
-    attempt.succeeded()
+    attempt.mark_succeeded()
     found = _lock(actor.user_id or "")
     if found is None or found.confirmed_at is not None or found.sealed != sealed:
         db.session.rollback()
@@ -204,19 +204,19 @@ def confirm(actor: Actor, password: str, code: str) -> list[str]:
             "conflict", "The setup was completed or restarted elsewhere. Reload the page and try again."
         )
     found.confirmed_at, found.last_step = clock.now(), step
-    ended = sessions.close(found.user_id, actor.session_id)
+    ended = sessions.end_all(found.user_id, actor.session_id)
     if actor.session_id is not None:
         db.session.get_one(BrowserSession, actor.session_id).two_factor = True
     audit_log.record(actor, "two_factor.on", ("user", found.user_id), join=True, ended=ended)
-    codes = _fresh_codes(found.user_id)
+    codes = _create_codes(found.user_id)
     db.session.commit()
     return codes
 
 
 def new_codes(actor: Actor, password: str, code: str) -> list[str]:
     """Replace the recovery codes and return the new ones; commits. Errors as `turn_off`."""
-    _check_proof(actor, password, code)
-    codes = _fresh_codes(actor.user_id or "")
+    _check_password_and_code(actor, password, code)
+    codes = _create_codes(actor.user_id or "")
     audit_log.record(actor, "two_factor.codes", ("user", actor.user_id or ""), join=True)
     db.session.commit()
     return codes
@@ -227,22 +227,22 @@ def turn_off(actor: Actor, password: str, code: str) -> None:
 
     Errors: validation_error (password, code), rate_limited, conflict (not on, or a workspace requires it).
     """
-    names = requiring(actor.user_id or "")
+    names = workspaces_requiring(actor.user_id or "")
     if names:
         raise ApiError("conflict", f"The workspace {names[0]} requires two-factor sign-in, so it stays on.")
-    _check_proof(actor, password, code)
+    _check_password_and_code(actor, password, code)
     _delete_factor(actor.user_id or "")
     audit_log.record(actor, "two_factor.off", ("user", actor.user_id or ""), join=True)
     db.session.commit()
 
 
-def requiring(user_id: str) -> list[str]:
+def workspaces_requiring(user_id: str) -> list[str]:
     """Return the names of a user's workspaces that require a second factor."""
     workspace_ids = select(Membership.workspace_id).where(Membership.user_id == user_id)
     found = db.session.execute(
         select(Workspace.name, Workspace.settings).where(Workspace.id.in_(workspace_ids))
     )
-    return sorted(name for name, settings in found if settings.get(REQUIRED))
+    return sorted(name for name, settings in found if settings.get(REQUIRED_SETTING))
 
 
 def reset(user: User) -> bool:
@@ -250,10 +250,10 @@ def reset(user: User) -> bool:
     Return whether there was one."""
     was_on = _lock(user.id) is not None
     _delete_factor(user.id)
-    sessions.close(user.id)
+    sessions.end_all(user.id)
     workspace_ids = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
     for workspace_id in db.session.scalars(workspace_ids).all():
-        audit_log.record(actors.system(workspace_id), "two_factor.reset", user, join=True, had=was_on)
+        audit_log.record(actors.system_actor(workspace_id), "two_factor.reset", user, join=True, had=was_on)
     db.session.commit()
     return was_on
 
@@ -263,7 +263,7 @@ def _delete_factor(user_id: str) -> None:
     db.session.execute(delete(SecondFactor).where(SecondFactor.user_id == user_id))
 
 
-def _fresh_codes(user_id: str) -> list[str]:
+def _create_codes(user_id: str) -> list[str]:
     db.session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
     codes = [new_recovery_code(os.urandom) for _ in range(limits.RECOVERY_CODES)]
     hashes = [recovery_hash(user_id, code) for code in codes]
@@ -276,41 +276,41 @@ def _fresh_codes(user_id: str) -> list[str]:
 
 def use_code(user_id: str, code: str) -> str | None:
     """Use a code in the caller's transaction. Return "totp", "recovery", or None for an invalid or used code."""
-    code = clean_code(code)
+    code = normalize_code(code)
     if not is_code(code):
         used: Any = update(RecoveryCode).where(
             RecoveryCode.user_id == user_id,
             RecoveryCode.code_hash == recovery_hash(user_id, code),
             RecoveryCode.used_at.is_(None),
         )
-        return "recovery" if _changes_one(used.values(used_at=clock.now())) else None
+        return "recovery" if _updates_one_row(used.values(used_at=clock.now())) else None
     found = db.session.get(SecondFactor, user_id)
     if found is None or found.confirmed_at is None:
         return None
-    step = _step_of(_decrypted_secret(found), code)
+    step = _matching_time_step(_decrypted_secret(found), code)
     if step is None:
         return None
     later: Any = update(SecondFactor).where(SecondFactor.user_id == user_id, SecondFactor.last_step < step)
-    return "totp" if _changes_one(later.values(last_step=step)) else None
+    return "totp" if _updates_one_row(later.values(last_step=step)) else None
 
 
-def _step_of(secret: str, code: str) -> int | None:
-    return step_of(secret, code, clock.epoch(), current_app.config["SETTINGS"].code_drift)
+def _matching_time_step(secret: str, code: str) -> int | None:
+    return matching_time_step(secret, code, clock.epoch(), current_app.config["SETTINGS"].code_drift)
 
 
-def _changes_one(statement: Any) -> bool:
-    return changed_rows(db.session.execute(statement.execution_options(synchronize_session=False))) == 1
+def _updates_one_row(statement: Any) -> bool:
+    return affected_row_count(db.session.execute(statement.execution_options(synchronize_session=False))) == 1
 
 
-def _check_proof(actor: Actor, password: str, code: str) -> None:
+def _check_password_and_code(actor: Actor, password: str, code: str) -> None:
     """Check password and code, and invalidate the code. Errors: validation_error, rate_limited, conflict if it is not
     enabled."""
-    if not is_on(actor.user_id or ""):
+    if not is_enabled(actor.user_id or ""):
         raise ApiError("conflict", "Two-factor sign-in is not on.")
-    attempt = sessions.by_password(actor, password, code=True)
+    attempt = sessions.verify_password(actor, password, code=True)
     if use_code(actor.user_id or "", code) is None:
-        raise validation_error([Fault("code", "invalid", WRONG)])
-    attempt.succeeded()
+        raise validation_error([Fault("code", "invalid", WRONG_CODE_MESSAGE)])
+    attempt.mark_succeeded()
 
 
 # --- Rotation of the vault's keys ---------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def reseal() -> tuple[int, int]:
         batch = db.session.scalars(statement.limit(limits.VAULT_BATCH).with_for_update()).all()
         for factor in batch:
             try:
-                sealed = vault.renewed(factor.sealed)
+                sealed = vault.reencrypt(factor.sealed)
             except VaultError:
                 lost += 1
                 continue

@@ -13,7 +13,7 @@ from sqlalchemy import func, select, update
 
 from webapp import clock, limits
 from webapp.access import actors, tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import ApiKey, Invitation, Membership, Project, Team, User, Workspace
 from webapp.access.tenancy import listing
 from webapp.audit.services import audit_log
@@ -45,7 +45,7 @@ def change_workspace(actor: Actor, changes: Mapping[str, Any]) -> Workspace:
 
     New limits apply from the next request on, in every process.
     """
-    require(actor, "owner" if {"plan", "own_limits"} & changes.keys() else "admin")
+    require_scope(actor, "owner" if {"plan", "own_limits"} & changes.keys() else "admin")
     workspace = db.session.get_one(
         Workspace, actor.workspace_id, with_for_update=True, populate_existing=True
     )
@@ -61,7 +61,7 @@ def change_workspace(actor: Actor, changes: Mapping[str, Any]) -> Workspace:
 
 def create_team(actor: Actor, name: str) -> Team:
     """Create a team in the actor's workspace; commits."""
-    require(actor, "admin")
+    require_scope(actor, "admin")
     team = Team(workspace_id=actor.workspace_id, name=name)
     db.session.add(team)
     db.session.flush()
@@ -75,7 +75,7 @@ def create_project(actor: Actor, name: str, *, team_id: str | None = None, descr
 
     Errors: forbidden, validation_error for a team that is not the actor's.
     """
-    require(actor, "admin")
+    require_scope(actor, "admin")
     teams = listing(actor, Team).order_by(Team.id).limit(1)
     wanted_team_id = team_id or actor.team_id
     team = db.session.scalar(teams.where(Team.id == wanted_team_id) if wanted_team_id else teams)
@@ -89,14 +89,14 @@ def create_project(actor: Actor, name: str, *, team_id: str | None = None, descr
     return project
 
 
-def rename(actor: Actor, row: Team | Project | ApiKey, changes: Mapping[str, Any]) -> None:
+def update_attributes(actor: Actor, row: Team | Project | ApiKey, changes: Mapping[str, Any]) -> None:
     """Change the own columns of a team, a project or an API key; commits."""
-    differences = audit_log.between({key: getattr(row, key) for key in changes}, changes)
+    differences = audit_log.changes_between({key: getattr(row, key) for key in changes}, changes)
     for key, value in changes.items():
         setattr(row, key, value)
     if not isinstance(row, ApiKey):  # has no last change
         row.updated_at = clock.now()
-    audit_log.record(actor, f"{audit_log.name_of(row)}.change", row, join=True, changes=differences)
+    audit_log.record(actor, f"{audit_log.object_type(row)}.change", row, join=True, changes=differences)
     db.session.commit()
 
 
@@ -121,7 +121,7 @@ def restore_project(actor: Actor, project: Project) -> None:
     if db.session.get_one(Team, project.team_id).deleted_at is not None:
         text = "The team of this project is deleted too. Restore the team first."
         raise ApiError("conflict", text, {"team_id": project.team_id})
-    actors.changing(db.session(), actor.workspace_id)
+    actors.announce_permission_change(db.session(), actor.workspace_id)
     restore(actor, project)
 
 
@@ -131,7 +131,7 @@ def delete_team(actor: Actor, team: Team) -> None:
 
     Errors: in_use with its projects, conflict for the last team of a workspace.
     """
-    require(actor, "admin")
+    require_scope(actor, "admin")
     if team.deleted_at is None:
         projects = select(Project.id, Project.name).where(
             Project.team_id == team.id, Project.deleted_at.is_(None)
@@ -162,15 +162,15 @@ def delete_team(actor: Actor, team: Team) -> None:
 
 def restore_team(actor: Actor, team: Team) -> None:
     """Restore a team with its roles; commits. Error: not_found after 30 days."""
-    require(actor, "admin")
-    actors.changing(db.session(), actor.workspace_id)
+    require_scope(actor, "admin")
+    actors.announce_permission_change(db.session(), actor.workspace_id)
     restore(actor, team)
 
 
-def to_team(actor: Actor, project: Project, team_id: str) -> None:
+def move_to_team(actor: Actor, project: Project, team_id: str) -> None:
     """Move a locked project with all of its contents to another team, whose members can access it from their next
     request on; commits. Error: validation_error for an unknown team."""
-    require(actor, "admin")
+    require_scope(actor, "admin")
     team = db.session.scalar(listing(actor, Team).where(Team.id == team_id).with_for_update())
     if team is None:
         raise validation_error([Fault("team_id", "unknown", "There is no such team in this workspace.")])
@@ -188,7 +188,7 @@ def to_team(actor: Actor, project: Project, team_id: str) -> None:
 
 
 def _commit_change(workspace_id: str) -> None:
-    actors.changing(db.session(), workspace_id)
+    actors.announce_permission_change(db.session(), workspace_id)
     db.session.commit()
 
 
@@ -201,7 +201,7 @@ def delete_workspace(actor: Actor, confirm: str) -> Workspace:
 
     Errors: forbidden, validation_error for another name.
     """
-    require(actor, "owner")
+    require_scope(actor, "owner")
     workspace = db.session.get_one(
         Workspace, actor.workspace_id, with_for_update=True, populate_existing=True
     )
@@ -211,13 +211,13 @@ def delete_workspace(actor: Actor, confirm: str) -> Workspace:
     now = clock.now()
     workspace.deleted_at = workspace.updated_at = now
     for model in MODELS.values():
-        going = (model.of_workspace(workspace.id), model.status.not_in(END_STATES))
+        going = (model.in_workspace(workspace.id), model.status.not_in(END_STATES))
         db.session.execute(
             update(model).where(*going).values(cancel_requested_at=now),
             execution_options={"synchronize_session": False},
         )
     audit_log.record(actor, "workspace.delete", workspace, join=True, name=workspace.name)
-    actors.changing(db.session(), workspace.id)
+    actors.announce_permission_change(db.session(), workspace.id)
     db.session.commit()
     return workspace
 
@@ -235,7 +235,7 @@ def restore_workspace(actor: Actor, workspace: Workspace) -> None:
             raise tenancy.not_found("workspace", workspace.id)
         workspace.deleted_at, workspace.updated_at = None, clock.now()
         audit_log.record(actor, "workspace.restore", workspace, join=True, workspace_id=workspace.id)
-        actors.changing(db.session(), workspace.id)
+        actors.announce_permission_change(db.session(), workspace.id)
     db.session.commit()
 
 

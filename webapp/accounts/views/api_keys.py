@@ -16,8 +16,8 @@ from webapp.accounts.services import api_keys
 from webapp.errors import ApiError
 from webapp.security.keys import PREFIX
 from webapp.web.forms.page_form import Control, FormSpec
-from webapp.web.inputs import Input, ListQuery, Moment, Query
-from webapp.web.responses import Listed, OptionalTime, Output, Scopes, Time, matching, reply
+from webapp.web.inputs import Input, ListQuery, Query, Timestamp
+from webapp.web.responses import ListOf, OptionalTime, Output, Scopes, Time, check_if_match, reply
 from webapp.web.routing import route
 
 bp = Blueprint("api_keys", __name__)
@@ -31,7 +31,7 @@ class ApiKeyIn(Input):
 
     name: Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
     scopes: list[Literal[KEY_SCOPES]] | None = None  # type: ignore[valid-type]  # for pydantic
-    expires_at: Moment | None = None
+    expires_at: Timestamp | None = None
     project_id: str | None = None
 
 
@@ -106,14 +106,14 @@ class NewApiKeyOut(ApiKeyOut):
 
 def as_dict(key: ApiKey) -> dict[str, Any]:
     """Return a key as JSON."""
-    return ApiKeyOut.of(key, prefix=f"{PREFIX}_{key.handle}", unused=api_keys.is_unused(key))
+    return ApiKeyOut.from_row(key, prefix=f"{PREFIX}_{key.handle}", unused=api_keys.is_unused(key))
 
 
 def _listed(actor: Actor, query: KeyQuery) -> dict[str, Any]:
-    found = pagination.page(
+    found = pagination.paginate(
         api_keys.listing(actor, created_by=query.created_by or None, unused=query.unused),
         name="api-keys",
-        identity=ApiKey.id,
+        id_column=ApiKey.id,
         cursor=query.cursor,
         limit=query.limit,
         search=(query.q, ApiKey.name),
@@ -125,7 +125,7 @@ def _listed(actor: Actor, query: KeyQuery) -> dict[str, Any]:
 def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = None, **more: Any) -> Response:
     if g.face == "program":
         return reply(data, **more)
-    projects = tenancy.projects_of(actor)
+    projects = tenancy.accessible_projects(actor)
     # When a key can expire, counted from now. A time that was sent is shown as the option that it was.
     now = clock.now().replace(microsecond=0)
     options = [(now + timedelta(days=days), text) for days, text in _EXPIRY]
@@ -142,7 +142,7 @@ def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = Non
             for moment, text in options
         ),
     ]
-    form = KEY.draw(
+    form = KEY.render(
         {
             "project_id": actor.project_id,
             "scopes": ["read"],
@@ -155,7 +155,7 @@ def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = Non
             "project_id": [(project.id, project.name) for project in projects],
         },
     )
-    makers = {maker.id: maker for maker in api_keys.makers(actor)}
+    makers = {maker.id: maker for maker in api_keys.creators(actor)}
     return reply(
         data, template="api_keys.html", query=query, form=form, projects=projects, makers=makers, **more
     )
@@ -166,7 +166,7 @@ def _page_with_error(actor: Actor, error: ApiError) -> Response:
     return _page(actor, _listed(actor, query), query, error)
 
 
-@route(bp, "/api-keys", scope="self", query=KeyQuery, returns=Listed(ApiKeyOut), errors=["forbidden"])
+@route(bp, "/api-keys", scope="self", query=KeyQuery, returns=ListOf(ApiKeyOut), errors=["forbidden"])
 def index(actor: Actor, query: KeyQuery) -> Response:
     """List your own keys, or for admins all keys of the workspace."""
     return _page(actor, _listed(actor, query), query)
@@ -213,13 +213,13 @@ def revoke_all(actor: Actor, query: RevokeQuery) -> Response:
     revoked = [as_dict(key) for key in api_keys.revoke_all(actor, query.created_by)]
     message = f"{len(revoked)} {'key is' if len(revoked) == 1 else 'keys are'} revoked."
     see = url_for("api_keys.index", created_by=query.created_by)
-    return reply({"items": revoked, "total": len(revoked)}, see=see, flashed=message)
+    return reply({"items": revoked, "total": len(revoked)}, redirect_to=see, flash_message=message)
 
 
 @route(bp, "/api-keys/<key_id>", scope="self", returns=ApiKeyOut, errors=["forbidden"])
 def show(actor: Actor, key_id: str) -> Response:
     """Get a key."""
-    return reply(as_dict(api_keys.get(actor, key_id)), tag=True)
+    return reply(as_dict(api_keys.get(actor, key_id)), send_etag=True)
 
 
 @route(
@@ -233,6 +233,8 @@ def show(actor: Actor, key_id: str) -> Response:
 def revoke(actor: Actor, key_id: str) -> Response:
     """Revoke a key immediately and permanently."""
     key = api_keys.get(actor, key_id, lock=True)
-    matching(as_dict(key))
+    check_if_match(as_dict(key))
     api_keys.revoke(actor, key)
-    return reply(as_dict(key), see=url_for("api_keys.index"), flashed=f"Key {key.name} is revoked.")
+    return reply(
+        as_dict(key), redirect_to=url_for("api_keys.index"), flash_message=f"Key {key.name} is revoked."
+    )

@@ -18,7 +18,7 @@ from webapp.extensions import db
 from webapp.mail import services as mail
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
 from webapp.web.inputs import Input, ListQuery, Query
-from webapp.web.responses import Listed, Output, Time, matching, reply
+from webapp.web.responses import ListOf, Output, Time, check_if_match, reply
 from webapp.web.routing import route
 
 bp = Blueprint("members", __name__)
@@ -133,15 +133,17 @@ class NewInvitationOut(InvitationOut):
 
 def _member_json(member: Membership) -> dict[str, Any]:
     user = db.session.get_one(User, member.user_id)
-    has_two_factor = bool(accounts_two_factor.who_has([user.id])) if g.actor.can("admin") else None
-    return MemberOut.of(member, email=user.email, name=user.name, two_factor=has_two_factor)
+    has_two_factor = (
+        bool(accounts_two_factor.users_with_second_factor([user.id])) if g.actor.can("admin") else None
+    )
+    return MemberOut.from_row(member, email=user.email, name=user.name, two_factor=has_two_factor)
 
 
 def _teams(actor: Actor) -> list[Team]:
     return list(db.session.scalars(tenancy.listing(actor, Team).order_by(Team.name)))
 
 
-@route(bp, "/members", scope="member", query=MemberQuery, returns=Listed(MemberOut))
+@route(bp, "/members", scope="member", query=MemberQuery, returns=ListOf(MemberOut))
 def index(actor: Actor, query: MemberQuery) -> Response:
     """List the members of the workspace or of a team, with their roles."""
     if g.face == "person":
@@ -154,14 +156,14 @@ def index(actor: Actor, query: MemberQuery) -> Response:
     key = (query.sort or "").removeprefix("-")
     order = {"email": User.email, "name": User.name}.get(key)
     narrowed = f"{query.team_id} {query.user_id} {query.q}"
-    found = pagination.page(
+    found = pagination.paginate(
         statement,
         name="members",
-        identity=Membership.id,
+        id_column=Membership.id,
         cursor=query.cursor,
         limit=query.limit,
-        order=order,
-        of=None
+        order_column=order,
+        order_value=None
         if order is None
         else lambda membership: getattr(db.session.get_one(User, membership.user_id), key),
         descending=query.sort is None or query.sort.startswith("-"),
@@ -172,20 +174,22 @@ def index(actor: Actor, query: MemberQuery) -> Response:
 
 def _page(actor: Actor, query: MemberQuery, **more: Any) -> Response:
     sort = query.sort or "email"
-    found = people.people_of(
+    found = people.list_people(
         actor, q=query.q, sort=sort, team_id=query.team_id, cursor=query.cursor, limit=query.limit
     )
     data = {"items": found.items, "next_cursor": found.next_cursor, "total": found.total}
     # Who has a second factor is for admins to see.
     with_two_factor = (
-        accounts_two_factor.who_has([item.user.id for item in found.items]) if actor.can("admin") else set()
+        accounts_two_factor.users_with_second_factor([item.user.id for item in found.items])
+        if actor.can("admin")
+        else set()
     )
     context = {
         "teams": _teams(actor),
         "query": query,
         "sort": sort,
         "second": with_two_factor,
-        "role_form": lambda member: ROLE.draw({"role": member.role}, id=f"{member.id}-")["role"],
+        "role_form": lambda member: ROLE.render({"role": member.role}, id=f"{member.id}-")["role"],
         "add_form": _add_form,
         **more,
     }
@@ -194,7 +198,7 @@ def _page(actor: Actor, query: MemberQuery, **more: Any) -> Response:
 
 def _add_form(user_id: str, places: list[tuple[str, str]], error: ApiError | None = None) -> PageForm:
     """Return the form that gives a user a role in one more of `places`."""
-    return ADD.draw(
+    return ADD.render(
         {"user_id": user_id, "role": "editor"},
         sent=request.form if error else None,
         error=error,
@@ -213,7 +217,7 @@ def _page_with_error(actor: Actor, error: ApiError, member_id: str = "") -> Resp
         return _page(actor, MemberQuery(), error=error)
     if member_id:
         member = tenancy.get(actor, Membership, member_id, "admin")
-        user, form = member.user_id, ROLE.draw(sent=request.form, error=error, id="new-")
+        user, form = member.user_id, ROLE.render(sent=request.form, error=error, id="new-")
         title, action = "Change role", url_for(".change", member_id=member_id) + "?_method=PATCH"
     else:
         user = request.form.get("user_id", "")
@@ -237,13 +241,13 @@ def add(actor: Actor, body: MemberIn) -> Response:
     """Give a member of the workspace a role in a team, or a member of a team a role in the whole workspace."""
     row = people.add(actor, body.user_id, body.role, body.team_id or None)
     location = url_for(".show", member_id=row.id)
-    return reply(_member_json(row), status=201, see=url_for(".index"), headers={"Location": location})
+    return reply(_member_json(row), status=201, redirect_to=url_for(".index"), headers={"Location": location})
 
 
 @route(bp, ONE, scope="member", returns=MemberOut)
 def show(actor: Actor, member_id: str) -> Response:
     """Get a membership."""
-    return reply(_member_json(tenancy.get(actor, Membership, member_id, "member")), tag=True)
+    return reply(_member_json(tenancy.get(actor, Membership, member_id, "member")), send_etag=True)
 
 
 @route(
@@ -253,10 +257,13 @@ def show(actor: Actor, member_id: str) -> Response:
 def change(actor: Actor, member_id: str, body: MemberPatch) -> Response:
     """Change a member's role. It takes effect with their next request, also for their keys."""
     row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
-    matching(_member_json(row))
+    check_if_match(_member_json(row))
     people.change_role(actor, row, body.role)
     return reply(
-        _member_json(row), see=url_for(".index"), tag=True, flashed=f"The role was changed to {body.role}."
+        _member_json(row),
+        redirect_to=url_for(".index"),
+        send_etag=True,
+        flash_message=f"The role was changed to {body.role}.",
     )
 
 
@@ -268,31 +275,31 @@ def remove(actor: Actor, member_id: str, query: RemoveQuery) -> Response:
     """Remove a membership. Objects created by the user stay; their keys lose access."""
     row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
     data = _member_json(row)
-    matching(data)
+    check_if_match(data)
     keys = people.remove(actor, row, everywhere=query.everywhere, revoke_keys=query.revoke_keys)
     place = "this team" if row.team_id is not None and not query.everywhere else "this workspace"
     message = f"{data['email']} is no longer a member of {place}." + (
         f" Keys revoked: {keys}." if keys else ""
     )
-    return reply(data, see=url_for(".index"), flashed=message)
+    return reply(data, redirect_to=url_for(".index"), flash_message=message)
 
 
 # --- Invitations --------------------------------------------------------------------------------------------
 
 
-@route(bp, "/invitations", scope="admin", query=ListQuery, returns=Listed(InvitationOut))
+@route(bp, "/invitations", scope="admin", query=ListQuery, returns=ListOf(InvitationOut))
 def invitations(actor: Actor, query: ListQuery) -> Response:
     """List invitations that can still be accepted."""
-    found = pagination.page(
+    found = pagination.paginate(
         people.open_invitations(actor.workspace_id),
         name="invitations",
-        identity=Invitation.id,
+        id_column=Invitation.id,
         cursor=query.cursor,
         limit=query.limit,
         search=(query.q, Invitation.email),
         context=actor.workspace_id,
     )
-    return _invitations_page(actor, found.as_dict(InvitationOut.of), query=query)
+    return _invitations_page(actor, found.as_dict(InvitationOut.from_row), query=query)
 
 
 def _invitations_page(
@@ -302,14 +309,14 @@ def _invitations_page(
         return reply(data)
     teams = _teams(actor)
     about_form = error is not None and "email" in request.form  # and not about an invitation of the list
-    form = INVITE.draw(
+    form = INVITE.render(
         {"role": "editor"},
         sent=request.form if about_form else None,
         error=error if about_form else None,
         choices={"team_id": [("", "Workspace"), *((team.id, f"Team {team.name}") for team in teams)]},
     )
     mails = {item["id"]: mail.latest(item["id"]) for item in data["items"]}
-    context = {"teams": teams, "mails": mails, "mail_is_set_up": mail.configured(), **more}
+    context = {"teams": teams, "mails": mails, "mail_is_set_up": mail.is_configured(), **more}
     return reply(data, template="invitations.html", form=form, error=None if about_form else error, **context)
 
 
@@ -318,13 +325,13 @@ def _invitations_page_with_error(actor: Actor, error: ApiError, **_address: str)
     if error.code == "forbidden" and not actor.can("admin"):
         raise error
     query = ListQuery()
-    found = pagination.page(
+    found = pagination.paginate(
         people.open_invitations(actor.workspace_id),
         name="invitations",
-        identity=Invitation.id,
+        id_column=Invitation.id,
         context=actor.workspace_id,
     )
-    return _invitations_page(actor, found.as_dict(InvitationOut.of), query=query, error=error)
+    return _invitations_page(actor, found.as_dict(InvitationOut.from_row), query=query, error=error)
 
 
 @route(
@@ -339,9 +346,9 @@ def invite(actor: Actor, body: InvitationIn) -> Response:
 
 def _invitation_response(row: Invitation, token: str, status: int) -> Response:
     origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
-    is_mailed = mail.configured() and mail.fit(row.email)
+    is_mailed = mail.is_configured() and mail.is_valid_address(row.email)
     data = {
-        **InvitationOut.of(row),
+        **InvitationOut.from_row(row),
         "url": origin + url_for("session.invitation", token=token),
         "mailed": is_mailed,
     }
@@ -370,4 +377,4 @@ def revoke_invitation(actor: Actor, invitation_id: str) -> Response:
     people.revoke_invitation(actor, row)
     if g.face == "person":
         flash(f"The invitation of {row.email} was withdrawn.")
-    return reply(InvitationOut.of(row), see=url_for(".invitations"))
+    return reply(InvitationOut.from_row(row), redirect_to=url_for(".invitations"))

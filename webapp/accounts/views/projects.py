@@ -18,7 +18,7 @@ from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
 from webapp.web.inputs import Input, ListQuery
-from webapp.web.responses import Listed, OptionalTime, Output, Time, matching, reply
+from webapp.web.responses import ListOf, OptionalTime, Output, Time, check_if_match, reply
 from webapp.web.routing import route
 
 bp = Blueprint("projects", __name__)
@@ -64,11 +64,11 @@ class ProjectPatch(Input):
 
 _NAME: Final = Control("Name", required=True, autocomplete="off")
 _DESCRIPTION: Final = Control("Description", type="textarea", attributes={"rows": 2})
-NEW: Final[Mapping[type[Team] | type[Project], FormSpec]] = {
+NEW_FORMS: Final[Mapping[type[Team] | type[Project], FormSpec]] = {
     Team: FormSpec(TeamIn, {"name": _NAME}),
     Project: FormSpec(ProjectIn, {"name": _NAME, "team_id": Control("Team"), "description": _DESCRIPTION}),
 }
-CHANGED: Final[Mapping[type[Team] | type[Project], FormSpec]] = {
+CHANGE_FORMS: Final[Mapping[type[Team] | type[Project], FormSpec]] = {
     Team: FormSpec(TeamIn, {"name": Control("New name", required=True, autocomplete="off")}),
     Project: FormSpec(
         ProjectPatch,
@@ -94,7 +94,7 @@ class ProjectOut(Output):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedKind:
     """A named object in the hierarchy of a workspace (a team or project), with its service functions.
 
     `endpoints`: for listing, creating, reading and changing. `listed` and `changed` describe the first and the last.
@@ -110,7 +110,7 @@ class Named:
     changed: str
 
 
-def declare(kind: Named) -> None:
+def declare_routes(kind: NamedKind) -> None:
     """Declare the routes shared by teams and projects."""
     model, shape, name, plural = (
         kind.model,
@@ -121,27 +121,27 @@ def declare(kind: Named) -> None:
     one, (index_at, create_at, show_at, change_at) = f"/{plural}/<{name}_id>", kind.endpoints
 
     def listed(actor: Actor, query: ListQuery, **how: Any) -> Response:
-        found = pagination.page(
+        found = pagination.paginate(
             tenancy.listing(actor, model, project=False),
             name=plural,
-            identity=model.id,
+            id_column=model.id,
             cursor=query.cursor,
             limit=query.limit,
             search=(query.q, model.name),
             context=f"{actor.workspace_id} {actor.user_id}",
         )
         context = {"query": query, **_page_context(actor, model, **how)} if g.face == "person" else {}
-        return reply(found.as_dict(shape.of), template=f"{plural}.html", **context)
+        return reply(found.as_dict(shape.from_row), template=f"{plural}.html", **context)
 
     def again(actor: Actor, error: ApiError, **address: str) -> Response:
         """Render the page with the rejected form, for users who may see it."""
         if error.code in ("forbidden", "not_found"):
             raise error
         row = tenancy.get(actor, model, address[f"{name}_id"], "admin") if address else None
-        return listed(actor, ListQuery(), error=error, row=shape.of(row) if row else None)
+        return listed(actor, ListQuery(), error=error, row=shape.from_row(row) if row else None)
 
     @route(
-        bp, f"/{plural}", scope="member", query=ListQuery, returns=Listed(shape), endpoint=index_at,
+        bp, f"/{plural}", scope="member", query=ListQuery, returns=ListOf(shape), endpoint=index_at,
         summary=kind.listed,
     )  # fmt: skip
     def index(actor: Actor, query: ListQuery) -> Response:
@@ -155,11 +155,18 @@ def declare(kind: Named) -> None:
         row = kind.create(actor, body)
         address: dict[str, Any] = {f"{name}_id": row.id}
         location = url_for(f".{show_at}", **address)
-        return reply(shape.of(row), status=201, see=url_for(f".{index_at}"), headers={"Location": location})
+        return reply(
+            shape.from_row(row),
+            status=201,
+            redirect_to=url_for(f".{index_at}"),
+            headers={"Location": location},
+        )
 
     @route(bp, one, scope="member", returns=shape, endpoint=show_at, summary=f"Read a {name}.")
     def show(actor: Actor, **address: str) -> Response:
-        return reply(shape.of(tenancy.get(actor, model, address[f"{name}_id"], "member")), tag=True)
+        return reply(
+            shape.from_row(tenancy.get(actor, model, address[f"{name}_id"], "member")), send_etag=True
+        )
 
     @route(
         bp, one, ["PATCH"], scope="admin", body=kind.patch, returns=shape, errors=["version_conflict"],
@@ -167,18 +174,18 @@ def declare(kind: Named) -> None:
     )  # fmt: skip
     def change(actor: Actor, body: Input, **address: str) -> Response:
         if g.face == "person":
-            CHANGED[model].check(request.form)
+            CHANGE_FORMS[model].check(request.form)
         row = tenancy.get(actor, model, address[f"{name}_id"], "admin", lock=True)
-        matching(shape.of(row))
+        check_if_match(shape.from_row(row))
         changes = {
             key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None
         }
         team_id = changes.pop("team_id", None)
         if team_id is not None and isinstance(row, Project):
-            workspaces.to_team(actor, row, team_id)
+            workspaces.move_to_team(actor, row, team_id)
         if changes:
-            workspaces.rename(actor, row, changes)
-        return reply(shape.of(row), see=url_for(f".{index_at}"), tag=True)
+            workspaces.update_attributes(actor, row, changes)
+        return reply(shape.from_row(row), redirect_to=url_for(f".{index_at}"), send_etag=True)
 
 
 def _page_context(
@@ -196,29 +203,29 @@ def _page_context(
 
     def form(spec: FormSpec, data: Mapping[str, Any], wrong: bool = False, id: str = "") -> PageForm:
         sent = request.form if wrong else None
-        return spec.draw(
+        return spec.render(
             data, sent=sent, error=error if wrong else None, id=id, choices=choices, without=hidden_fields
         )
 
     context: dict[str, Any] = {
         "form": form(
-            NEW[model],
+            NEW_FORMS[model],
             {"team_id": current_project and current_project.team_id},
             error is not None and row is None,
         ),
-        "change_form": lambda data: form(CHANGED[model], data, id=f"{data['id']}-"),
+        "change_form": lambda data: form(CHANGE_FORMS[model], data, id=f"{data['id']}-"),
         "changed": row,
-        "changed_form": row and form(CHANGED[model], row, wrong=True, id="changed-"),
+        "changed_form": row and form(CHANGE_FORMS[model], row, wrong=True, id="changed-"),
     }
     return context | (
         {"teams": teams}
         if model is Project
-        else {"inside": tenancy.inside(actor, [team.id for team in teams])}
+        else {"inside": tenancy.team_contents(actor, [team.id for team in teams])}
     )
 
 
-declare(
-    Named(
+declare_routes(
+    NamedKind(
         Team,
         lambda actor, body: workspaces.create_team(actor, body.name),
         TeamIn,
@@ -229,8 +236,8 @@ declare(
         changed="Rename a team.",
     )
 )
-declare(
-    Named(
+declare_routes(
+    NamedKind(
         Project,
         lambda actor, body: workspaces.create_project(
             actor, body.name, team_id=body.team_id, description=body.description
@@ -267,12 +274,12 @@ def declare_deletion(
     )  # fmt: skip
     def remove(actor: Actor, **address: str) -> Response:
         row = tenancy.get(actor, kind, address[f"{name}_id"], "admin", lock=True)
-        matching(shape.of(row))
+        check_if_match(shape.from_row(row))
         delete(actor, row)
         if g.face == "person":  # the category of the message contains the URL of its Undo button
             values: dict[str, Any] = {**address}
             flash(f"{name.title()} {row.name} deleted", url_for(f".{restore_at}", **values))
-        return reply(shape.of(row), see=url_for(index_at))
+        return reply(shape.from_row(row), redirect_to=url_for(index_at))
 
     @route(
         bp, f"{one}/restore", ["POST"], scope="admin", returns=shape, errors=["conflict"], endpoint=restore_at,
@@ -281,7 +288,7 @@ def declare_deletion(
     def back(actor: Actor, **address: str) -> Response:
         row = tenancy.get(actor, kind, address[f"{name}_id"], "admin", lock=True, deleted=True)
         restore(actor, row)
-        return reply(shape.of(row), see=url_for(index_at))
+        return reply(shape.from_row(row), redirect_to=url_for(index_at))
 
 
 declare_deletion(

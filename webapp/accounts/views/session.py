@@ -23,7 +23,7 @@ from webapp.extensions import db
 from webapp.mail import services as mail
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
 from webapp.web.inputs import Input, ListQuery, Query, parse
-from webapp.web.responses import Listed, Output, Time, matching, reply, see_other
+from webapp.web.responses import ListOf, Output, Time, check_if_match, reply, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("session", __name__)
@@ -244,7 +244,7 @@ def safe_next(target: str) -> str:
     return target if is_local and "\\" not in target and target.isprintable() else "/"
 
 
-def enter(result: SignInResult, target: str) -> Response:
+def complete_sign_in(result: SignInResult, target: str) -> Response:
     """Store a new browser session in a new cookie, or ask for the code. Nothing of the old cookie is kept, and its
     session is ended."""
     old_actor: Actor | None = g.actor
@@ -252,12 +252,12 @@ def enter(result: SignInResult, target: str) -> Response:
     g.face = "person"
     if result.step:
         cookie[STEP_FIELD] = result.step
-        return reply(see=url_for("sign_in.code"))
+        return reply(redirect_to=url_for("sign_in.code"))
     if old_actor is not None:
         sign_in.sign_out(old_actor)
     cookie[authentication.SESSION_FIELD] = result.token
     cookie.permanent = True
-    return reply(see=safe_next(target))
+    return reply(redirect_to=safe_next(target))
 
 
 def _sign_in_page_with_error(_actor: Actor | None, error: ApiError) -> Response:
@@ -266,8 +266,8 @@ def _sign_in_page_with_error(_actor: Actor | None, error: ApiError) -> Response:
 
 def _sign_in_page(problem: str, target: str, error: ApiError | None = None) -> Response:
     target = safe_next(target)
-    name = current_app.config["SETTINGS"].oidc_name if oidc.configured() else ""
-    form = SIGN_IN.draw(
+    name = current_app.config["SETTINGS"].oidc_name if oidc.is_configured() else ""
+    form = SIGN_IN.render(
         {"next": target},
         sent=request.form if error else None,
         error=error,
@@ -281,8 +281,8 @@ def login(actor: Actor | None, query: SignInQuery) -> Response:
     """The sign-in page."""
     g.face = "person"
     if actor is not None:
-        return reply(see=safe_next(query.next))
-    problem = oidc.PROBLEMS.get(query.problem, "")
+        return reply(redirect_to=safe_next(query.next))
+    problem = oidc.SIGN_IN_ERRORS.get(query.problem, "")
     return _sign_in_page(problem.format(name=current_app.config["SETTINGS"].oidc_name), query.next)
 
 
@@ -293,14 +293,14 @@ def login(actor: Actor | None, query: SignInQuery) -> Response:
     scope="public",
     body=SignInForm,
     hidden=True,
-    programs=False,
+    allows_api_keys=False,
     on_fault=_sign_in_page_with_error,
 )
 def sign_in_by_password(body: SignInForm) -> Response:
     """Sign in with e-mail address and password."""
     authentication.check_csrf()
     target = safe_next(body.next)
-    return enter(sign_in.by_password(body.email, body.password, visitor(), target), target)
+    return complete_sign_in(sign_in.by_password(body.email, body.password, visitor(), target), target)
 
 
 @route(bp, "/sign-in/<token>", scope="public", hidden=True)
@@ -316,7 +316,7 @@ def use_link(token: str) -> Response:
     g.face = "person"
     authentication.check_csrf()
     entered = sign_in.by_link(token, visitor())
-    return enter(entered, url_for("session.welcome") if entered.without_password else "/")
+    return complete_sign_in(entered, url_for("session.welcome") if entered.without_password else "/")
 
 
 def _invitation_page_with_error(_actor: Actor | None, error: ApiError, token: str) -> Response:
@@ -327,7 +327,7 @@ def _invitation_page(token: str, error: ApiError | None) -> Response:
     row = people.invitation_by_token(token)
     has_account = people.find_user(row.email) is not None
     spec = ACCEPT_WITH_ACCOUNT if has_account else ACCEPT
-    form = spec.draw(sent=request.form if error else None, error=error)
+    form = spec.render(sent=request.form if error else None, error=error)
     return reply(template="invitation.html", form=form, email=row.email, role=row.role, known=has_account)
 
 
@@ -351,25 +351,25 @@ def accept_invitation(token: str, body: InvitationForm) -> Response:
     """Accept an invitation and sign in."""
     g.face = "person"
     authentication.check_csrf()
-    return enter(sign_in.by_invitation(token, body.name, body.password, visitor()), "/")
+    return complete_sign_in(sign_in.by_invitation(token, body.name, body.password, visitor()), "/")
 
 
-@route(bp, "/sign-out", ["POST"], scope="self", hidden=True, programs=False)
+@route(bp, "/sign-out", ["POST"], scope="self", hidden=True, allows_api_keys=False)
 def sign_out(actor: Actor) -> Response:
     """End this browser session."""
     sign_in.sign_out(actor)
     session.clear()
-    return reply(see=url_for("session.login"))
+    return reply(redirect_to=url_for("session.login"))
 
 
-@route(bp, "/session/project", ["POST"], scope="self", body=ProjectForm, hidden=True, programs=False)
+@route(bp, "/session/project", ["POST"], scope="self", body=ProjectForm, hidden=True, allows_api_keys=False)
 def switch_project(actor: Actor, body: ProjectForm) -> Response:
     """Switch to another project of the workspace."""
     project = tenancy.get(actor, Project, body.project_id, "member")
     browser = db.session.get_one(BrowserSession, actor.session_id)
     browser.project_id = project.id
     db.session.commit()
-    return reply(see=safe_next(body.next))
+    return reply(redirect_to=safe_next(body.next))
 
 
 @route(bp, "/me", scope="self", returns=MeOut)
@@ -385,18 +385,18 @@ def _profile(
     "" for all others."""
     user = db.session.get_one(User, actor.user_id)
     scopes = None if actor.scopes is None else sorted(actor.scopes)
-    data = MeOut.of(actor, email=user.email, scopes=scopes)
+    data = MeOut.from_row(actor, email=user.email, scopes=scopes)
     if g.face == "program":
         return reply(data)
-    rows = db.session.scalars(sessions.mine(actor).order_by(BrowserSession.last_seen_at.desc()))
+    rows = db.session.scalars(sessions.own_sessions(actor).order_by(BrowserSession.last_seen_at.desc()))
     assert actor.user_id is not None
     has_password = user.password_hash is not None
-    mail_choice = mail.choice_of(actor.user_id)
+    mail_choice = mail.get_preference(actor.user_id)
 
     def form(spec: FormSpec, values: dict[str, Any] | None = None, **options: Any) -> PageForm:
         if spec is failed:
             options |= {"sent": request.form, "error": error}
-        return spec.draw(values, **options)
+        return spec.render(values, **options)
 
     return reply(
         data,
@@ -414,14 +414,14 @@ def _profile(
         notices_form=form(NOTICES, {"mail": mail_choice.mail, "minutes": mail_choice.minutes}),
         password_form=form(PASSWORD, without=() if has_password else ("old_password",)),
         end_form=form(END_SESSION, id="again-"),
-        password=lambda id: END_SESSION.draw(id=f"{id}-")["password"],
+        password=lambda id: END_SESSION.render(id=f"{id}-")["password"],
         ends=ends,
-        sessions=[SessionOut.of(row, current=row.id == actor.session_id) for row in rows],
+        sessions=[SessionOut.from_row(row, current=row.id == actor.session_id) for row in rows],
         fresh=sessions.is_fresh(actor),
-        two_factor=two_factor.state(actor.user_id),
+        two_factor=two_factor.get_state(actor.user_id),
         has_password=has_password,
-        accounts=sign_in.accounts(actor),
-        mailed=mail.configured(),
+        accounts=sign_in.linked_accounts(actor),
+        mailed=mail.is_configured(),
     )
 
 
@@ -441,25 +441,25 @@ def render_profile_with_errors(failed: FormSpec) -> Callable[..., Response]:
     scope="self",
     body=ProfileForm,
     hidden=True,
-    programs=False,
+    allows_api_keys=False,
     on_fault=render_profile_with_errors(PROFILE),
 )
 def change_me(actor: Actor, body: ProfileForm) -> Response:
     """Change one's own name."""
     people.rename_self(actor, body.name)
-    return reply(see=url_for("session.me"), flashed="Your name was changed.")
+    return reply(redirect_to=url_for("session.me"), flash_message="Your name was changed.")
 
 
 def _welcome_page(actor: Actor, error: ApiError | None = None) -> Response:
-    form = WELCOME.draw({"name": actor.user_name}, sent=request.form if error else None, error=error)
+    form = WELCOME.render({"name": actor.user_name}, sent=request.form if error else None, error=error)
     return reply(template="welcome.html", form=form)
 
 
-@route(bp, "/welcome", scope="self", hidden=True, programs=False)
+@route(bp, "/welcome", scope="self", hidden=True, allows_api_keys=False)
 def welcome(actor: Actor) -> Response:
     """Ask a user who came by a one-time link for a password; others are redirected to the home page."""
     if sign_in.has_password(actor):
-        return reply(see="/")
+        return reply(redirect_to="/")
     return _welcome_page(actor)
 
 
@@ -470,7 +470,7 @@ def welcome(actor: Actor) -> Response:
     scope="self",
     body=WelcomeForm,
     hidden=True,
-    programs=False,
+    allows_api_keys=False,
     on_fault=_welcome_page,
 )
 def set_up(actor: Actor, body: WelcomeForm) -> Response:
@@ -478,7 +478,7 @@ def set_up(actor: Actor, body: WelcomeForm) -> Response:
     sign_in.change_password(actor, "", body.new_password)
     if body.name != actor.user_name:
         people.rename_self(actor, body.name)
-    return reply(see="/", flashed="Your password was saved. Sign in with it from now on.")
+    return reply(redirect_to="/", flash_message="Your password was saved. Sign in with it from now on.")
 
 
 @route(
@@ -488,14 +488,15 @@ def set_up(actor: Actor, body: WelcomeForm) -> Response:
     scope="self",
     body=PasswordForm,
     hidden=True,
-    programs=False,
+    allows_api_keys=False,
     on_fault=render_profile_with_errors(PASSWORD),
 )
 def change_password(actor: Actor, body: PasswordForm) -> Response:
     """Set a new password; other sessions end."""
     sign_in.change_password(actor, body.old_password, body.new_password)
     return reply(
-        see=url_for("session.me"), flashed="Your password was changed. Your other sessions have ended."
+        redirect_to=url_for("session.me"),
+        flash_message="Your password was changed. Your other sessions have ended.",
     )
 
 
@@ -515,7 +516,7 @@ def _submitted_password() -> str:
 
 
 def _session_json(actor: Actor, row: BrowserSession) -> dict[str, Any]:
-    return SessionOut.of(row, current=row.id == actor.session_id)
+    return SessionOut.from_row(row, current=row.id == actor.session_id)
 
 
 @route(
@@ -523,17 +524,17 @@ def _session_json(actor: Actor, row: BrowserSession) -> dict[str, Any]:
     "/me/sessions",
     scope="self",
     query=ListQuery,
-    returns=Listed(SessionOut),
+    returns=ListOf(SessionOut),
     errors=["forbidden"],
 )
 def index(actor: Actor, query: ListQuery) -> Response:
     """List the browser sessions of the key's owner. Not allowed for keys with scopes."""
     if g.face == "person":
-        return reply(see=url_for("session.me"))
-    found = pagination.page(
-        sessions.mine(actor),
+        return reply(redirect_to=url_for("session.me"))
+    found = pagination.paginate(
+        sessions.own_sessions(actor),
         name="sessions",
-        identity=BrowserSession.id,
+        id_column=BrowserSession.id,
         cursor=query.cursor,
         limit=query.limit,
         search=(query.q, BrowserSession.user_agent),
@@ -548,12 +549,14 @@ def index(actor: Actor, query: ListQuery) -> Response:
 )  # fmt: skip
 def end_others(actor: Actor) -> Response:
     """End all sessions except the current one, or all if called with a key. Not allowed for keys with scopes."""
-    sessions.prove(actor, None, _submitted_password())
+    sessions.check_may_end(actor, None, _submitted_password())
     ended = sessions.end_others(actor)
     message = (
         "There were no other sessions." if not ended else f"{ended} other session{'s' * (ended > 1)} ended."
     )
-    return reply(EndedOut.of({"ended": ended}), see=url_for("session.me"), flashed=message)
+    return reply(
+        EndedOut.from_row({"ended": ended}), redirect_to=url_for("session.me"), flash_message=message
+    )
 
 
 @route(
@@ -567,12 +570,12 @@ def end_others(actor: Actor) -> Response:
 )
 def end_one(actor: Actor, session_id: str) -> Response:
     """End a session and sign its browser out. Not allowed for keys with scopes."""
-    sessions.prove(actor, session_id, _submitted_password())
+    sessions.check_may_end(actor, session_id, _submitted_password())
     row = sessions.load(actor, session_id)
     data = _session_json(actor, row)
-    matching(data)
+    check_if_match(data)
     sessions.end(actor, row)
-    return reply(data, see=url_for("session.me"), flashed="The session has ended.")
+    return reply(data, redirect_to=url_for("session.me"), flash_message="The session has ended.")
 
 
 # --- Home page and preferences ------------------------------------------------------------------------------
@@ -581,19 +584,19 @@ pages_bp = Blueprint("pages", __name__)
 _YEAR_SECONDS: Final = 31_536_000  # lifetime of the display settings in a browser, in seconds
 
 
-@route(pages_bp, "/profile", scope="self", hidden=True, programs=False)
+@route(pages_bp, "/profile", scope="self", hidden=True, allows_api_keys=False)
 def profile() -> Response:
     """Redirect to the user's profile."""
     return see_other(url_for("session.me"))
 
 
-@route(pages_bp, "/settings", scope="self", hidden=True, programs=False)
+@route(pages_bp, "/settings", scope="self", hidden=True, allows_api_keys=False)
 def settings() -> Response:
     """Redirect to the first page of the settings."""
     return see_other(url_for("session.me"))
 
 
-@route(pages_bp, "/files", scope="self", hidden=True, programs=False)
+@route(pages_bp, "/files", scope="self", hidden=True, allows_api_keys=False)
 def files() -> Response:
     """Redirect to the workspace's files."""
     return see_other(url_for("workspace_files.index"))
@@ -607,7 +610,7 @@ def files() -> Response:
     body=PreferencesForm,
     reads=True,
     hidden=True,
-    programs=False,
+    allows_api_keys=False,
     on_fault=render_profile_with_errors(PREFERENCES),
 )
 def preferences(body: PreferencesForm) -> Response:

@@ -15,7 +15,7 @@ from webapp.access.actors import Actor
 from webapp.access.models import User
 from webapp.accounts import authentication
 from webapp.accounts.services import oidc, sign_in, two_factor
-from webapp.accounts.views.session import STEP_FIELD, Password, enter, safe_next, visitor
+from webapp.accounts.views.session import STEP_FIELD, Password, complete_sign_in, safe_next, visitor
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.web.forms.page_form import Control, FormSpec
@@ -87,7 +87,7 @@ def _code_page(error: ApiError | None) -> Response:
     """Render the page of the second step. It has two forms; an error belongs to the submitted one."""
     failed = RECOVERY_CODE if "recovery" in request.form else CODE
     forms = {
-        spec: spec.draw(
+        spec: spec.render(
             {"recovery": "true"},
             sent=request.form if error and spec is failed else None,
             error=error if spec is failed else None,
@@ -103,16 +103,16 @@ def _code_page_with_error(_actor: Actor | None, error: ApiError) -> Response:
     if error.code == "not_found":
         cookie.pop(STEP_FIELD, None)
         flash(error.message)
-        return reply(see=url_for("session.login"))
+        return reply(redirect_to=url_for("session.login"))
     return _code_page(error)
 
 
-@route(bp, "/sign-in/code", scope="public", hidden=True, programs=False)
+@route(bp, "/sign-in/code", scope="public", hidden=True, allows_api_keys=False)
 def code() -> Response:
     """Render the page that asks for a code."""
     g.face = "person"
     if not _pending_step() or not sign_in.step_is_open(_pending_step()):
-        return reply(see=url_for("session.login"))
+        return reply(redirect_to=url_for("session.login"))
     return _code_page(None)
 
 
@@ -123,56 +123,64 @@ def code() -> Response:
     scope="public",
     body=CodeForm,
     hidden=True,
-    programs=False,
+    allows_api_keys=False,
     on_fault=_code_page_with_error,
 )
 def sign_in_by_code(body: CodeForm) -> Response:
     """Finish signing in with a code."""
     authentication.check_csrf()
     token, target, codes_left = sign_in.by_code(_pending_step(), body.code, visitor())
-    response = enter(sign_in.SignInResult(token), target)
+    response = complete_sign_in(sign_in.SignInResult(token), target)
     if codes_left is not None:
         flash(f"You used a recovery code; {codes_left} are left. You can create new ones in your profile.")
     return response
 
 
-def _redirect_to_login(problem: oidc.Problem) -> Response:
-    return reply(see=url_for("session.login", problem=problem.code))
+def _redirect_to_login(problem: oidc.SignInError) -> Response:
+    return reply(redirect_to=url_for("session.login", problem=problem.code))
 
 
 def _check_configured() -> None:
     g.face = "person"
-    if not oidc.configured():
+    if not oidc.is_configured():
         raise ApiError("not_found", "Sign-in through a provider isn't configured.")
 
 
-@route(bp, "/sign-in/oidc", scope="public", query=BeginQuery, hidden=True, programs=False, reads=False)
+@route(bp, "/sign-in/oidc", scope="public", query=BeginQuery, hidden=True, allows_api_keys=False, reads=False)
 def begin_oidc(query: BeginQuery) -> Response:
     """Redirect to the provider."""
     _check_configured()
     if not isinstance(cookie.get(BROWSER_FIELD), str):
-        cookie[BROWSER_FIELD] = oidc.browser_token()
+        cookie[BROWSER_FIELD] = oidc.new_browser_token()
     origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
     redirect_uri = str(origin) + url_for("sign_in.oidc_answer")
     try:
-        return reply(see=oidc.begin(cookie[BROWSER_FIELD], redirect_uri, safe_next(query.next)))
-    except oidc.Problem as problem:
+        return reply(
+            redirect_to=oidc.begin_sign_in(cookie[BROWSER_FIELD], redirect_uri, safe_next(query.next))
+        )
+    except oidc.SignInError as problem:
         return _redirect_to_login(problem)
 
 
 @route(
-    bp, "/sign-in/oidc/callback", scope="public", query=AnswerQuery, hidden=True, programs=False, reads=False
+    bp,
+    "/sign-in/oidc/callback",
+    scope="public",
+    query=AnswerQuery,
+    hidden=True,
+    allows_api_keys=False,
+    reads=False,
 )
 def oidc_answer(query: AnswerQuery) -> Response:
     """Handle the redirect back from the provider."""
     _check_configured()
     browser = cookie.get(BROWSER_FIELD)
-    answer = oidc.Answer(query.state, query.code, query.error, query.iss)
+    answer = oidc.AuthorizationResponse(query.state, query.code, query.error, query.iss)
     try:
-        result, target = oidc.finish(answer, browser if isinstance(browser, str) else "", visitor())
-    except oidc.Problem as problem:
+        result, target = oidc.finish_sign_in(answer, browser if isinstance(browser, str) else "", visitor())
+    except oidc.SignInError as problem:
         return _redirect_to_login(problem)
-    return enter(result, target)
+    return complete_sign_in(result, target)
 
 
 # --- Two-factor authentication and linked accounts ----------------------------------------------------------
@@ -218,7 +226,7 @@ def _page(actor: Actor, error: ApiError | None) -> Response:
     # An error without a field can be about a form that the page no longer shows, so it is shown above all of them.
     sent_to = (request.endpoint or "").rpartition(".")[2] if error and error.details.get("fields") else ""
     forms = {
-        name: spec.draw(
+        name: spec.render(
             sent=request.form if sent_to == name else None,
             error=error if sent_to == name else None,
             id=id,
@@ -230,10 +238,10 @@ def _page(actor: Actor, error: ApiError | None) -> Response:
     }  # fmt: skip
     return reply(
         template="two_factor.html",
-        state=two_factor.state(actor.user_id),
-        pending=two_factor.pending(actor),
+        state=two_factor.get_state(actor.user_id),
+        pending=two_factor.pending_secret(actor),
         forms=forms,
-        required=two_factor.requiring(actor.user_id),
+        required=two_factor.workspaces_requiring(actor.user_id),
         due=actor.second_factor_due,
         error=None if sent_to in forms else error,
     )
@@ -244,22 +252,30 @@ _PROVEN_OPTIONS: Final[dict[str, Any]] = {
     "scope": "self",
     "body": ProofForm,
     "hidden": True,
-    "programs": False,
+    "allows_api_keys": False,
     "on_fault": _page,
 }
 
 
-@route(two_factor_bp, "/me/two-factor", scope="self", hidden=True, programs=False)
+@route(two_factor_bp, "/me/two-factor", scope="self", hidden=True, allows_api_keys=False)
 def show(actor: Actor) -> Response:
     """Whether it is enabled, or the QR code to scan."""
     return _page(actor, None)
 
 
-@route(two_factor_bp, "/me/two-factor", ["POST"], scope="self", hidden=True, programs=False, on_fault=_page)
+@route(
+    two_factor_bp,
+    "/me/two-factor",
+    ["POST"],
+    scope="self",
+    hidden=True,
+    allows_api_keys=False,
+    on_fault=_page,
+)
 def begin(actor: Actor) -> Response:
     """Start the setup with a new secret."""
     two_factor.begin(actor)
-    return reply(see=url_for("two_factor.show"))
+    return reply(redirect_to=url_for("two_factor.show"))
 
 
 @route(two_factor_bp, "/me/two-factor/confirm", ["POST"], **_PROVEN_OPTIONS)
@@ -280,11 +296,18 @@ def new_codes(actor: Actor, body: ProofForm) -> Response:
 def turn_off(actor: Actor, body: ProofForm) -> Response:
     """Turn it off."""
     two_factor.turn_off(actor, body.password, body.code)
-    return reply(see=url_for("session.me"), flashed="Two-factor sign-in is off.")
+    return reply(redirect_to=url_for("session.me"), flash_message="Two-factor sign-in is off.")
 
 
-@route(two_factor_bp, "/me/identities/<identity_id>", ["DELETE"], scope="self", hidden=True, programs=False)
+@route(
+    two_factor_bp,
+    "/me/identities/<identity_id>",
+    ["DELETE"],
+    scope="self",
+    hidden=True,
+    allows_api_keys=False,
+)
 def unlink(actor: Actor, identity_id: str) -> Response:
     """Unlink an account at the provider."""
     found = sign_in.unlink(actor, identity_id)
-    return reply(see=url_for("session.me"), flashed=f"{found.email} is no longer linked.")
+    return reply(redirect_to=url_for("session.me"), flash_message=f"{found.email} is no longer linked.")

@@ -16,7 +16,7 @@ from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
 from webapp.web.inputs import Input
-from webapp.web.responses import OptionalTime, Output, Time, matching, reply
+from webapp.web.responses import OptionalTime, Output, Time, check_if_match, reply
 from webapp.web.routing import route
 
 bp = Blueprint("workspace", __name__)
@@ -142,13 +142,13 @@ def show(actor: Actor) -> Response:
 
 def _page(actor: Actor, error: ApiError | None = None) -> Response:
     """Return the workspace; for browsers with its forms, and with the error of the submitted one."""
-    data = WorkspaceOut.of(db.session.get_one(Workspace, actor.workspace_id))
+    data = WorkspaceOut.from_row(db.session.get_one(Workspace, actor.workspace_id))
     if g.face == "program":
-        return reply(data, tag=True)
+        return reply(data, send_etag=True)
 
     def form(spec: FormSpec) -> PageForm:
-        wrong = error is not None and spec.sent_in(request.form)
-        return spec.draw(data, sent=request.form if wrong else None, error=error if wrong else None)
+        wrong = error is not None and spec.matches_submission(request.form)
+        return spec.render(data, sent=request.form if wrong else None, error=error if wrong else None)
 
     return reply(
         data,
@@ -177,12 +177,12 @@ def _page_with_error(actor: Actor, error: ApiError) -> Response:
 def change(actor: Actor, body: WorkspacePatch) -> Response:
     """Change name and settings (admins), plan and custom limits of an Enterprise workspace (owners)."""
     row = db.session.get_one(Workspace, actor.workspace_id, with_for_update=True)
-    matching(WorkspaceOut.of(row))
+    check_if_match(WorkspaceOut.from_row(row))
     values = body.model_dump(exclude_unset=True)
     if g.face == "person":
         # An empty field is an error if it is required. An empty number means the value of the plan.
         for spec in FORMS.values():
-            if spec.sent_in(request.form):
+            if spec.matches_submission(request.form):
                 spec.check(request.form)
         for path in ("settings.audit_retention_days", *FORMS["limits"].controls):
             if request.form.get(path) == "":
@@ -191,7 +191,7 @@ def change(actor: Actor, body: WorkspacePatch) -> Response:
     changes = _changed_columns(row, values)
     if changes:
         row = workspaces.change_workspace(actor, changes)
-    return reply(WorkspaceOut.of(row), see=url_for("workspace.show"), tag=True)
+    return reply(WorkspaceOut.from_row(row), redirect_to=url_for("workspace.show"), send_etag=True)
 
 
 @route(
@@ -203,9 +203,11 @@ def delete(actor: Actor, body: WorkspaceDeletion) -> Response:
 
     Keys and sessions end immediately. The operator can restore it for 30 days.
     """
-    matching(WorkspaceOut.of(db.session.get_one(Workspace, actor.workspace_id, with_for_update=True)))
+    check_if_match(
+        WorkspaceOut.from_row(db.session.get_one(Workspace, actor.workspace_id, with_for_update=True))
+    )
     row = workspaces.delete_workspace(actor, body.confirm)
-    return reply(WorkspaceOut.of(row), see=url_for("session.login"))
+    return reply(WorkspaceOut.from_row(row), redirect_to=url_for("session.login"))
 
 
 def _changed_columns(row: Workspace, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def record(
     elif isinstance(obj, tuple):
         kind, object_id = obj
     else:
-        kind, object_id = name_of(obj), str(obj.id)  # type: ignore[attr-defined]  # all named tables have one
+        kind, object_id = object_type(obj), str(obj.id)  # type: ignore[attr-defined]  # all named tables have one
     entry_id = ids.new("aud")
     entry = {
         "id": entry_id,
@@ -71,11 +71,11 @@ def record(
     if join:
         db.session.add(AuditEntry(**entry))
     else:
-        writer().write(entry)
+        group_writer().write(entry)
     return entry_id
 
 
-def name_of(obj: Base) -> str:
+def object_type(obj: Base) -> str:
     """Return the type of an object in audit entries: ApiKey -> `api_key`."""
     name = type(obj).__name__
     return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
@@ -113,7 +113,7 @@ class GroupWriter:
         self._connection: PoolProxiedConnection | None = None
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """Return whether this process created it: in a forked child process, the lock may never be released."""
         return self._pid == os.getpid()
 
@@ -226,14 +226,14 @@ def write_later(write: Callable[..., None], *values: Any) -> None:
     thread.start()
 
 
-def writer() -> GroupWriter:
+def group_writer() -> GroupWriter:
     """Return the writer of this process for the current application."""
     app = current_app
     found: GroupWriter | None = app.extensions.get(_KEY)
-    if found is None or not found.usable:
+    if found is None or not found.is_usable:
         with _creation_lock:
             found = app.extensions.get(_KEY)
-            if found is None or not found.usable:
+            if found is None or not found.is_usable:
                 found = app.extensions[_KEY] = GroupWriter(db.engine)
     return found
 
@@ -244,7 +244,7 @@ def close(app: Flask) -> None:
         if thread.ident is not None:
             thread.join(limits.AUDIT_WAIT_SECONDS)
     found: GroupWriter | None = app.extensions.pop(_KEY, None)
-    if found is not None and found.usable:
+    if found is not None and found.is_usable:
         found.close()
 
 
@@ -259,7 +259,7 @@ _IDENTITY: Final = ("id", "template_id", "name")  # and these keys identify it
 _IGNORED: Final = frozenset({"warnings", "updated_at", "version", "created_at"})
 
 
-def between(
+def changes_between(
     before: Mapping[str, Any], after: Mapping[str, Any], sent: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the changes between two states as they are shown: secrets are masked in both. `sent`: the requested

@@ -28,7 +28,7 @@ from sqlalchemy.orm import Session
 from webapp import clock, ids, limits, storage
 from webapp.access.models import Workspace
 from webapp.audit.models import AuditEntry, AuditHead, AuditPending, AuditSeal
-from webapp.extensions import READS, changed_rows, db, reading, writing
+from webapp.extensions import READ_ONLY_OPTION, affected_row_count, db, read_session, write_session
 from webapp.metering import hourly
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def canonical(entry: Mapping[str, Any]) -> bytes:
     return json.dumps(serializable, sort_keys=True, separators=(",", ":")).encode()
 
 
-def link(previous: bytes, entry: Mapping[str, Any]) -> bytes:
+def link_hash(previous: bytes, entry: Mapping[str, Any]) -> bytes:
     """Return the 32 bytes of an entry's hash."""
     return hashlib.sha256(previous + canonical(entry)).digest()
 
@@ -91,12 +91,12 @@ def is_linkable(entry_id: str) -> bool:
     return ids.is_id(entry_id, "aud")
 
 
-def packed(entry_id: str, digest: bytes) -> bytes:
+def pack_link(entry_id: str, digest: bytes) -> bytes:
     """Return one link of a seal: the entry's id and its hash."""
     return int(entry_id.removeprefix(_PREFIX).translate(_DIGITS), 32).to_bytes(16, "big") + digest
 
 
-def unpacked(links: bytes) -> list[tuple[str, bytes]]:
+def unpack_links(links: bytes) -> list[tuple[str, bytes]]:
     """Return the links of a seal in order: `(entry id, hash)`. ValueError for an invalid length."""
     if len(links) % _LINK_BYTES:
         raise ValueError("not a whole number of links")
@@ -116,7 +116,7 @@ _ANCHOR_BYTES: Final = 4_096
 
 def seal_all(now: datetime, maximum: int = limits.AUDIT_SEALS_PER_TURN) -> int:
     """Seal the pending entries of every workspace, in at most `maximum` seals. Returns the number of seals."""
-    with reading() as session:
+    with read_session() as session:
         workspace_ids = session.scalars(select(AuditPending.workspace_id).distinct()).all()
     count = 0
     for workspace_id in workspace_ids:
@@ -131,7 +131,7 @@ def seal(workspace_id: str, now: datetime, maximum: int = limits.AUDIT_SEALS_PER
     the number of seals."""
     count, after = 0, ""
     while count < maximum:
-        with reading() as session:
+        with read_session() as session:
             statement = select(AuditPending.entry_id).where(
                 AuditPending.workspace_id == workspace_id, AuditPending.entry_id > after
             )
@@ -159,17 +159,19 @@ def seal(workspace_id: str, now: datetime, maximum: int = limits.AUDIT_SEALS_PER
 
 def _read_entries(session: Session, workspace_id: str, entry_ids: Sequence[str]) -> list[Mapping[str, Any]]:
     """Return the existing entries by id. A missing one was deleted: it stays pending, and `verify` reports it."""
-    found = read(session, workspace_id, [entry_id for entry_id in entry_ids if is_linkable(entry_id)])
+    found = read_entries(session, workspace_id, [entry_id for entry_id in entry_ids if is_linkable(entry_id)])
     return [found[item] for item in sorted(found)]
 
 
-def read(session: Session, workspace_id: str, entry_ids: Sequence[str]) -> dict[str, Mapping[Any, Any]]:
+def read_entries(
+    session: Session, workspace_id: str, entry_ids: Sequence[str]
+) -> dict[str, Mapping[Any, Any]]:
     """Return entries in their hashed form, by id. Their items are accessible by column and by name, hence `Any`."""
-    statement = select(*COLUMNS).where(named(workspace_id, entry_ids))
+    statement = select(*COLUMNS).where(entries_condition(workspace_id, entry_ids))
     return {row["id"]: row for row in session.execute(statement).mappings()}
 
 
-def named(workspace_id: str, entry_ids: Sequence[str]) -> ColumnElement[bool]:
+def entries_condition(workspace_id: str, entry_ids: Sequence[str]) -> ColumnElement[bool]:
     """Return the condition for entries of a workspace by id. The workspace column is in a function, so that SQLite uses
     the index of the ids and not the one of the workspace, which would read all its entries."""
     return and_(AuditEntry.id.in_(entry_ids), func.coalesce(AuditEntry.workspace_id, "") == workspace_id)
@@ -188,7 +190,7 @@ def _sealed_before(session: Session, head: AuditHead, entry_ids: list[str]) -> s
     )
     found: set[str] = set()
     for links in session.scalars(statement):
-        found |= candidates & {name for name, _ in unpacked(links or b"")}
+        found |= candidates & {name for name, _ in unpack_links(links or b"")}
     return found
 
 
@@ -205,8 +207,8 @@ def _write_seal(
     if entries:
         digest, links = bytes.fromhex(head.hash if head else GENESIS), []
         for entry in entries:
-            digest = link(digest, entry)
-            links.append(packed(entry["id"], digest))
+            digest = link_hash(digest, entry)
+            links.append(pack_link(entry["id"], digest))
         newest = max(entry["at"] for entry in entries)
         values = {
             "workspace_id": workspace_id,
@@ -221,7 +223,7 @@ def _write_seal(
         }
         new_seal = AuditSeal(**values, hash=seal_hash(values), links=b"".join(links))
     try:
-        with writing() as session:
+        with write_session() as session:
             locked_head = session.get(AuditHead, workspace_id, with_for_update=True)
             if (locked_head.number if locked_head else 0) != (head.number if head else 0):
                 return False
@@ -255,7 +257,7 @@ def anchor_key(workspace_id: str) -> str:
 def stored_head(workspace_id: str) -> dict[str, Any] | None:
     """Return the head in the storage: `{number, hash}`; None without one."""
     try:
-        raw = b"".join(storage.of(current_app).get(anchor_key(workspace_id), 0, _ANCHOR_BYTES))
+        raw = b"".join(storage.get_storage(current_app).get(anchor_key(workspace_id), 0, _ANCHOR_BYTES))
     except storage.MissingError:
         return None
     try:
@@ -265,12 +267,12 @@ def stored_head(workspace_id: str) -> dict[str, Any] | None:
         return {"number": 0, "hash": "unreadable"}
 
 
-def store_head(workspace_id: str, *, anew: bool = False) -> bool:
+def store_head(workspace_id: str, *, replace: bool = False) -> bool:
     """Save the head of a chain in storage. Return False without writing if the saved head does not match the chain and
-    needs attention. `anew`: overwrite it in any case."""
-    with reading() as session:
+    needs attention. `replace`: overwrite it in any case."""
+    with read_session() as session:
         head = session.get(AuditHead, workspace_id)
-        saved = None if anew else stored_head(workspace_id)
+        saved = None if replace else stored_head(workspace_id)
         if head is None or not head.number:
             return False
         if saved is not None and not has_seal(session, workspace_id, saved["number"], saved["hash"]):
@@ -280,7 +282,7 @@ def store_head(workspace_id: str, *, anew: bool = False) -> bool:
             )
             return False
         data = {"number": head.number, "hash": head.hash, "sealed_at": clock.to_text(clock.now())}
-    storage.of(current_app).put(anchor_key(workspace_id), [json.dumps(data).encode()])
+    storage.get_storage(current_app).put(anchor_key(workspace_id), [json.dumps(data).encode()])
     return True
 
 
@@ -302,10 +304,10 @@ def retention_days(workspace: Workspace) -> int:
     return maximum if setting is None else min(max(int(setting), minimum), maximum)
 
 
-def remove_old(now: datetime, maximum: int = limits.AUDIT_REMOVED_PER_TURN) -> int:
+def remove_expired(now: datetime, maximum: int = limits.AUDIT_REMOVED_PER_TURN) -> int:
     """Remove entries that are older than their workspaces keep them: whole seals, from the beginning. The seals stay,
     without their links. Return the number of seals, at most `maximum`."""
-    with reading() as session:
+    with read_session() as session:
         workspaces = session.scalars(select(Workspace)).all()
     removed = 0
     for workspace in workspaces:
@@ -318,7 +320,7 @@ def remove_old(now: datetime, maximum: int = limits.AUDIT_REMOVED_PER_TURN) -> i
 
 
 def _remove_seals(workspace: Workspace, before: datetime, maximum: int, now: datetime) -> int:
-    with writing() as session:
+    with write_session() as session:
         head = session.get(AuditHead, workspace.id, with_for_update=True)
         if head is None:
             return 0
@@ -339,8 +341,10 @@ def _remove_seals(workspace: Workspace, before: datetime, maximum: int, now: dat
         session.flush()  # from here on the triggers allow their deletion
         removed = 0
         for seal in seals:
-            names = [name for name, _ in unpacked(seal.links or b"")]
-            removed += changed_rows(session.execute(delete(AuditEntry).where(named(workspace.id, names))))
+            names = [name for name, _ in unpack_links(seal.links or b"")]
+            removed += affected_row_count(
+                session.execute(delete(AuditEntry).where(entries_condition(workspace.id, names)))
+            )
         numbers = [seal.number for seal in seals]
         session.execute(
             update(AuditSeal)
@@ -369,14 +373,14 @@ def _new_entry(workspace_id: str, action: str, now: datetime, details: dict[str,
     )
 
 
-def re_anchor(workspace_id: str, now: datetime) -> None:
+def accept_chain(workspace_id: str, now: datetime) -> None:
     """Accept the current chain as valid, for example after a backup was restored: save its head over the saved one, and
     record an entry about it."""
     before = stored_head(workspace_id)
-    with writing() as session:
+    with write_session() as session:
         session.add(_new_entry(workspace_id, "audit.anchor", now, {"before": before}))
     seal(workspace_id, now)
-    store_head(workspace_id, anew=True)
+    store_head(workspace_id, replace=True)
 
 
 # --- Workspaces that are removed ----------------------------------------------------------------------------
@@ -389,12 +393,12 @@ def allow_deletion(session: Session, workspace_id: str, now: datetime) -> None:
     session.add(head)
 
 
-def forget(session: Session) -> None:
+def delete_orphans(session: Session) -> None:
     """Delete the heads of workspaces that no longer exist, their copies in storage, and pending marks of entries that
     were written after the deletion."""
     orphaned = select(AuditHead.workspace_id).where(AuditHead.workspace_id.not_in(select(Workspace.id)))
     for workspace_id in session.scalars(orphaned).all():
-        storage.of(current_app).delete(anchor_key(workspace_id))
+        storage.get_storage(current_app).delete(anchor_key(workspace_id))
         session.execute(delete(AuditPending).where(AuditPending.workspace_id == workspace_id))
         session.execute(delete(AuditHead).where(AuditHead.workspace_id == workspace_id))
 
@@ -414,7 +418,7 @@ class Mismatch:
 
 
 @dataclass(slots=True)
-class Report:
+class VerificationReport:
     """The result for one workspace: the number of checked seals and entries, entries without a seal, and errors."""
 
     workspace_id: str
@@ -423,36 +427,36 @@ class Report:
     removed: int = 0
     unsealed: int = 0
     head: str = ""
-    misfits: list[Mismatch] = field(default_factory=list)
+    mismatches: list[Mismatch] = field(default_factory=list)
 
 
-def verify(workspace_id: str, saved: dict[str, Any] | None = None) -> Report:
+def verify(workspace_id: str, saved: dict[str, Any] | None = None) -> VerificationReport:
     """Verify the whole chain of a workspace in one snapshot. `saved`: a head `{number, hash}` that was saved elsewhere,
     in addition to the one in storage. At most `limits.AUDIT_FAULTS` errors are reported."""
-    report = Report(workspace_id)
+    report = VerificationReport(workspace_id)
     heads = [head for head in (stored_head(workspace_id), saved) if head is not None]
     with Session(db.engine, autoflush=False) as session:
         # One snapshot, although other processes write entries and retention removes them.
-        options: dict[str, Any] = {READS: True}
+        options: dict[str, Any] = {READ_ONLY_OPTION: True}
         if db.engine.dialect.name != "sqlite":
             options["isolation_level"] = "REPEATABLE READ"
         session.connection(execution_options=options)
-        found = _Chain(session, report).misfits(heads)
-        report.misfits = list(islice(found, limits.AUDIT_FAULTS))
+        found = _ChainVerifier(session, report).mismatches(heads)
+        report.mismatches = list(islice(found, limits.AUDIT_FAULTS))
     return report
 
 
-class _Chain:
+class _ChainVerifier:
     """One walk along a workspace's chain."""
 
-    def __init__(self, session: Session, report: Report) -> None:
+    def __init__(self, session: Session, report: VerificationReport) -> None:
         self._session, self._report = session, report
         self._workspace_id = report.workspace_id
         self._latest: datetime | None = None
         self._head = session.get(AuditHead, report.workspace_id)
         self._removed = self._head.removed if self._head else 0
 
-    def misfits(self, heads: list[dict[str, Any]]) -> Iterator[Mismatch]:
+    def mismatches(self, heads: list[dict[str, Any]]) -> Iterator[Mismatch]:
         """Yield all mismatches, in order."""
         yield from self._check_seals()
         yield from self._check_end(heads)
@@ -488,21 +492,21 @@ class _Chain:
                 )
             return
         try:
-            links = unpacked(seal.links or b"")
+            links = unpack_links(seal.links or b"")
         except ValueError:
             links = []
         if len(links) != seal.count:
             yield Mismatch(
                 seal.number, "", f"Seal {seal.number} lists {len(links)} entries instead of {seal.count}."
             )
-        entries = read(self._session, self._workspace_id, [name for name, _ in links])
+        entries = read_entries(self._session, self._workspace_id, [name for name, _ in links])
         digest = bytes.fromhex(seal.previous)
         for name, expected in links:
             entry = entries.get(name)
             self._report.entries += entry is not None
             if entry is None:
                 yield Mismatch(seal.number, name, "This entry is missing: it was deleted.")
-            elif link(digest, entry) != expected:
+            elif link_hash(digest, entry) != expected:
                 yield Mismatch(
                     seal.number,
                     name,
@@ -576,5 +580,5 @@ class _Chain:
         found: set[str] = set()
         for links in self._session.scalars(statement.execution_options(yield_per=10)):
             assert links is not None  # by the condition
-            found.update(name for name, _ in unpacked(links[: len(links) // 48 * 48]))
+            found.update(name for name, _ in unpack_links(links[: len(links) // 48 * 48]))
         return found

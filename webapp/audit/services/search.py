@@ -1,8 +1,8 @@
 """Search of the audit log by any column of an entry: one page, or all entries.
 
-The most selective filter that has an index (`_LEADING`) selects entries, together with the time range. The other
-filters are applied to these entries, to at most `limits.AUDIT_WINDOW` of them for one page: so a page costs the same in
-a log of a million entries. If the scan stops before the page is full, its cursor continues there.
+The most selective filter that has an index (`_INDEXED_COLUMNS`) selects entries, together with the time range. The
+other filters are applied to these entries, to at most `limits.AUDIT_WINDOW` of them for one page: so a page costs the
+same in a log of a million entries. If the scan stops before the page is full, its cursor continues there.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, or_, selec
 
 from webapp import clock, limits, pagination
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import ApiKey, Membership, User, Workspace
 from webapp.audit.models import AuditEntry
 from webapp.errors import ApiError
-from webapp.extensions import application, db, reading
+from webapp.extensions import application, db, read_session
 from webapp.model_base import Base
 
-_LEADING: Final = {
+_INDEXED_COLUMNS: Final = {
     "object_id": AuditEntry.object_id,
     "key_id": AuditEntry.key_id,
     "user_id": AuditEntry.user_id,
@@ -85,7 +85,7 @@ _NAME_COLUMNS: Final = (
 
 def page(actor: Actor, filters: EntryFilter, cursor: str | None, limit: int) -> SearchPage:
     """Return a page of the entries, newest first. Errors: forbidden, invalid_request (the cursor)."""
-    require(actor, "admin")
+    require_scope(actor, "admin")
     base, unindexed = _conditions(actor.workspace_id, filters)
     values = {name: getattr(filters, name) for name in EntryFilter.__slots__}
     description = json.dumps(
@@ -93,7 +93,7 @@ def page(actor: Actor, filters: EntryFilter, cursor: str | None, limit: int) -> 
     )
     context = f"{actor.workspace_id} {description}"
     if cursor:
-        last, last_id = pagination.read_cursor(_NAME, context, cursor)
+        last, last_id = pagination.decode_cursor(_NAME, context, cursor)
         at = datetime.fromisoformat(str(last))
         tie = and_(AuditEntry.at == at, AuditEntry.id < str(last_id))
         base = [*base, or_(AuditEntry.at < at, tie)]
@@ -103,9 +103,11 @@ def page(actor: Actor, filters: EntryFilter, cursor: str | None, limit: int) -> 
     rows = list(db.session.scalars(select(AuditEntry).where(*conditions).order_by(*order).limit(limit + 1)))
     following, until = None, None
     if len(rows) > limit:
-        following = pagination.cursor_of(_NAME, context, [rows[limit - 1].at.isoformat(), rows[limit - 1].id])
+        following = pagination.encode_cursor(
+            _NAME, context, [rows[limit - 1].at.isoformat(), rows[limit - 1].id]
+        )
     elif bound is not None:  # older entries may match too
-        following, until = pagination.cursor_of(_NAME, context, [bound.isoformat(), ""]), bound
+        following, until = pagination.encode_cursor(_NAME, context, [bound.isoformat(), ""]), bound
     total, exact = _total(actor.workspace_id, filters)
     return SearchPage(rows[:limit], following, total, exact, until)
 
@@ -115,10 +117,10 @@ def _conditions(
 ) -> tuple[list[ColumnElement[bool]], list[ColumnElement[bool]]]:
     """Return conditions that use an index, and conditions on the entries found, which no database uses another
     index for."""
-    leading = next((name for name in _LEADING if getattr(filters, name) is not None), None)
+    leading = next((name for name in _INDEXED_COLUMNS if getattr(filters, name) is not None), None)
     base: list[ColumnElement[bool]] = [AuditEntry.workspace_id == workspace_id]
     unindexed: list[ColumnElement[bool]] = []
-    for name, column in _LEADING.items():
+    for name, column in _INDEXED_COLUMNS.items():
         value = getattr(filters, name)
         if name == leading:
             base.append(column == value)
@@ -161,7 +163,7 @@ def _total(workspace_id: str, filters: EntryFilter) -> tuple[int, bool]:
 # --- Export -------------------------------------------------------------------------------------------------
 
 
-def every(workspace_id: str, filters: EntryFilter) -> Iterator[list[AuditEntry]]:
+def iter_entries(workspace_id: str, filters: EntryFilter) -> Iterator[list[AuditEntry]]:
     """Yield all entries, oldest first, in batches, each read in a separate short transaction."""
     app = application()
     base, unindexed = _conditions(workspace_id, filters)
@@ -174,7 +176,7 @@ def every(workspace_id: str, filters: EntryFilter) -> Iterator[list[AuditEntry]]
             if last is not None:
                 tie = and_(AuditEntry.at == last.at, AuditEntry.id > last.id)
                 statement = chosen.where(or_(AuditEntry.at > last.at, tie))
-            with app.app_context(), reading() as session:
+            with app.app_context(), read_session() as session:
                 rows = list(session.scalars(statement))
             if not rows:
                 return
@@ -230,11 +232,11 @@ def choices(actor: Actor) -> dict[str, list[tuple[str, str]]]:
         "kinds": [(kind, kind.replace("_", " ")) for kind in KINDS],
         "people": [(person.id, person.name or person.email) for person in people],
         "keys": [(key.id, key.name) for key in keys],
-        "projects": [(project.id, project.name) for project in tenancy.projects_of(actor)[:limit]],
+        "projects": [(project.id, project.name) for project in tenancy.accessible_projects(actor)[:limit]],
     }
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """Parse a time of the command line or a form: RFC 3339, or a date. Error: invalid_request."""
     try:
         found = datetime.fromisoformat(text)

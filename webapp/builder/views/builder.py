@@ -15,12 +15,12 @@ from webapp import limits
 from webapp.access.actors import Actor
 from webapp.access.models import User
 from webapp.builder import forms, services
-from webapp.builder.forms import place_faults, places, sentence
+from webapp.builder.forms import assign_faults, draft_fields, fault_text
 from webapp.builder.inputs import TemplateIn
 from webapp.builder.services import faults_of
 from webapp.builder.views import draft_page
 from webapp.builder.views.draft_page import PAGE, OpenDraft, ViewState
-from webapp.builder.views.drafts import pressed
+from webapp.builder.views.drafts import parse_button
 from webapp.engine.types.registry import find
 from webapp.errors import ApiError
 from webapp.extensions import db
@@ -38,7 +38,7 @@ from webapp.web.routing import route
 _SHOWN_ELSEWHERE: Final = frozenset({"id", "name", "type", "label", "options", "description"})
 
 
-def version_page(actor: Actor, template: Template, version: Mapping[str, Any]) -> Response:
+def render_version(actor: Actor, template: Template, version: Mapping[str, Any]) -> Response:
     """Show a version, which can be restored."""
     related = relations.names_of(actor, [template_id["template_id"] for template_id in version["references"]])
     names = {template_id: name for template_id, (name, _) in related.items()}
@@ -77,21 +77,21 @@ def _field_rows(fields: Any, names: Mapping[str, str], depth: int = 0) -> Iterat
         yield from _field_rows(field_ids.children(field), names, depth + 1)
 
 
-def diff_page(template: Template, number: int, other: int, seed: str) -> Response:
+def render_diff(template: Template, number: int, other: int, seed: str) -> Response:
     """Show the differences between two versions."""
-    context = compared(template, number, other, seed)
+    context = diff_context(template, number, other, seed)
     return Response(render_template("templates/version_diff.html", **context), mimetype="text/html")
 
 
-def compared(template: Template, number: int, other: int, seed: str) -> dict[str, Any]:
+def diff_context(template: Template, number: int, other: int, seed: str) -> dict[str, Any]:
     """Return the context of templates/diff.html: the differences, and the previews of both cell by cell. Error:
     not_found."""
     try:
-        found = services.between(template, number, other, seed)
+        found = services.diff_versions(template, number, other, seed)
     except ApiError as error:
         if error.status >= 500 or error.code == "not_found":
             raise
-        found = {**services.between(template, number, other), "problem": error.message}
+        found = {**services.diff_versions(template, number, other), "problem": error.message}
     grids = row_tables.compared(found["preview"]) if found["preview"] else None
     return {"diff": found, "grids": grids, "seed": seed, "template": template}
 
@@ -101,11 +101,11 @@ bp = Blueprint("builder", __name__)
 # --- The builder --------------------------------------------------------------------------------------------
 
 
-def page(actor: Actor, template: Template) -> Response:
+def render_page(actor: Actor, template: Template) -> Response:
     """Render the builder for a saved template, with the user's draft of it."""
-    draft, state = draft_page.of_page(actor, template), ViewState.of_request(request.args)
+    draft, state = draft_page.draft_of_template(actor, template), ViewState.from_request(request.args)
     if request.args.get("view") != "versions":
-        return draft_page.page(draft, state)
+        return draft_page.render_page(draft, state)
     versions = [
         {
             "number": version.number,
@@ -120,7 +120,7 @@ def page(actor: Actor, template: Template) -> Response:
         }
         for version, who in templates.KIND.history(template)
     ]
-    return draft_page.page(draft, state, versions=versions)
+    return draft_page.render_page(draft, state, versions=versions)
 
 
 class NewQuery(Query):
@@ -133,41 +133,43 @@ class NewQuery(Query):
     draft: str = ""
 
 
-@route(bp, "/templates/new", scope="write", query=NewQuery, hidden=True, programs=False)
+@route(bp, "/templates/new", scope="write", query=NewQuery, hidden=True, allows_api_keys=False)
 def new(actor: Actor, query: NewQuery) -> Response:
     """Show the builder with a template that is not saved."""
-    state = ViewState.of_request(request.args)
+    state = ViewState.from_request(request.args)
     if query.draft:
         row = services.get(actor, query.draft)
         if row.template_id is not None:
             return see_other(url_for("templates.show", template_id=row.template_id))
-        return draft_page.page(draft_page.opened(actor, None, row, services.spec_of(row)), state)
-    started = starters.draft(query.starter) if query.starter else None
+        return draft_page.render_page(draft_page.open_draft(actor, None, row, services.spec_of(row)), state)
+    started = starters.table_draft(query.starter) if query.starter else None
     if started is not None:
-        draft = draft_page.opened(actor, None, None, {**draft_page.fresh([]), **started})
-        return draft_page.page(draft, state, starters=(), left=None)
-    fields = forms.pasted(query.names or "id, name, email")
-    draft = draft_page.opened(actor, None, None, draft_page.fresh(fields, query.name))
-    earlier = None if query.names or query.name else services.newest(actor)
+        draft = draft_page.open_draft(actor, None, None, {**draft_page.new_spec([]), **started})
+        return draft_page.render_page(draft, state, starters=(), left=None)
+    fields = forms.parse_names(query.names or "id, name, email")
+    draft = draft_page.open_draft(actor, None, None, draft_page.new_spec(fields, query.name))
+    earlier = None if query.names or query.name else services.newest_unsaved_draft(actor)
     left = (services.spec_of(earlier), earlier) if earlier is not None else None
-    return draft_page.page(draft, state, starters=() if query.names else starters.tables(), left=left)
+    return draft_page.render_page(
+        draft, state, starters=() if query.names else starters.standalone_tables(), left=left
+    )
 
 
-@route(bp, "/templates/new", ["POST"], scope="write", hidden=True, programs=False)
+@route(bp, "/templates/new", ["POST"], scope="write", hidden=True, allows_api_keys=False)
 def make(actor: Actor) -> Response:
     """Save a new template."""
-    return _save(actor, draft_page.of_form(actor, lock=True, begin=True))
+    return _save(actor, draft_page.draft_of_form(actor, lock=True, create=True))
 
 
-@route(bp, "/templates/<template_id>/edit", ["POST"], scope="write", hidden=True, programs=False)
+@route(bp, "/templates/<template_id>/edit", ["POST"], scope="write", hidden=True, allows_api_keys=False)
 def save(actor: Actor, template_id: str) -> Response:
     """Save a draft as the next version, unless another one was saved since it was loaded."""
     template = templates.get(actor, template_id, "write", lock=True)
-    if pressed("save")[0] == "delete":
+    if parse_button("save")[0] == "delete":
         deleted = templates.delete(actor, template)
         flash(f"Template {deleted['name']} deleted", url_for("templates.restore", template_id=template_id))
         return _redirect(url_for("templates.index"))
-    draft = draft_page.of_form(actor, lock=True, begin=True)
+    draft = draft_page.draft_of_form(actor, lock=True, create=True)
     if draft.template_id != template_id:
         raise ApiError("invalid_request", "The form belongs to another template.")
     return _save(actor, draft)
@@ -175,14 +177,14 @@ def save(actor: Actor, template_id: str) -> Response:
 
 def _save(actor: Actor, draft: OpenDraft) -> Response:
     """Store the values of the form in the draft, and save the draft as a template or as its next version."""
-    row, state = draft.row, ViewState.of_request(request.form)
+    row, state = draft.row, ViewState.from_request(request.form)
     assert row is not None  # `begin`
-    before, after = draft.spec, forms.read(request.form, draft.spec)
+    before, after = draft.spec, forms.read_form(request.form, draft.spec)
     forms.check_size(after)
     services.change(actor, row, after, "change the template")
     db.session.commit()
     draft.spec = {**after, "fields": forms.with_ids(after.get("fields"))}
-    verb, loaded_text, _ = pressed("save")
+    verb, loaded_text, _ = parse_button("save")
     loaded = loaded_text if verb == "save-over" else str(row.loaded_version or "")
     try:
         changes = parse(TemplateIn, after, strict=False).model_dump()
@@ -203,14 +205,14 @@ def _save(actor: Actor, draft: OpenDraft) -> Response:
         return _error_response(draft, state, error)
     template = templates.get(actor, saved["id"])
     row = services.get(actor, row.id)
-    services.saved(row, saved["id"], saved["version"], services.as_sent(template))
+    services.mark_saved(row, saved["id"], saved["version"], services.submitted_spec(template))
     db.session.commit()
     address = url_for("templates.show", template_id=saved["id"], field=state.field or None)
     if "HX-Request" not in request.headers or draft.template is None or verb != "save":
         return _redirect(address)
-    draft = draft_page.opened(actor, template, row, services.spec_of(row))
+    draft = draft_page.open_draft(actor, template, row, services.spec_of(row))
     # Render the inspector with what saving adds, such as groups: otherwise its next change would remove it.
-    return draft_page.fragments(draft, state, inspector=True, just_saved=True)
+    return draft_page.render_fragments(draft, state, inspector=True, just_saved=True)
 
 
 def _redirect(address: str) -> Response:
@@ -224,8 +226,8 @@ def _error_response(draft: OpenDraft, state: ViewState, error: ApiError) -> Resp
     if error.status >= 500 or error.code != "validation_error":
         raise error
     db.session.rollback()
-    draft = draft_page.opened(draft.actor, draft.template, draft.row, draft.spec)
-    found = place_faults(places(draft.spec["fields"]), faults_of(error))
+    draft = draft_page.open_draft(draft.actor, draft.template, draft.row, draft.spec)
+    found = assign_faults(draft_fields(draft.spec["fields"]), faults_of(error))
     first = next((place for place, _ in found if place is not None), None)
     faulty_ids = {place.top.id for place, _ in found if place is not None}
     state.field = first.key if first is not None else state.field
@@ -237,10 +239,10 @@ def _error_response(draft: OpenDraft, state: ViewState, error: ApiError) -> Resp
     )
     head = [fault for place, fault in found if place is None]
     if head:
-        text = "Enter a name for the template." if head[0].path == "name" else sentence(head[0])
+        text = "Enter a name for the template." if head[0].path == "name" else fault_text(head[0])
     if "HX-Request" not in request.headers:
-        return draft_page.page(draft, state, status=error.status, refused=text)
-    response = draft_page.fragments(draft, state, inspector=True, status=error.status, refused=text)
+        return draft_page.render_page(draft, state, status=error.status, refused=text)
+    response = draft_page.render_fragments(draft, state, inspector=True, status=error.status, refused=text)
     response.headers["HX-Trigger-After-Settle"] = orjson.dumps(
         {"refused": {"name": bool(head and head[0].path == "name")}}
     ).decode()
@@ -253,11 +255,11 @@ def _conflict_response(draft: OpenDraft, state: ViewState, loaded: str) -> Respo
     newest = templates.version_of(template)
     number = int(loaded) if loaded.isdecimal() else template.version
     base = templates.version_of(template, number).spec
-    parsed = compilation.parsed_fields(
+    parsed = compilation.parse_fields(
         draft.spec["fields"], name=draft.spec.get("name") or "rows", locale=draft.spec.get("locale")
     )
     spec = {"invalid": None, "source": None, **draft.spec}
-    merged = field_ids.finished(parsed, base["fields"])
+    merged = field_ids.assign_ids_and_groups(parsed, base["fields"])
     own_spec = {**base, **spec, "fields": [field.to_json() for field in merged.fields]}
     who = db.session.get(User, newest.created_by) if newest.created_by else None
     clash = {
@@ -268,9 +270,9 @@ def _conflict_response(draft: OpenDraft, state: ViewState, loaded: str) -> Respo
         "your_changes": services.compare(base, own_spec),
     }
     db.session.rollback()
-    draft = draft_page.opened(draft.actor, template, draft.row, draft.spec)
+    draft = draft_page.open_draft(draft.actor, template, draft.row, draft.spec)
     if "HX-Request" not in request.headers:
-        return draft_page.page(draft, state, status=412, clash=clash)
+        return draft_page.render_page(draft, state, status=412, clash=clash)
     headers = {"HX-Retarget": "#clash", "HX-Reswap": "innerHTML"}
     html = render_block(PAGE, "clash", clash=clash, at=draft)
     return Response(html, 412, headers=headers)
@@ -283,16 +285,23 @@ class ExportQuery(Query):
     to: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
 
 
-@route(bp, "/builder/<template_id>/export", scope="generate", query=ExportQuery, hidden=True, programs=False)
+@route(
+    bp,
+    "/builder/<template_id>/export",
+    scope="generate",
+    query=ExportQuery,
+    hidden=True,
+    allows_api_keys=False,
+)
 def export_dialog(actor: Actor, template_id: str, query: ExportQuery) -> Response:
     """Show the export dialog: the options of generate and exports as a form."""
     template = templates.get(actor, template_id, "generate")
-    table = pages.source_table(actor, template)
+    table = pages.origin_table(actor, template)
     place = table if not query.to or table.startswith(f"{query.to}/") else query.to
     return Response(
         render_template(
             "templates/export.html",
-            **generation_views.context(actor, template, {"seed": query.seed}),
+            **generation_views.export_context(actor, template, {"seed": query.seed}),
             dialog=True,
             destinations=pages.destinations(actor, chosen=place),
         ),
@@ -311,7 +320,12 @@ class DiffQuery(Query):
 
 
 @route(
-    bp, "/builder/<template_id>/diff/<int:number>", scope="read", query=DiffQuery, hidden=True, programs=False
+    bp,
+    "/builder/<template_id>/diff/<int:number>",
+    scope="read",
+    query=DiffQuery,
+    hidden=True,
+    allows_api_keys=False,
 )
 def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Response:
     """Return the differences between a version and the newest, or its previous one: fields, and previews cell by
@@ -319,5 +333,5 @@ def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Respo
     template = templates.get(actor, template_id)
     other = query.to or (template.version if number != template.version else max(1, number - 1))
     old, new_ = sorted((number, other))
-    context = compared(template, old, new_, query.seed)
+    context = diff_context(template, old, new_, query.seed)
     return Response(render_template("templates/diff.html", **context), mimetype="text/html")

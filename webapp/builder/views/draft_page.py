@@ -25,9 +25,17 @@ from pydantic import ValidationError
 from webapp import clock, limits
 from webapp.access.actors import Actor
 from webapp.builder import forms, services
-from webapp.builder.forms import TABS, FieldForm, Place, place_faults, places, same, sentence
+from webapp.builder.forms import (
+    TABS,
+    DraftField,
+    FieldForm,
+    assign_faults,
+    draft_fields,
+    fault_text,
+    is_same_field,
+)
 from webapp.builder.models import TemplateDraft
-from webapp.builder.services import Sample
+from webapp.builder.services import DraftSample
 from webapp.connections.services import connections as connections_connections
 from webapp.connections.services import inspection
 from webapp.connectors import KINDS
@@ -44,23 +52,24 @@ from webapp.files.models import WorkspaceFile
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import DraftInput
 from webapp.row_templates.services import compilation, related_templates, relations, templates
-from webapp.row_templates.services.relations import DescribedRelation, Shared
+from webapp.row_templates.services.relations import DescribedRelation, FieldGroup
 from webapp.sources.services import files, sources
 from webapp.web import snippets
-from webapp.web.forms.from_model import bound, form_class
+from webapp.web.forms.from_model import bind_form, form_class
 from webapp.web.inputs import parse
 from webapp.web.row_tables import cell
 
-Named = FieldForm | Place
+FieldOrForm = FieldForm | DraftField
 Choice = tuple[str, str]
 """Value and text of an option of a select."""
 
 
-class Tables:
-    """Metadata of connections, loaded on demand. `asks`: load metadata that has never been read from the target now."""
+class ConnectionTables:
+    """Metadata of connections, loaded on demand. `reads_target`: load metadata that has never been read from the target
+    now."""
 
-    def __init__(self, actor: Actor, asks: bool = False) -> None:
-        self._actor, self.reads_target = actor, asks
+    def __init__(self, actor: Actor, reads_target: bool = False) -> None:
+        self._actor, self.reads_target = actor, reads_target
         self._columns_cache: dict[str, Mapping[str, list[str]] | None] = {}
 
     @cached_property
@@ -75,11 +84,11 @@ class Tables:
 
     def connections(self, needs: str) -> list[Choice]:
         """List connections that can be queried; ``needs`` is an attribute of `Capabilities`, or empty."""
-        fitting = {name for name, kind in KINDS.items() if not needs or getattr(kind.can, needs)}
+        supported_kinds = {name for name, kind in KINDS.items() if not needs or getattr(kind.can, needs)}
         return [
             (key, _connection_text(name, kind))
             for key, (name, kind) in self._database_connections.items()
-            if kind in fitting
+            if kind in supported_kinds
         ]
 
     def connection(self, connection_id: str) -> str:
@@ -88,7 +97,7 @@ class Tables:
             return _connection_text(*self._database_connections[connection_id])
         return f"{connection_id} (not found)"
 
-    def known(self, connection_id: str) -> bool:
+    def has_metadata(self, connection_id: str) -> bool:
         """Return whether the tables of a connection are known."""
         return self._columns_of(connection_id) is not None
 
@@ -120,42 +129,45 @@ def _connection_text(name: str, kind: str) -> str:
     return f"{name} ({KINDS[kind].title})"
 
 
-TONES: Final = 6  # colours of groups; a seventh group has the first one's again
+GROUP_COLORS: Final = 6  # colours of groups; a seventh group has the first one's again
 
 
 class PageData:
-    """Data for the templates of the builder page, loaded on demand while they are rendered. `asks`: see `Tables`."""
+    """Data for the templates of the builder page, loaded on demand while they are rendered. `reads_target`: see
+    `ConnectionTables`."""
 
-    def __init__(self, actor: Actor, draft: Mapping[str, Any], own: str = "", *, asks: bool = False) -> None:
-        self._actor, self._draft, self.template_id = actor, draft, own
-        self.tables = Tables(actor, asks)
+    def __init__(
+        self, actor: Actor, draft: Mapping[str, Any], template_id: str = "", *, reads_target: bool = False
+    ) -> None:
+        self._actor, self._draft, self.template_id = actor, draft, template_id
+        self.tables = ConnectionTables(actor, reads_target)
 
     @cached_property
-    def _described(self) -> relations.Look:
+    def _described(self) -> relations.DraftRelations:
         before: Sequence[Mapping[str, Any]] = ()
         if self.template_id:
             try:
                 before = templates.show(templates.get(self._actor, self.template_id))["fields"]
             except ApiError:
-                return relations.NOTHING
+                return relations.NO_RELATIONS
         return relations.describe_draft(self._actor, self._draft, self.template_id, before)
 
-    def relation(self, row: Named) -> DescribedRelation | None:
+    def relation(self, row: FieldOrForm) -> DescribedRelation | None:
         """Return the description of a field's relation."""
         return self._described.relations.get(row.id)
 
-    def group(self, row: Named) -> Shared | None:
+    def group(self, row: FieldOrForm) -> FieldGroup | None:
         """Return the group of a field, if it has several fields or a custom name."""
         found = self._described.groups.get(row.id)
         if found is None:
-            return Shared(row.group, "", (row.name,)) if row.group else None
-        return found if found.tone or row.group.rpartition("_")[0] not in ("", found.kind) else None
+            return FieldGroup(row.group, "", (row.name,)) if row.group else None
+        return found if found.color_number or row.group.rpartition("_")[0] not in ("", found.kind) else None
 
-    def tone(self, shared: Shared) -> int:
+    def group_color(self, shared: FieldGroup) -> int:
         """Return the colour of its group, from 1; 0 for none."""
-        return (shared.tone - 1) % TONES + 1 if shared.tone else 0
+        return (shared.color_number - 1) % GROUP_COLORS + 1 if shared.color_number else 0
 
-    def groups(self, row: Named) -> list[Choice]:
+    def groups(self, row: FieldOrForm) -> list[Choice]:
         """List the groups that a field can join, and a new group."""
         kind = row.kind.group_kind if row.kind else None
         if kind is None:
@@ -187,7 +199,7 @@ class PageData:
         """Whether the draft reads its rows from real data."""
         return bool(self._draft.get("source"))
 
-    def sibling_names(self, row: Named) -> list[str]:
+    def sibling_names(self, row: FieldOrForm) -> list[str]:
         """Return the names of the other fields on a row's level."""
         level = _level_of(self._draft["fields"], row.id) or []
         found = [
@@ -203,14 +215,14 @@ class PageData:
     def _templates(self) -> dict[str, str]:
         return {
             template_id: name
-            for template_id, name in relations.choices(self._actor).items()
+            for template_id, name in relations.template_names(self._actor).items()
             if template_id != self.template_id
         }
 
     @cached_property
     def _related_names(self) -> dict[str, tuple[str, list[str]]]:
         return relations.names_of(
-            self._actor, [item for _, item in related_templates.reached(self._draft["fields"])]
+            self._actor, [item for _, item in related_templates.find_references(self._draft["fields"])]
         )
 
     @cached_property
@@ -243,7 +255,7 @@ class PageData:
 
     # Connections
 
-    def pick(self, field: Any, row: Named) -> InspectorSelect:
+    def pick(self, field: Any, row: FieldOrForm) -> InspectorSelect:
         """Return the choices of an option that references a template, a connection, or a part of one."""
         kind = field.pick["kind"]
         of = str(row.options_value(field.pick.get("of", "")) or "")
@@ -251,7 +263,7 @@ class PageData:
         name_of = {"template": self.template_name, "connection": self.tables.connection}.get(kind, str)
         typed = False
         if kind == "table" and of:
-            typed = not self.tables.known(of) or len(self.tables.tables(of)) > limits.PICKED_TABLES
+            typed = not self.tables.has_metadata(of) or len(self.tables.tables(of)) > limits.PICKED_TABLES
         elif kind == "column" and of:
             typed = not self.tables.columns(place, of)
         empty = field.pick.get("empty", "choose")
@@ -265,7 +277,7 @@ class PageData:
             empty=empty,
             reloads=kind in ("template", "connection", "table"),
             typed=typed,
-            many=typed and kind == "table" and self.tables.known(of),
+            many=typed and kind == "table" and self.tables.has_metadata(of),
         )
 
     def _choices_for(self, pick: Mapping[str, Any], of: str, place: str) -> list[Choice]:
@@ -281,7 +293,7 @@ class PageData:
             case _:
                 return _as_choices(self.tables.columns(place, of))
 
-    def forget_strangers(self, field_id: str) -> None:
+    def remove_unknown_names(self, field_id: str) -> None:
         """Remove names from a field's options that do not exist: fields of the template that it references, and tables
         and columns of its connection, if these are known."""
         for item in _walk(self._draft["fields"]):
@@ -293,7 +305,7 @@ class PageData:
             for name, pick in picks.items():
                 of, place = (str(options.get(pick.get(key), "")) for key in ("of", "in"))
                 if pick["kind"] not in ("field", "table", "column") or (
-                    pick["kind"] != "field" and not self.tables.known(place or of)
+                    pick["kind"] != "field" and not self.tables.has_metadata(place or of)
                 ):
                     continue
                 if options.get(name) not in dict(self._choices_for(pick, of, place)):
@@ -358,7 +370,7 @@ def save_upload(actor: Actor, request: flask.Request) -> WorkspaceFile:
             ]
         )
     name = (uploaded.filename or "").replace("\\", "/").rpartition("/")[2]
-    if files.kind_of(name) is None:
+    if files.file_format(name) is None:
         text = f'The name of "{name}" does not have a known file extension.'
         raise validation_error([Fault("file", "not_readable", text, f"Rows are read from {_FORMAT_NAMES}")])
     digest = hashlib.sha256()
@@ -369,7 +381,7 @@ def save_upload(actor: Actor, request: flask.Request) -> WorkspaceFile:
     sha256 = digest.hexdigest()
     stem, dot, extension = name.rpartition(".")
     for number in range(1, limits.MAX_NAME_TRIES + 1):
-        candidate = names.normal(name if number == 1 else f"{stem} ({number}){dot}{extension}")
+        candidate = names.normalize(name if number == 1 else f"{stem} ({number}){dot}{extension}")
         present: WorkspaceFile | None = None
         try:
             present = files_services.find(actor, candidate)
@@ -392,7 +404,7 @@ def _reject_existing(file: WorkspaceFile | None) -> None:
         raise ApiError("conflict", "A file with this name was just stored. Try again.")
 
 
-WAYS: Final = (
+SOURCE_KINDS: Final = (
     ("", "Generated"),
     ("file", "File"),
     ("table", "Database table"),
@@ -432,9 +444,9 @@ class SourceCard:
         return f"{self.submitted.get('table') or 'a query'}, {connection}"
 
     @cached_property
-    def tables(self) -> Tables:
+    def tables(self) -> ConnectionTables:
         """The connections and their tables."""
-        return Tables(self.actor, self.reads_target)
+        return ConnectionTables(self.actor, self.reads_target)
 
     @property
     def connections(self) -> list[Choice]:
@@ -452,7 +464,7 @@ class SourceCard:
     def files(self) -> list[str]:
         """Files of the workspace with rows, newest first."""
         page = files_services.listing(self.actor, limit=limits.PAGE_LIMIT_MAX)
-        return [item.name for item in page.items if files.kind_of(item.name) is not None]
+        return [item.name for item in page.items if files.file_format(item.name) is not None]
 
     @property
     def table_names(self) -> list[str]:
@@ -526,10 +538,10 @@ def icon_of(kind: type[FieldType] | None) -> tuple[str, str]:
 
 
 @dataclass(slots=True)
-class Line:
+class FieldLine:
     """One field: its place, its state, its values."""
 
-    place: Place
+    place: DraftField
     family: str
     icon: str
     cells: Sequence[Mapping[str, Any]]
@@ -561,7 +573,7 @@ class Line:
     @property
     def sentences(self) -> list[str]:
         """Its errors."""
-        return [sentence(fault) for fault in self.faults]
+        return [fault_text(fault) for fault in self.faults]
 
     @property
     def summary(self) -> str:
@@ -578,19 +590,19 @@ def _shortened(value: Any) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def lines(
+def build_lines(
     draft: Mapping[str, Any],
-    sample: Sample,
+    sample: DraftSample,
     saved: Mapping[str, Any] | None,
     page_data: PageData | None,
     *,
     nested: bool = False,
-) -> list[Line]:
+) -> list[FieldLine]:
     """Return the fields of the first level, or with `nested` all fields, with their values. `saved` is the template as
     it is saved; None for a new one."""
-    found = places(draft.get("fields"))
-    place_faults(found, sample.faults)
-    before = {place.id: place.submitted for place in places(saved["fields"])} if saved else None
+    found = draft_fields(draft.get("fields"))
+    assign_faults(found, sample.faults)
+    before = {place.id: place.submitted for place in draft_fields(saved["fields"])} if saved else None
     inner: dict[str, list[Fault]] = {}
     for place in found:
         inner.setdefault(place.top.id, []).extend(place.faults)
@@ -609,18 +621,18 @@ def lines(
             else [_cell(row, number, place, invalid_cells) for number, row in enumerate(sample.rows, 1)]
         )
         family, icon = icon_of(place.kind)
-        line = Line(
+        line = FieldLine(
             place=place,
             family=family,
             icon=icon,
             cells=cells,
             width=_column_width(place, cells),
-            changed=before is not None and not same(place.submitted, before.get(place.id, {})),
+            changed=before is not None and not is_same_field(place.submitted, before.get(place.id, {})),
             faults=faults,
             waiting=sample.waiting.get(place.top.id, ""),
         )
         shared = page_data.group(place) if page_data else None
-        if shared is not None and shared.tone:
+        if shared is not None and shared.color_number:
             line.group_id = shared.name
             text, line.group_family = _GROUP_LABELS.get(shared.kind, (f"One {shared.kind}", "finance"))
             line.group = text if shared.name == shared.kind else shared.name.replace("_", " ").capitalize()
@@ -631,7 +643,7 @@ def lines(
 
 
 def _cell(
-    row: Mapping[str, Any], number: int, place: Place, invalid_cells: Mapping[Any, Any]
+    row: Mapping[str, Any], number: int, place: DraftField, invalid_cells: Mapping[Any, Any]
 ) -> dict[str, Any]:
     value: Any = row
     for name in place.names:
@@ -644,14 +656,14 @@ def _cell(
     return result
 
 
-def _column_width(place: Place, cells: Sequence[Mapping[str, Any]]) -> int:
+def _column_width(place: DraftField, cells: Sequence[Mapping[str, Any]]) -> int:
     lengths = sorted(len(item["text"]) for item in cells)
     longest = lengths[max(0, len(lengths) * 9 // 10 - 1)] if lengths else 0
     head = max(len(place.name), len(place.label) * 0.85) * _CHAR + _HEAD
     return round(min(_WIDEST, max(_NARROWEST, head, longest * _CHAR + 24)))
 
 
-def strips(columns: Sequence[Line]) -> list[tuple[str, str, int]]:
+def group_headers(columns: Sequence[FieldLine]) -> list[tuple[str, str, int]]:
     """Return the groups of neighbouring columns, such as one person: text, family, number of columns. Columns without a
     group, and groups of one column, have no text."""
     found: list[tuple[str, str, int]] = []
@@ -687,7 +699,7 @@ HINTS: Final = {
 }
 
 
-def parsed(body: Any) -> DraftInput:
+def parse_draft(body: Any) -> DraftInput:
     """Parse the input of a generate call from a draft."""
     return parse(DraftInput, body, strict=False)
 
@@ -733,13 +745,13 @@ class OpenDraft:
         }
         return url_for("builder.new", **known, **args)
 
-    def link(self, place: Place, view: str) -> str:
+    def link(self, place: DraftField, view: str) -> str:
         """Return the address of the page with a field in the inspector. Fields of a template that is not a draft yet
         get their keys when the page is rendered, so their names are used."""
         return self.address(view=view, field=place.name if self.start else place.key)
 
 
-def opened(
+def open_draft(
     actor: Actor, template: Template | None, row: TemplateDraft | None, spec: dict[str, Any]
 ) -> OpenDraft:
     """Return a draft for a page; fields without an id get one. Error: validation_error for too many fields."""
@@ -749,13 +761,13 @@ def opened(
     return OpenDraft(actor, spec, template, row, saved)
 
 
-def of_page(actor: Actor, template: Template) -> OpenDraft:
+def draft_of_template(actor: Actor, template: Template) -> OpenDraft:
     """Return the actor's draft of a saved template. A draft without changes gives way to a newer version."""
-    row = services.of_template(actor, template)
+    row = services.find_draft(actor, template)
     if row is not None and row.loaded_version != template.version and not services.is_dirty(row):
         row = None
-    return opened(
-        actor, template, row, services.spec_of(row) if row is not None else services.as_sent(template)
+    return open_draft(
+        actor, template, row, services.spec_of(row) if row is not None else services.submitted_spec(template)
     )
 
 
@@ -772,7 +784,7 @@ class ViewState:
     query: str = ""
 
     @staticmethod
-    def of_request(values: Any) -> ViewState:
+    def from_request(values: Any) -> ViewState:
         """Read it from the parameters of a page, or from its form."""
         view, tab = values.get("view", ""), values.get("tab", "")
         numbers = {name: values.get(name, "") for name in ("offset", "first")}
@@ -788,11 +800,15 @@ class ViewState:
         )
 
 
-def context(at: OpenDraft, state: ViewState, *, rows: bool = True, fetch: bool = False) -> dict[str, Any]:
+def page_context(
+    draft: OpenDraft, state: ViewState, *, rows: bool = True, fetch: bool = False
+) -> dict[str, Any]:
     """Return the context of the page's templates."""
-    actor, spec = at.actor, at.spec
-    page_data = PageData(actor, spec, at.template_id)
-    state.field = next((item.key for item in places(spec["fields"]) if state.field == item.name), state.field)
+    actor, spec = draft.actor, draft.spec
+    page_data = PageData(actor, spec, draft.template_id)
+    state.field = next(
+        (item.key for item in draft_fields(spec["fields"]) if state.field == item.name), state.field
+    )
     total = len(spec["fields"])
     if not state.view:
         state.view = "list" if total >= limits.BUILDER_LIST_FROM else "grid"
@@ -805,58 +821,58 @@ def context(at: OpenDraft, state: ViewState, *, rows: bool = True, fetch: bool =
     sample = (
         services.sample(
             actor,
-            parsed,
+            parse_draft,
             spec,
-            at.template_id,
+            draft.template_id,
             seed=state.seed,
             offset=state.offset,
             count=count,
             fetch=fetch,
         )
         if rows and total
-        else Sample()
+        else DraftSample()
     )
-    known = at.saved if at.template is not None else None
-    all_lines = lines(spec, sample, known, page_data, nested=state.view == "list")
+    known = draft.saved if draft.template is not None else None
+    all_lines = build_lines(spec, sample, known, page_data, nested=state.view == "list")
     place = next((line for line in all_lines if line.place.key == state.field), None)
     first, last = _visible_range(all_lines, state, place)
     faulty = [line for line in all_lines if line.faults]
     return {
-        "data": at.saved,
+        "data": draft.saved,
         "draft": spec,
-        "at": at,
+        "at": draft,
         "shown": state,
-        "state": services.state(at.row),
+        "state": services.describe_state(draft.row),
         "sample": sample,
         "lines": all_lines,
         "columns": all_lines[first:last] if state.view == "grid" else all_lines,
         "first": first,
         "last": last,
-        "strips": strips(all_lines[first:last]),
+        "strips": group_headers(all_lines[first:last]),
         "most": max((len(line.cells) for line in all_lines), default=0)
         or (limits.BUILDER_ROWS if total else 0),
         "faulty": faulty,
         "head_faults": [fault for fault in sample.faults if not fault.path.startswith("fields[")],
         "around": page_data,
-        "open_field": inspected(at, state, sample),
+        "open_field": inspector_form(draft, state, sample),
         "tabs": TABS,
-        "can_write": actor.can("write", at.template.team_id if at.template is not None else None),
+        "can_write": actor.can("write", draft.template.team_id if draft.template is not None else None),
         "can_generate": actor.can("generate"),
         "formats": FORMATS,
         "quantity": spec.get("quantity") or limits.BUILDER_QUANTITY,
         "hints": HINTS,
         "look": icon_of,
-        "key_for": lambda field_id: forms.key_for(spec, field_id),
-        **(_text_context(at, state) if state.view in ("json", "api") else {}),
-        **(settings_context(at) if state.field == SETTINGS else {}),
+        "key_for": lambda field_id: forms.find_key(spec, field_id),
+        **(_text_context(draft, state) if state.view in ("json", "api") else {}),
+        **(settings_context(draft) if state.field == SETTINGS else {}),
     }
 
 
-def _text_context(at: OpenDraft, state: ViewState) -> dict[str, Any]:
+def _text_context(draft: OpenDraft, state: ViewState) -> dict[str, Any]:
     """Return the context of the views JSON and API."""
     if state.view == "json":
-        return {"json_text": orjson.dumps(at.spec, option=orjson.OPT_INDENT_2).decode()}
-    return {"use": snippets.of_template(snippets.origin(), at.template_id, at.spec, state.seed)}
+        return {"json_text": orjson.dumps(draft.spec, option=orjson.OPT_INDENT_2).decode()}
+    return {"use": snippets.of_template(snippets.origin(), draft.template_id, draft.spec, state.seed)}
 
 
 def _visible_range(lines: list[Any], state: ViewState, selected: Any) -> tuple[int, int]:
@@ -869,52 +885,55 @@ def _visible_range(lines: list[Any], state: ViewState, selected: Any) -> tuple[i
     return first, min(len(lines), first + per_page)
 
 
-def inspected(at: OpenDraft, state: ViewState, sample: Sample) -> FieldForm | None:
+def inspector_form(draft: OpenDraft, state: ViewState, sample: DraftSample) -> FieldForm | None:
     """Return the form of the field in the inspector; None if there is none."""
-    found = places(at.spec["fields"])
+    found = draft_fields(draft.spec["fields"])
     place = next((place for place in found if place.key == state.field), None)
     if place is None:
         return None
-    place_faults(found, sample.faults)
-    return FieldForm(place, at.spec["fields"])
+    assign_faults(found, sample.faults)
+    return FieldForm(place, draft.spec["fields"])
 
 
-def settings_context(at: OpenDraft, card: SourceCard | None = None) -> dict[str, Any]:
+def settings_context(draft: OpenDraft, card: SourceCard | None = None) -> dict[str, Any]:
     """Return the context of the template's settings: invalid data, the source, the locales."""
     invalid, source = (
-        item if isinstance(item, dict) else None for item in (at.spec.get("invalid"), at.spec.get("source"))
+        item if isinstance(item, dict) else None
+        for item in (draft.spec.get("invalid"), draft.spec.get("source"))
     )
     return {
-        "invalid": bound(Invalid, invalid, prefix=forms.INVALID),
-        "source": card or SourceCard(at.actor, source),
-        "source_ways": WAYS,
+        "invalid": bind_form(Invalid, invalid, prefix=forms.INVALID_PREFIX),
+        "source": card or SourceCard(draft.actor, source),
+        "source_ways": SOURCE_KINDS,
         "locales": compilation.vocabulary().locales,
     }
 
 
-def page(at: OpenDraft, state: ViewState, *, status: int = 200, **more: Any) -> Response:
+def render_page(draft: OpenDraft, state: ViewState, *, status: int = 200, **more: Any) -> Response:
     """Render the whole page."""
-    html = render_template(PAGE, **{**context(at, state, rows=state.view not in _WITHOUT_ROWS), **more})
+    html = render_template(
+        PAGE, **{**page_context(draft, state, rows=state.view not in _WITHOUT_ROWS), **more}
+    )
     return Response(html, status, mimetype="text/html")
 
 
-def fragments(
-    at: OpenDraft, state: ViewState, *, inspector: bool, status: int = 200, **more: Any
+def render_fragments(
+    draft: OpenDraft, state: ViewState, *, inspector: bool, status: int = 200, **more: Any
 ) -> Response:
     """Render what changes on the page after an edit: the table, the state, and with `inspector` the inspector."""
-    values = context(at, state, rows=state.view not in _WITHOUT_ROWS)
+    values = page_context(draft, state, rows=state.view not in _WITHOUT_ROWS)
     html = render_template(
         "templates/changed.html", **{**values, "with_inspector": inspector, "oob": True, **more}
     )
     response = Response(html, status, mimetype="text/html")
-    if at.template is None and at.row is not None:
-        response.headers["HX-Replace-Url"] = at.address(
+    if draft.template is None and draft.row is not None:
+        response.headers["HX-Replace-Url"] = draft.address(
             **({"view": state.view} if state.view != "grid" else {})
         )
     return response
 
 
-def fresh(fields: list[dict[str, Any]], name: str = "") -> dict[str, Any]:
+def new_spec(fields: list[dict[str, Any]], name: str = "") -> dict[str, Any]:
     """Return the spec of a new template."""
     return {
         "name": name,
@@ -924,27 +943,27 @@ def fresh(fields: list[dict[str, Any]], name: str = "") -> dict[str, Any]:
     }
 
 
-def of_form(actor: Actor, *, lock: bool = False, begin: bool = False) -> OpenDraft:
-    """Return the draft that a form of the page was sent for, with the values of its inputs. `begin`: it becomes a draft
-    on the server, if it is not one yet. Raises not_found, forbidden."""
+def draft_of_form(actor: Actor, *, lock: bool = False, create: bool = False) -> OpenDraft:
+    """Return the draft that a form of the page was sent for, with the values of its inputs. `create`: it becomes a
+    draft on the server, if it is not one yet. Raises not_found, forbidden."""
     form = request.form
     template, row = None, None
     if form.get("template_id"):
-        scope = "write" if begin else "read"
+        scope = "write" if create else "read"
         template = templates.get(actor, form["template_id"], scope)
-        row = services.of_template(actor, template, lock=lock)
+        row = services.find_draft(actor, template, lock=lock)
         if (
             row is not None
             and form.get("loaded", "") != str(row.loaded_version)
             and not services.is_dirty(row)
         ):
-            if lock or begin:  # other requests only read, and a transaction that began so cannot write
+            if lock or create:  # other requests only read, and a transaction that began so cannot write
                 services.discard(row)
             row = None
         spec = (
             services.spec_of(row)
             if row is not None
-            else services.as_sent(template, _parse_number(form.get("loaded")))
+            else services.submitted_spec(template, _parse_number(form.get("loaded")))
         )
     elif form.get("draft"):
         row = services.get(actor, form["draft"], lock=lock)
@@ -952,23 +971,23 @@ def of_form(actor: Actor, *, lock: bool = False, begin: bool = False) -> OpenDra
             template = templates.get(actor, row.template_id)
         spec = services.spec_of(row)
     else:
-        spec = start_of(form.get("start", ""))
-    at = opened(actor, template, row, spec)
-    if begin and at.row is None:
-        at.row = services.begin(actor, at.spec, template)
+        spec = parse_start(form.get("start", ""))
+    draft = open_draft(actor, template, row, spec)
+    if create and draft.row is None:
+        draft.row = services.create_draft(actor, draft.spec, template)
         if template is not None and (number := _parse_number(form.get("loaded"))) is not None:
-            at.row.loaded_version = number
-    return at
+            draft.row.loaded_version = number
+    return draft
 
 
 def _parse_number(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() and len(text) < 9 else None
 
 
-def start_of(text: str) -> dict[str, Any]:
+def parse_start(text: str) -> dict[str, Any]:
     """Read the beginning of a new template from the page's form. Raises invalid_request."""
     try:
-        found = orjson.loads(text) if text else fresh([])
+        found = orjson.loads(text) if text else new_spec([])
     except orjson.JSONDecodeError:
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("fields"), list):

@@ -17,12 +17,20 @@ from flask import Blueprint, Response, flash, render_template, request, url_for
 from werkzeug.datastructures import MultiDict
 
 from webapp import limits
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.builder import forms, services
-from webapp.builder.forms import at_path, marked, place_faults, places, sentence
+from webapp.builder.forms import assign_faults, draft_fields, fault_text, mark_position, value_at_path
 from webapp.builder.services import faults_of
 from webapp.builder.views import draft_page
-from webapp.builder.views.draft_page import PAGE, WAYS, OpenDraft, PageData, SourceCard, ViewState, icon_of
+from webapp.builder.views.draft_page import (
+    PAGE,
+    SOURCE_KINDS,
+    OpenDraft,
+    PageData,
+    SourceCard,
+    ViewState,
+    icon_of,
+)
 from webapp.documentation.field_types import families
 from webapp.engine import guess
 from webapp.engine.formulas.compiler import BUILT_IN
@@ -33,21 +41,21 @@ from webapp.exports import services as exports
 from webapp.extensions import db
 from webapp.generation import views as generation_views
 from webapp.generation.services import generate
-from webapp.generation.views import streamed
+from webapp.generation.views import stream_response
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import catalogue, templates
 from webapp.web import row_tables
 from webapp.web.forms import controls
-from webapp.web.forms.from_model import filled, keys
+from webapp.web.forms.from_model import control_names, convert_form_values
 from webapp.web.inputs import form_values, parse
 from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 from webapp.web.row_tables import cell
 
-BARS: Final = 24
-TOP: Final = 6
-WORTH_TELLING: Final = 4  # how often the most common value comes, at least
-HEIGHT: Final = 94  # of the tallest bar
+HISTOGRAM_BARS: Final = 24
+MAX_TOP_VALUES: Final = 6
+MIN_REPEATS: Final = 4  # how often the most common value comes, at least
+MAX_BAR_HEIGHT: Final = 94  # of the tallest bar
 
 bp = Blueprint("drafts", __name__, url_prefix="/builder")
 
@@ -73,7 +81,7 @@ _LABELS: Final[Mapping[str, str]] = {
 _KEEPS_INSPECTOR: Final = frozenset({"set"})
 
 
-def pressed(default: str = "") -> tuple[str, str, str]:
+def parse_button(default: str = "") -> tuple[str, str, str]:
     """Return the three parts of the button that was pressed: `<verb>:<key of a field>:<more>`."""
     verb, _, rest = request.form.get("do", default).partition(":")
     key, _, more = rest.partition(":")
@@ -83,20 +91,20 @@ def pressed(default: str = "") -> tuple[str, str, str]:
 # --- Changes ----------------------------------------------------------------------------------------------
 
 
-@route(bp, "/change", ["POST"], scope="write", hidden=True, programs=False)
+@route(bp, "/change", ["POST"], scope="write", hidden=True, allows_api_keys=False)
 def change(actor: Actor) -> Response:
     """Change a draft: store the values of the form, then perform the action of its button."""
-    verb, key, more = pressed("set")
-    draft = draft_page.of_form(actor, lock=True, begin=True)
+    verb, key, more = parse_button("set")
+    draft = draft_page.draft_of_form(actor, lock=True, create=True)
     row = draft.row
     assert row is not None  # `begin`
-    state = ViewState.of_request(request.form)
+    state = ViewState.from_request(request.form)
     before = draft.spec
     if verb in ("undo", "redo"):
         services.change(
-            actor, row, forms.read(request.form, before), _change_label("set", before, state.field)
+            actor, row, forms.read_form(request.form, before), _change_label("set", before, state.field)
         )
-        services.step(row, -1 if verb == "undo" else 1)
+        services.undo_or_redo(row, -1 if verb == "undo" else 1)
         after = services.spec_of(row)
     elif verb == "discard":
         services.discard(row)
@@ -107,7 +115,7 @@ def change(actor: Actor) -> Response:
         return see_other(address)
     else:
         try:
-            after, focus = _apply_edit(actor, forms.read(request.form, before), verb, key, more)
+            after, focus = _apply_edit(actor, forms.read_form(request.form, before), verb, key, more)
         except ApiError as error:
             if verb != "json" or error.code != "validation_error":
                 raise
@@ -124,16 +132,16 @@ def change(actor: Actor) -> Response:
             actor, row, after, _change_label(verb, labelled, key or state.field, focus), revision_key
         )
         if verb not in ("set", "json", "bulk-remove", "bulk-set", "paste"):
-            state.field = forms.key_for(after, focus) or (state.field if verb != "remove" else "")
+            state.field = forms.find_key(after, focus) or (state.field if verb != "remove" else "")
         if verb in ("add", "paste", "insert", "duplicate"):
             state.first = None
     db.session.commit()
-    draft = draft_page.opened(actor, draft.template, row, after)
+    draft = draft_page.open_draft(actor, draft.template, row, after)
     if "HX-Request" not in request.headers:
         if verb in ("add", "paste") and not more:
             state.field = ""
         return see_other(draft.address(view=state.view, seed=state.seed, field=state.field, tab=state.tab))
-    return draft_page.fragments(
+    return draft_page.render_fragments(
         draft,
         state,
         inspector=verb not in _KEEPS_INSPECTOR,
@@ -147,25 +155,25 @@ def _apply_edit(
 ) -> tuple[dict[str, Any], str]:
     """Return the draft after a button, and the id of the field that the user then works on."""
     fields: list[Any] = draft["fields"]
-    focus = forms.field_id(draft, key)
+    focus = forms.find_field_id(draft, key)
     if verb == "json":
         return _from_json(draft, request.form.get("json", "")), ""
     if verb == "bulk-remove":
-        removed = {forms.field_id(draft, item) for item in request.form.getlist("pick")}
-        return {**draft, "fields": forms.without(fields, removed)}, ""
+        removed = {forms.find_field_id(draft, item) for item in request.form.getlist("pick")}
+        return {**draft, "fields": forms.remove_fields(fields, removed)}, ""
     if verb == "bulk-set":
         return _set_selected(draft), ""
     if verb == "paste":
-        added = forms.pasted(request.form.get("names", ""))[: max(0, limits.MAX_FIELDS - len(fields))]
+        added = forms.parse_names(request.form.get("names", ""))[: max(0, limits.MAX_FIELDS - len(fields))]
         return {**draft, "fields": [*fields, *added]}, added[-1]["id"] if added else ""
     if verb == "add":
-        fields, focus = forms.edit(fields, "add", "", _added_name())
+        fields, focus = forms.apply_button(fields, "add", "", _added_name())
         if more:  # with a type that was chosen for it
-            fields, focus = forms.edit(fields, "type", focus, more)
+            fields, focus = forms.apply_button(fields, "type", focus, more)
     elif verb == "again":
-        PageData(actor, draft, "", asks=True).forget_strangers(focus)
+        PageData(actor, draft, "", reads_target=True).remove_unknown_names(focus)
     elif verb != "set":
-        fields, focus = forms.edit(fields, verb, focus, more)
+        fields, focus = forms.apply_button(fields, verb, focus, more)
     return {**draft, "fields": fields}, focus
 
 
@@ -176,8 +184,8 @@ def _added_name() -> str:
 
 def _set_selected(draft: dict[str, Any]) -> dict[str, Any]:
     """Set or clear one key of the fields that are selected in the list: `do` is `bulk-set:<key>:<value>`."""
-    _, name, value = pressed()
-    chosen = {forms.field_id(draft, field_id) for field_id in request.form.getlist("pick")}
+    _, name, value = parse_button()
+    chosen = {forms.find_field_id(draft, field_id) for field_id in request.form.getlist("pick")}
 
     def changed(field: Mapping[str, Any]) -> list[dict[str, Any]]:
         rest = {key: item for key, item in field.items() if key != name}
@@ -187,12 +195,12 @@ def _set_selected(draft: dict[str, Any]) -> dict[str, Any]:
         return draft
     fields = draft["fields"]
     for field_id in chosen:
-        fields = forms.replaced(fields, field_id, changed)
+        fields = forms.replace_field(fields, field_id, changed)
     return {**draft, "fields": fields}
 
 
 def _change_label(verb: str, draft: Mapping[str, Any], key: str, focus: str = "") -> str:
-    found = places(draft.get("fields"))
+    found = draft_fields(draft.get("fields"))
     place = next((place for place in found if focus and place.id == focus), None) or next(
         (place for place in found if place.key == key), None
     )
@@ -226,43 +234,44 @@ def _json_error(message: str) -> ApiError:
 # --- Parts of the page ------------------------------------------------------------------------------------
 
 
-@route(bp, "/rows", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+@route(bp, "/rows", ["POST"], scope="read", reads=True, hidden=True, allows_api_keys=False)
 def rows(actor: Actor) -> Response:
     """Render the table again: other rows, another seed, other columns."""
     draft = _submitted_draft(actor)
-    state, fetch = ViewState.of_request(request.form), bool(request.form.get("read"))
+    state, fetch = ViewState.from_request(request.form), bool(request.form.get("read"))
     if fetch:
-        require(actor, "generate")
+        require_scope(actor, "generate")
     html = render_template(
-        "templates/changed.html", **draft_page.context(draft, state, fetch=fetch), oob=True
+        "templates/changed.html", **draft_page.page_context(draft, state, fetch=fetch), oob=True
     )
     return Response(html, mimetype="text/html")
 
 
-@route(bp, "/inspector", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+@route(bp, "/inspector", ["POST"], scope="read", reads=True, hidden=True, allows_api_keys=False)
 def inspector(actor: Actor) -> Response:
     """Render the inspector: of a field, or of the template's settings."""
-    draft, state = _submitted_draft(actor), ViewState.of_request(request.form)
+    draft, state = _submitted_draft(actor), ViewState.from_request(request.form)
     state.field = request.form.get("open", state.field)
     return Response(
-        render_template("templates/inspector.html", **draft_page.context(draft, state)), mimetype="text/html"
+        render_template("templates/inspector.html", **draft_page.page_context(draft, state)),
+        mimetype="text/html",
     )
 
 
 def _submitted_draft(actor: Actor) -> OpenDraft:
     """Return the draft with the values of the form, which may not be stored yet."""
-    draft = draft_page.of_form(actor)
-    forms.check_size(read := forms.read(request.form, draft.spec))
+    draft = draft_page.draft_of_form(actor)
+    forms.check_size(read := forms.read_form(request.form, draft.spec))
     draft.spec = {**read, "fields": forms.with_ids(read.get("fields"))}
     return draft
 
 
-@route(bp, "/suggestions", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+@route(bp, "/suggestions", ["POST"], scope="read", reads=True, hidden=True, allows_api_keys=False)
 def suggestions(actor: Actor) -> Response:
     """Suggest types for the name of a new field: the guessed one, and others that match."""
     name = _added_name()
     found = {entry["name"]: entry for entry in catalogue.entries()}
-    guessed = forms.blank(forms.new_id, name)["type"]
+    guessed = forms.new_field(forms.new_id, name)["type"]
     listed = (
         [found[guessed], *(item for item in catalogue.search(name) if item["name"] != guessed)][:3]
         if name
@@ -273,11 +282,13 @@ def suggestions(actor: Actor) -> Response:
     )
 
 
-@route(bp, "/tables", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+@route(bp, "/tables", ["POST"], scope="read", reads=True, hidden=True, allows_api_keys=False)
 def tables(actor: Actor) -> Response:
     """Search tables: those of the field's connection whose names contain the text."""
     draft = _submitted_draft(actor)
-    found = next((place for place in places(draft.spec["fields"]) if place.key == pressed()[1]), None)
+    found = next(
+        (place for place in draft_fields(draft.spec["fields"]) if place.key == parse_button()[1]), None
+    )
     connection_id, text = (
         str(found.options_value(name) or "") if found else "" for name in ("connection_id", "table")
     )
@@ -285,7 +296,7 @@ def tables(actor: Actor) -> Response:
     return Response(render_template("pushes/targets.html", entities=names), mimetype="text/html")
 
 
-@route(bp, "/types", scope="read", hidden=True, programs=False)
+@route(bp, "/types", scope="read", hidden=True, allows_api_keys=False)
 def types(actor: Actor) -> Response:
     """Show the list of the type picker: all types by family, with an example."""
     return _cacheable(
@@ -293,24 +304,28 @@ def types(actor: Actor) -> Response:
     )
 
 
-@route(bp, "/type", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+@route(bp, "/type", ["POST"], scope="read", reads=True, hidden=True, allows_api_keys=False)
 def about_type(actor: Actor) -> Response:
     """Render what is known of a type, with rows of the draft in which a field has it: `do` is `about:<field>:<type>`,
     where the field is empty for a new one."""
     draft = _submitted_draft(actor)
-    _, key, type_name = pressed()
+    _, key, type_name = parse_button()
     kind = find(type_name)
     if kind is None:
         raise ApiError("not_found", "There is no such field type.")
     fields = [dict(item) for item in draft.spec["fields"]]
-    place = next((item for item in places(fields) if item.key == key), None)
+    place = next((item for item in draft_fields(fields) if item.key == key), None)
     if place is not None:
-        fields, _ = forms.edit(fields, "type", place.id, kind.name)
+        fields, _ = forms.apply_button(fields, "type", place.id, kind.name)
         field_name = place.names[0]
     else:
         field_name = request.form.get("add_name", "").strip() or kind.name
         fields.append(
-            {"name": field_name, "type": kind.name, "options": dict(guess.STARTERS.get(kind.name, {}))}
+            {
+                "name": field_name,
+                "type": kind.name,
+                "options": dict(guess.STARTER_OPTIONS.get(kind.name, {})),
+            }
         )
     related = [
         item["name"]
@@ -322,8 +337,8 @@ def about_type(actor: Actor) -> Response:
     columns = [field_name, *related[:1]]
     sample = services.sample(
         actor,
-        draft_page.parsed,
-        {**draft.spec, "fields": unhidden(fields)},
+        draft_page.parse_draft,
+        {**draft.spec, "fields": show_hidden_fields(fields)},
         draft.template_id,
         seed=request.form.get("seed", "") or "sample",
         count=limits.TYPE_SAMPLES,
@@ -340,7 +355,7 @@ def about_type(actor: Actor) -> Response:
             columns=columns,
             rows=rows,
             needs="" if rows else "Values appear when its options are set.",
-            options=[name.replace("_", " ") for name in keys(kind.Options)][:6],
+            options=[name.replace("_", " ") for name in control_names(kind.Options)][:6],
             group={"person": "One person", "place": "One address"}.get(kind.group_kind or "", ""),
             capacity=next(
                 (item["capacity"] for item in catalogue.entries() if item["name"] == kind.name), None
@@ -355,7 +370,7 @@ def _group_kind(field: Mapping[str, Any]) -> str | None:
     return kind.group_kind if kind is not None else None
 
 
-@route(bp, "/functions", scope="read", hidden=True, programs=False)
+@route(bp, "/functions", scope="read", hidden=True, allows_api_keys=False)
 def functions(actor: Actor) -> Response:
     """Show the functions of formulas, by family; without htmx as a page."""
     found = {
@@ -379,19 +394,19 @@ def _cacheable(html: str) -> Response:
 # --- Files ------------------------------------------------------------------------------------------------
 
 
-@route(bp, "/download", ["POST"], scope="generate", reads=True, hidden=True, programs=False)
+@route(bp, "/download", ["POST"], scope="generate", reads=True, hidden=True, allows_api_keys=False)
 def download(actor: Actor) -> Response:
     """Download rows of the draft as it is on the screen; fields with errors are empty."""
     open_draft = _submitted_draft(actor)
     count, name = request.form.get("count", "").strip(), request.form.get("file_name", "").strip()
     more: dict[str, Any] = {"format": request.form.get("format", "csv")}
     if count:
-        more["count"] = controls.integer(count)
+        more["count"] = controls.parse_integer(count)
     draft = {**open_draft.spec, "name": name or open_draft.spec.get("name") or "rows"}
     try:
-        file = services.download(
+        file = services.generate_file(
             actor,
-            draft_page.parsed,
+            draft_page.parse_draft,
             draft,
             open_draft.template_id,
             seed=request.form.get("seed", ""),
@@ -404,16 +419,18 @@ def download(actor: Actor) -> Response:
         first = error.details.get("fields", [{}])[0] if error.code == "validation_error" else {}
         flash(f"No file was created. {first.get('message') or error.message}")
         return see_other(open_draft.address())
-    return streamed(file)
+    return stream_response(file)
 
 
-@route(bp, "/estimate", ["POST"], scope="generate", reads=True, hidden=True, programs=False)
+@route(bp, "/estimate", ["POST"], scope="generate", reads=True, hidden=True, allows_api_keys=False)
 def estimate(actor: Actor) -> Response:
     """Estimate the size of an export's file and the time it takes, from its first rows."""
     template_id = request.form.get("template_id", "")
     values = {key: text for key, text in request.form.items() if key not in ("template_id", "csrf_token")}
     try:
-        requested = parse(GenerateInput, filled(GenerateInput, form_values(MultiDict(values))), strict=False)
+        requested = parse(
+            GenerateInput, convert_form_values(GenerateInput, form_values(MultiDict(values))), strict=False
+        )
         found = generate.estimate(actor, template_id, requested)
     except ApiError as error:
         if error.status >= 500:
@@ -421,43 +438,43 @@ def estimate(actor: Actor) -> Response:
         if error.code == "not_found":
             return Response(render_template("templates/estimate.html", places=[], texts=[error.message]))
         template = templates.get(actor, template_id, "generate")
-        page_context = generation_views.context(actor, template, sent=request.form, error=error)
+        page_context = generation_views.export_context(actor, template, sent=request.form, error=error)
         return Response(render_template("templates/estimate.html", **page_context))
     export_href = url_for("exports.create", template_id=template_id)
-    context = {"many": found.count > limits.EXPORT_ROWS, "part_rows": exports.fitting(found.count)}
+    context = {"many": found.count > limits.EXPORT_ROWS, "part_rows": exports.suggest_part_rows(found.count)}
     return Response(render_template("templates/estimate.html", found=found, where=export_href, **context))
 
 
 # --- The distribution of a field's values -------------------------------------------------------------------
 
 
-@route(bp, "/explain", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+@route(bp, "/explain", ["POST"], scope="read", reads=True, hidden=True, allows_api_keys=False)
 def explain(actor: Actor) -> Response:
     """Render the distribution of a field's values in a sample of rows."""
     draft = _submitted_draft(actor)
-    key = pressed()[1] or request.form.get("field", "")
-    place = next((place for place in places(draft.spec["fields"]) if place.key == key), None)
+    key = parse_button()[1] or request.form.get("field", "")
+    place = next((place for place in draft_fields(draft.spec["fields"]) if place.key == key), None)
     try:
         if place is None:
             raise ApiError("not_found", "This field does not exist.")
-        unhidden_spec = {**draft.spec, "fields": unhidden(draft.spec["fields"])}
-        recipe, raw = services.tolerant(
+        unhidden_spec = {**draft.spec, "fields": show_hidden_fields(draft.spec["fields"])}
+        recipe, raw = services.call_with_placeholders(
             unhidden_spec,
             request.form.get("seed", "") or "sample",
-            lambda body: generate.sample(
-                actor, draft_page.parsed(body), limits.EXPLAIN_ROWS, draft.template_id
+            lambda body: generate.sample_draft(
+                actor, draft_page.parse_draft(body), limits.EXPLAIN_ROWS, draft.template_id
             ),
-            sample := services.Sample(),
+            sample := services.DraftSample(),
         )
         if place.top.id in sample.empty:
             raise ApiError("validation_error", "This field has no values until its errors are fixed.")
-        cost = generate.cost(recipe, place.names[0])
+        cost = generate.measure_cost(recipe, place.names[0])
     except ApiError as error:
         if error.status >= 500:
             raise
         return Response(render_template("templates/explain.html", error=error.message))
     context = {
-        "found": summary(list(values_at(orjson.loads(raw), place.names))),
+        "found": summarize_values(list(values_at(orjson.loads(raw), place.names))),
         "capacity": generate.capacity(recipe, place.names[0]) if place.parent is None else None,
         "cost": cost,
         "rows": limits.EXPLAIN_COST_ROWS,
@@ -477,22 +494,22 @@ def values_at(rows: Iterable[Any], path: Sequence[str]) -> Iterator[Any]:
             yield from values_at([row[path[0]]], path[1:])
 
 
-def unhidden(fields: Sequence[Any]) -> list[Any]:
+def show_hidden_fields(fields: Sequence[Any]) -> list[Any]:
     """Return field definitions with hidden fields shown, because the page shows the values of hidden fields, too."""
     found = []
     for field in fields:
         options = field.get("options", {})
         if isinstance(options.get("fields"), list):
-            options = {**options, "fields": unhidden(options["fields"])}
+            options = {**options, "fields": show_hidden_fields(options["fields"])}
         found.append({**{key: value for key, value in field.items() if key != "hidden"}, "options": options})
     return found
 
 
-def summary(values: Sequence[Any]) -> dict[str, Any]:
+def summarize_values(values: Sequence[Any]) -> dict[str, Any]:
     """Return `{count, blank, distinct, example, numbers, bars, top}`.
 
     Numbers have `numbers` (minimum, mean, maximum) and a histogram in `bars`; values that repeat are in `top`, the most
-    common first. Bars are `{height, title}`, heights 0 to `HEIGHT`.
+    common first. Bars are `{height, title}`, heights 0 to `MAX_BAR_HEIGHT`.
     """
     present = [value for value in values if value is not None]
     counts = Counter(cell(value)["text"] for value in present)
@@ -509,21 +526,21 @@ def summary(values: Sequence[Any]) -> dict[str, Any]:
     if numbers and len(numbers) == len(present):
         low, high = min(numbers), max(numbers)
         found["numbers"] = (low, sum(numbers) / len(numbers), high)
-        width = (high - low) / BARS or 1
-        places = Counter(min(BARS - 1, int((number - low) / width)) for number in numbers)
+        width = (high - low) / HISTOGRAM_BARS or 1
+        places = Counter(min(HISTOGRAM_BARS - 1, int((number - low) / width)) for number in numbers)
         tallest = max(places.values())
         found["bars"] = [
             {
-                "height": round(HEIGHT * places[place] / tallest),
+                "height": round(MAX_BAR_HEIGHT * places[place] / tallest),
                 "title": f"{low + place * width:,.6g} to {low + (place + 1) * width:,.6g}: {places[place]}",
             }
-            for place in range(BARS)
+            for place in range(HISTOGRAM_BARS)
         ]
     highest = counts.most_common(1)[0][1] if counts else 0
-    if highest >= WORTH_TELLING:
+    if highest >= MIN_REPEATS:
         found["top"] = [
             {"text": text, "count": number, "width": round(100 * number / highest)}
-            for text, number in counts.most_common(TOP)
+            for text, number in counts.most_common(MAX_TOP_VALUES)
         ]
     return found
 
@@ -531,22 +548,22 @@ def summary(values: Sequence[Any]) -> dict[str, Any]:
 # --- For other pages --------------------------------------------------------------------------------------
 
 
-def preview_of(actor: Actor, draft: dict[str, Any], seed: str, fetch: bool = False) -> dict[str, Any]:
+def preview_draft(actor: Actor, draft: dict[str, Any], seed: str, fetch: bool = False) -> dict[str, Any]:
     """Generate three rows of an unsaved template for the `preview` macro of templates/parts.html. `fetch`: query
     connections for values."""
     started = time.perf_counter()
     body = {"name": "rows", **{key: value for key, value in draft.items() if value not in (None, "")}}
     try:
-        preview = generate.preview_draft(actor, draft_page.parsed({**body, "seed": seed}), fetch)
+        preview = generate.preview_draft(actor, draft_page.parse_draft({**body, "seed": seed}), fetch)
     except ApiError as error:
         if error.code == "validation_error":
-            return faulty(draft, faults_of(error))
+            return fault_lines(draft, faults_of(error))
         if error.status >= 500:
             raise
         return {"error": error.message}
     milliseconds = (time.perf_counter() - started) * 1000
     return {
-        **row_tables.side_on(orjson.loads(preview.rows), preview.bad or ()),
+        **row_tables.transposed_table(orjson.loads(preview.rows), preview.invalid_cells or ()),
         "warnings": [
             " ".join(filter(None, (w["path"], w["message"], w.get("hint")))) for w in preview.warnings
         ],
@@ -554,16 +571,16 @@ def preview_of(actor: Actor, draft: dict[str, Any], seed: str, fetch: bool = Fal
     }
 
 
-def faulty(draft: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
+def fault_lines(draft: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
     """Return errors as the `preview` macro lists them."""
     lines = []
-    for place, fault in place_faults(places(draft["fields"]), found):
+    for place, fault in assign_faults(draft_fields(draft["fields"]), found):
         option_path = (
             fault.path.removeprefix(place.path).removeprefix(".options.").lstrip(".") if place else fault.path
         )
-        mark = marked(at_path(draft, fault.path), fault.position)
+        mark = mark_position(value_at_path(draft, fault.path), fault.position)
         location = " ".join(filter(None, ((place.name or "unnamed field") if place else "", option_path)))
-        lines.append({"target": "", "where": location, "text": sentence(fault), "marked": mark})
+        lines.append({"target": "", "where": location, "text": fault_text(fault), "marked": mark})
     return {"faults": lines}
 
 
@@ -572,21 +589,21 @@ def faulty(draft: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
 sources_bp = Blueprint("draft_sources", __name__, url_prefix="/builder")
 
 
-@route(sources_bp, "/source", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+@route(sources_bp, "/source", ["POST"], scope="read", reads=True, hidden=True, allows_api_keys=False)
 def show(actor: Actor) -> Response:
     """Render the source card again, with the tables of the connection and the names of the columns. Queries the target
     if the user requested it, or selected a connection whose tables have never been read."""
     source = {"source": forms.read_source(request.form)}
     refresh = request.form.get("do") == "read"
     if refresh:
-        require(actor, "generate")
-    card = SourceCard(actor, source.get("source"), refresh, request.form.get(forms.WAY, ""))
+        require_scope(actor, "generate")
+    card = SourceCard(actor, source.get("source"), refresh, request.form.get(forms.SOURCE_KIND_INPUT, ""))
     card.tables.reads_target = True
     return _card_response(card)
 
 
 @route(
-    sources_bp, "/source/upload", ["POST"], scope="write", hidden=True, programs=False,
+    sources_bp, "/source/upload", ["POST"], scope="write", hidden=True, allows_api_keys=False,
     max_body=limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES,
 )  # fmt: skip
 def upload(actor: Actor) -> Response:
@@ -604,6 +621,6 @@ def upload(actor: Actor) -> Response:
 
 def _card_response(card: SourceCard) -> Response:
     return Response(
-        render_block("templates/settings.html", "source_card", source=card, source_ways=WAYS),
+        render_block("templates/settings.html", "source_card", source=card, source_ways=SOURCE_KINDS),
         mimetype="text/html",
     )

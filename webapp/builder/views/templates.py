@@ -17,7 +17,7 @@ from webapp.row_templates.schemas import FIELD_SCHEMA, Seed
 from webapp.row_templates.services import catalogue, templates
 from webapp.versioning import views as versioned_routes
 from webapp.versioning.views import OtherQuery
-from webapp.web.inputs import Query, with_more
+from webapp.web.inputs import Query, merge_faults
 from webapp.web.responses import Output, reply
 from webapp.web.routing import route
 
@@ -78,21 +78,21 @@ versioned_routes.declare_versions(
     bp,
     templates.KIND,
     TemplateOut,
-    restores="Make an earlier version the newest: creates a version with the same contents.",
+    summary="Make an earlier version the newest: creates a version with the same contents.",
 )
 versioned_routes.declare_refresh(
     bp, templates.KIND, TemplateOut, templates.refresh_references,
-    does="Use the newest versions of related templates. If there are none, nothing changes.",
+    summary="Use the newest versions of related templates. If there are none, nothing changes.",
 )  # fmt: skip
 
 
-def more_of_template(actor: Actor, error: ApiError, submitted: Any, template_id: str = "") -> ApiError:
+def more_faults_of_template(actor: Actor, error: ApiError, submitted: Any, template_id: str = "") -> ApiError:
     """Return the error of a new or changed template, with what else is wrong with it."""
 
     def check(changes: TemplatePatch) -> None:
-        templates.faults(actor, changes.model_dump(exclude_unset=True), template_id)
+        templates.check(actor, changes.model_dump(exclude_unset=True), template_id)
 
-    return with_more(error, submitted, TemplatePatch, check)
+    return merge_faults(error, submitted, TemplatePatch, check)
 
 
 @route(
@@ -104,14 +104,14 @@ def more_of_template(actor: Actor, error: ApiError, submitted: Any, template_id:
     returns=TemplateOut,
     status=201,
     idempotent=True,
-    errors=versioned_routes.SAVES,
-    more_faults=more_of_template,
+    errors=versioned_routes.SAVE_ERRORS,
+    more_faults=more_faults_of_template,
 )
 def create(actor: Actor, body: TemplateIn) -> Response:
     """Create a template."""
     template = templates.create(actor, **body.model_dump())
     address = url_for("templates.show", template_id=template["id"])
-    return reply(template, status=201, see=address, tag=True, headers={"Location": address})
+    return reply(template, status=201, redirect_to=address, send_etag=True, headers={"Location": address})
 
 
 @route(bp, "/templates/<template_id>", scope="read", returns=TemplateOut)
@@ -119,8 +119,8 @@ def show(actor: Actor, template_id: str) -> Response:
     """Get a template."""
     template = templates.get(actor, template_id)
     if g.face == "person":
-        return builder.page(actor, template)
-    return reply(templates.show(template), tag=True)
+        return builder.render_page(actor, template)
+    return reply(templates.show(template), send_etag=True)
 
 
 @route(
@@ -130,8 +130,8 @@ def show(actor: Actor, template_id: str) -> Response:
     scope="write",
     body=TemplatePatch,
     returns=TemplateOut,
-    errors=versioned_routes.CHANGES,
-    more_faults=more_of_template,
+    errors=versioned_routes.CHANGE_ERRORS,
+    more_faults=more_faults_of_template,
 )
 def change(actor: Actor, template_id: str, body: TemplatePatch) -> Response:
     """Change a template, which creates a new version.
@@ -139,9 +139,9 @@ def change(actor: Actor, template_id: str, body: TemplatePatch) -> Response:
     Fields are matched by ID, otherwise by name, and keep their IDs. Fields that are not in `fields` are
     removed.
     """
-    template = versioned_routes.matched(actor, templates.KIND, template_id)
+    template = versioned_routes.get_matching_head(actor, templates.KIND, template_id)
     changed = templates.change(actor, template, body.model_dump(exclude_unset=True))
-    return reply(changed, see=url_for("templates.show", template_id=template_id), tag=True)
+    return reply(changed, redirect_to=url_for("templates.show", template_id=template_id), send_etag=True)
 
 
 @route(bp, "/templates/<template_id>@v<int:number>", scope="read", returns=TemplateOut)
@@ -150,8 +150,8 @@ def show_version(actor: Actor, template_id: str, number: int) -> Response:
     template = templates.get(actor, template_id)
     found = templates.show(template, number)
     if g.face == "person":
-        return builder.version_page(actor, template, found)
-    return reply(found, tag=True)
+        return builder.render_version(actor, template, found)
+    return reply(found, send_etag=True)
 
 
 @route(bp, "/templates/<template_id>@v<int:number>/diff", scope="read", query=DiffQuery, returns=DiffOut)
@@ -160,8 +160,8 @@ def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Respo
     template = templates.get(actor, template_id)
     other = template.version if query.to is None else query.to
     if g.face == "person":
-        return builder.diff_page(template, number, other, query.seed or "sample")
-    return reply(services.between(template, number, other, query.seed))
+        return builder.render_diff(template, number, other, query.seed or "sample")
+    return reply(services.diff_versions(template, number, other, query.seed))
 
 
 # --- Catalogue of field types -------------------------------------------------------------------------------
@@ -229,10 +229,10 @@ def fields(query: CatalogueQuery) -> Response:
 
 def _list_types(query: CatalogueQuery) -> Response:
     found = catalogue.search(query.q)
-    page = pagination.of_list(
+    page = pagination.paginate_list(
         found, name="field-types", cursor=query.cursor, limit=query.limit, context=query.q
     )
     data = {**page.as_dict(dict), "functions": catalogue.functions(query.q)}
     if query.locale:
-        data["items"] = catalogue.of_locale(data["items"], query.locale)
-    return reply(data, see=url_for("docs.field_types", q=query.q or None))
+        data["items"] = catalogue.with_missing_values(data["items"], query.locale)
+    return reply(data, redirect_to=url_for("docs.field_types", q=query.q or None))

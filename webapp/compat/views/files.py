@@ -27,12 +27,12 @@ from webapp.access.actors import Actor
 from webapp.compat import services
 from webapp.compat.views.routing import (
     ROOT,
-    Loose,
+    CamelCaseInput,
+    PassThroughInput,
     ProjectQuery,
-    Wire,
     actor_in_project,
     call,
-    camelled,
+    camelize_keys,
     list_all,
 )
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
@@ -55,13 +55,13 @@ _BOUNDARY: Final = re.compile(rb"--([0-9A-Za-z'()+_,./:=? -]{1,70})\r\n")  # RFC
 _HOSTED_KEY: Final = re.compile(r"scenarios/(?:[^/]+/)*?workspace/(?P<name>.+)")
 
 
-class Where(ProjectQuery):
+class FolderQuery(ProjectQuery):
     """Which folder; both without."""
 
     folder: str | None = None
 
 
-class ByKey(ProjectQuery):
+class FileKeyQuery(ProjectQuery):
     """Which file, by its name with its folders."""
 
     key: Annotated[str, Field(min_length=1)]
@@ -73,11 +73,11 @@ def _used_bytes(workspace_id: str) -> int:
     return used.bytes + used.compat_bytes
 
 
-def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
+def file_out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
     """Return a file in the compatible format. `scenario_id` is empty if the call does not name a scenario."""
     data = files.as_json(file)
-    folder = "outputs" if file.name.startswith(f"{names.OUTPUTS}/") else "uploads"
-    name = file.name.removeprefix(f"{names.OUTPUTS}/")
+    folder = "outputs" if file.name.startswith(f"{names.OUTPUTS_FOLDER}/") else "uploads"
+    name = file.name.removeprefix(f"{names.OUTPUTS_FOLDER}/")
     # A URL of the file that needs no key for a while, with the host that the request used.
     until = int(clock.epoch()) + limits.COMPAT_LINK_SECONDS
     token = sealing.sign(_signer(), [file.workspace_id, file.id, until])
@@ -115,12 +115,12 @@ def file_signed(token: str) -> Response:
     if not isinstance(signed, list) or len(signed) != 3 or signed[2] < clock.epoch():
         raise ApiError("not_found", "This link has expired or is invalid. Request the file again.")
     workspace_id, file_id, _ = signed
-    actor = actors.system(workspace_id)
+    actor = actors.system_actor(workspace_id)
     try:
-        return files_views.sent(actor, files.find(actor, file_id))
-    except files.Missing:  # it was replaced between the look and the read
+        return files_views.send_file_range(actor, files.find(actor, file_id))
+    except files.MissingContentError:  # it was replaced between the look and the read
         db.session.rollback()
-        raise files.missing(file_id) from None
+        raise files.not_found_error(file_id) from None
 
 
 # --- Reading ------------------------------------------------------------------------------------------------
@@ -138,13 +138,13 @@ def scenarios_list(actor: Actor, query: ProjectQuery) -> Response:
 def scenario_show(actor: Actor, scenario_id: str) -> Response:
     """Get a scenario."""
     used = _used_bytes(actor.workspace_id)
-    return reply(_scenario_out(scenarios.show(scenarios.get(actor, scenario_id)), used), tag=True)
+    return reply(_scenario_out(scenarios.show(scenarios.get(actor, scenario_id)), used), send_etag=True)
 
 
 def _scenario_out(scenario: dict[str, Any], used: int) -> dict[str, Any]:
     """Return a scenario in the compatible format. Its code is in `code`; there are no script URLs and no diagrams."""
     return {
-        **camelled(scenario),
+        **camelize_keys(scenario),
         "presignedUrl": None,
         "requirementsUrl": None,
         "storageUsed": used,
@@ -158,13 +158,13 @@ def _scenario_out(scenario: dict[str, Any], used: int) -> dict[str, Any]:
     }
 
 
-@call(f"{SCENARIO}/files", scope="read", query=Where)
-def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
+@call(f"{SCENARIO}/files", scope="read", query=FolderQuery)
+def files_list(actor: Actor, scenario_id: str, query: FolderQuery) -> Response:
     """List the files that a scenario reads and writes, with the used storage."""
     project_actor = _actor_of_scenario(actor, scenario_id)
     if query.folder is not None:
         _check_folder(query.folder)
-    found = [out(file, scenario_id) for file in list_all(files.listing, project_actor)]
+    found = [file_out(file, scenario_id) for file in list_all(files.listing, project_actor)]
     used = _used_bytes(actor.workspace_id)
     return reply(
         {
@@ -188,7 +188,7 @@ def storage(actor: Actor, scenario_id: str) -> Response:
 @call(f"{SCENARIO}/files/<file_id>", scope="read")
 def file_show(actor: Actor, scenario_id: str, file_id: str) -> Response:
     """Read what is known of a file, with an address that leads to it."""
-    return reply(out(files.find(_actor_of_scenario(actor, scenario_id), file_id), scenario_id))
+    return reply(file_out(files.find(_actor_of_scenario(actor, scenario_id), file_id), scenario_id))
 
 
 @call(f"{SCENARIO}/files/<file_id>", ["DELETE"], scope="write")
@@ -199,8 +199,8 @@ def file_delete(actor: Actor, scenario_id: str, file_id: str) -> Response:
     return reply({"success": True})
 
 
-@call(f"{ROOT}/workspace-files/by-key", scope="read", query=ByKey)
-def file_by_key(actor: Actor, query: ByKey) -> Response:
+@call(f"{ROOT}/workspace-files/by-key", scope="read", query=FileKeyQuery)
+def file_by_key(actor: Actor, query: FileKeyQuery) -> Response:
     """Read what is known of a file, by its name with its folders."""
     hosted_key = _HOSTED_KEY.fullmatch(query.key)
     try:
@@ -210,7 +210,7 @@ def file_by_key(actor: Actor, query: ByKey) -> Response:
         if error.code != "not_found" or tried == query.key:
             raise
         file = files.find(actor, tried)
-    return reply(out(file, ""))
+    return reply(file_out(file, ""))
 
 
 # --- Writing ------------------------------------------------------------------------------------------------
@@ -230,11 +230,11 @@ def _check_folder(text: Any) -> str:
 
 
 def _path_in_folder(folder: str, name: str) -> str:
-    return f"{names.OUTPUTS}/{name}" if folder == "outputs" else name
+    return f"{names.OUTPUTS_FOLDER}/{name}" if folder == "outputs" else name
 
 
-@call(f"{ROOT}/scenario-files", ["POST"], scope="write", body=Loose, idempotent=True)
-def file_create(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/scenario-files", ["POST"], scope="write", body=PassThroughInput, idempotent=True)
+def file_create(actor: Actor, body: PassThroughInput) -> Response:
     """Create a file from base64, replacing a file with the same name."""
     values = body.native_values()
     scenario_id = values.get("scenario_id")
@@ -262,7 +262,7 @@ def file_create(actor: Actor, body: Loose) -> Response:
         io.BytesIO(raw),
         content_type=kind if isinstance(kind, str) else None,
     )
-    return reply(out(file, scenario_id))
+    return reply(file_out(file, scenario_id))
 
 
 @call(
@@ -281,7 +281,7 @@ def file_upload(actor: Actor, scenario_id: str) -> Response:
         )
     finally:
         upload.close()
-    return reply({"success": True, "file": out(file, scenario_id)})
+    return reply({"success": True, "file": file_out(file, scenario_id)})
 
 
 class _PeekableStream(io.RawIOBase):
@@ -349,7 +349,7 @@ MapName = Annotated[str, Field(min_length=1, max_length=limits.KEY_MAP_NAME_CHAR
 Key = Annotated[str, Field(min_length=1, max_length=limits.KEY_MAP_KEY_CHARS)]
 
 
-class Entry(Wire):
+class Entry(CamelCaseInput):
     """A key of the source system and the one that it became."""
 
     read_only = frozenset()
@@ -358,7 +358,7 @@ class Entry(Wire):
     new_key: Key
 
 
-class _KeyMapInput(Wire):
+class _KeyMapInput(CamelCaseInput):
     map_name: MapName
     object: MapName
     project_id: str | None = None
@@ -409,7 +409,7 @@ def maps_list(actor: Actor, query: ProjectQuery) -> Response:
                 "entryCount": row.entries,
                 "updatedAt": clock.to_text(row.updated_at),
             }
-            for row in services.maps(project_actor)
+            for row in services.list_maps(project_actor)
         ]
     )
 
@@ -419,7 +419,7 @@ def entries_put(actor: Actor, body: EntriesIn) -> Response:
     """Write entries of a key map. Of an old key that is sent twice the last new key counts."""
     project_actor = actor_in_project(actor, "write", body.project_id, body.team_id)
     keys = {entry.old_key: entry.new_key for entry in body.entries}
-    count = services.put(project_actor, body.map_name, body.object, keys, body.run_id)
+    count = services.put_entries(project_actor, body.map_name, body.object, keys, body.run_id)
     return reply({"mapName": body.map_name, "object": body.object, "upserted": count})
 
 
@@ -444,7 +444,7 @@ def entries_list(actor: Actor, map_name: str, query: PageQuery) -> Response:
     """A page of a key map's entries, in the order of object and old key."""
     project_actor = actor_in_project(actor, "read", query.projectId, query.teamId)
     start = (query.page - 1) * query.pageSize
-    found, total = services.entries(
+    found, total = services.list_entries(
         project_actor, _check_map_name(map_name), query.object or None, start, query.pageSize
     )
     return reply(
@@ -471,7 +471,7 @@ def entries_list(actor: Actor, map_name: str, query: PageQuery) -> Response:
 def map_delete(actor: Actor, map_name: str, query: ObjectQuery) -> Response:
     """Delete a key map, or its entries of one object."""
     project_actor = actor_in_project(actor, "write", query.projectId, query.teamId)
-    deleted = services.drop(project_actor, _check_map_name(map_name), query.object or None)
+    deleted = services.delete_entries(project_actor, _check_map_name(map_name), query.object or None)
     return reply({"message": f"Key map {map_name} deleted", "deleted": deleted})
 
 

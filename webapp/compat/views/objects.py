@@ -23,22 +23,22 @@ from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.accounts.views.projects import Description, Name
 from webapp.builder.inputs import TemplateIn, TemplatePatch
-from webapp.builder.views.templates import more_of_template
+from webapp.builder.views.templates import more_faults_of_template
 from webapp.compat import services
 from webapp.compat.views.routing import (
     ROOT,
     STRATEGIES,
-    Loose,
+    CamelCaseInput,
+    PassThroughInput,
     ProjectQuery,
-    Wire,
     actor_from_body,
     actor_in_project,
     call,
-    camelled,
-    fields_in,
-    fields_out,
+    camelize_keys,
+    fields_to_compat,
+    fields_to_native,
     list_all,
-    read,
+    parse_native,
 )
 from webapp.connections.services import connections
 from webapp.endpoints import services as endpoints
@@ -47,10 +47,10 @@ from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.files.models import CompatObject
 from webapp.generation.services import generate
-from webapp.generation.views import DraftIn, more_of_draft
+from webapp.generation.views import DraftIn, more_faults_of_draft
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import templates
-from webapp.versioning.views import matched
+from webapp.versioning.views import get_matching_head
 from webapp.web.responses import reply
 
 SET: Final = f"{ROOT}/sets/<set_id>"
@@ -58,7 +58,7 @@ TYPE: Final = f"{ROOT}/customDataTypes/<type_id>"
 POLICY: Final = f"{ROOT}/masking-policies/<policy_id>"
 
 
-def out(row: CompatObject) -> dict[str, Any]:
+def common_out(row: CompatObject) -> dict[str, Any]:
     """Return the attributes that all these objects have in the compatible format."""
     return {
         "id": row.id,
@@ -71,7 +71,7 @@ def out(row: CompatObject) -> dict[str, Any]:
     }
 
 
-class Placed(Wire):
+class NewObjectInput(CamelCaseInput):
     """A new object: its name and location."""
 
     name: Name
@@ -79,10 +79,10 @@ class Placed(Wire):
     team_id: str | None = None
 
 
-class Patch(Wire):
+class ObjectPatch(CamelCaseInput):
     """A change. The project and team of an object never change; the clients send them back as they read them."""
 
-    read_only = Wire.read_only | {"projectId", "teamId"}
+    read_only = CamelCaseInput.read_only | {"projectId", "teamId"}
 
 
 # --- Sets ---------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class Patch(Wire):
 RowCount = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
-class SetIn(Placed):
+class SetIn(NewObjectInput):
     """A new set. `data` is any JSON, usually a list of rows; `rowCount` is their number if left out."""
 
     data: Any = None
@@ -99,7 +99,7 @@ class SetIn(Placed):
     locked: bool = False
 
 
-class SetPatch(Patch):
+class SetPatch(ObjectPatch):
     """Changes to a set; missing attributes are unchanged."""
 
     name: Name | None = None
@@ -112,7 +112,7 @@ class SetPatch(Patch):
 def set_out(row: CompatObject, *, data: bool) -> dict[str, Any]:
     """Return a set in the compatible format; lists leave `data` out."""
     summary = {
-        **out(row),
+        **common_out(row),
         "description": row.document["description"],
         "rowCount": row.document["row_count"],
         "locked": row.document["locked"],
@@ -149,7 +149,7 @@ def set_create(actor: Actor, body: SetIn) -> Response:
 def set_show(actor: Actor, set_id: str) -> Response:
     """Read a set with its rows."""
     row = services.get(actor, "set", set_id)
-    return reply({**set_out(row, data=True), "createdByName": services.creator(row)}, tag=True)
+    return reply({**set_out(row, data=True), "createdByName": services.creator_name(row)}, send_etag=True)
 
 
 @call(SET, ["PATCH"], scope="write", body=SetPatch)
@@ -182,13 +182,13 @@ def set_delete(actor: Actor, set_id: str) -> Response:
 # --- Custom data types --------------------------------------------------------------------------------------
 
 
-class TypeIn(Placed):
+class TypeIn(NewObjectInput):
     """A new custom data type. `fieldConfig` is stored unchanged; if it contains a `type`, fields can use this type."""
 
     field_config: Any = None
 
 
-class TypeChange(Patch):
+class TypeChange(ObjectPatch):
     """Changes to a custom data type; missing attributes are unchanged."""
 
     name: Name | None = None
@@ -197,7 +197,7 @@ class TypeChange(Patch):
 
 def type_out(row: CompatObject) -> dict[str, Any]:
     """Return a custom data type in the compatible format."""
-    return {**out(row), "createdBy": row.created_by or "", "fieldConfig": row.document["field_config"]}
+    return {**common_out(row), "createdBy": row.created_by or "", "fieldConfig": row.document["field_config"]}
 
 
 def _check_type_name(actor: Actor, name: str, current: CompatObject | None = None) -> None:
@@ -251,7 +251,7 @@ def type_delete(actor: Actor, type_id: str) -> Response:
 # --- Masking policies ---------------------------------------------------------------------------------------
 
 
-class Rule(Wire):
+class Rule(CamelCaseInput):
     """The masking of a field. `consistent` and `reversible` override those of the policy."""
 
     read_only = frozenset()
@@ -267,7 +267,7 @@ class Rule(Wire):
 Rules = Annotated[list[Rule], Field(max_length=limits.MAX_FIELDS)]
 
 
-class PolicyIn(Placed):
+class PolicyIn(NewObjectInput):
     """A new masking policy."""
 
     description: Description | None = None
@@ -277,7 +277,7 @@ class PolicyIn(Placed):
     key_map_name: Name | None = None
 
 
-class PolicyPatch(Patch):
+class PolicyPatch(ObjectPatch):
     """Changes to a masking policy; missing attributes are unchanged."""
 
     name: Name | None = None
@@ -296,7 +296,7 @@ def policy_out(row: CompatObject) -> dict[str, Any]:
     """Return a masking policy in the compatible format."""
     document = row.document
     return {
-        **out(row),
+        **common_out(row),
         "description": document["description"],
         "fields": document["fields"],
         "consistent": document["consistent"],
@@ -329,7 +329,7 @@ def policy_create(actor: Actor, body: PolicyIn) -> Response:
 @call(POLICY, scope="read")
 def policy_show(actor: Actor, policy_id: str) -> Response:
     """Read a masking policy."""
-    return reply(policy_out(services.get(actor, "masking_policy", policy_id)), tag=True)
+    return reply(policy_out(services.get(actor, "masking_policy", policy_id)), send_etag=True)
 
 
 @call(POLICY, ["PATCH"], scope="write", body=PolicyPatch)
@@ -394,54 +394,54 @@ class Folders:
     def __init__(self, kind: str, project_id: str) -> None:
         self.kind = kind
         # The longest first: of "HR" and "HR/Germany" the second is the folder of "HR/Germany/Customers".
-        names = services.in_project(project_id, kind).items()
-        self.names = dict(sorted(names, key=lambda name: -len(name[1])))
+        names = services.names_by_id(project_id, kind).items()
+        self.names_by_id = dict(sorted(names, key=lambda name: -len(name[1])))
 
     def client_names(self, name: str) -> dict[str, str | None]:
         """Return the keys `name` and folder id of an object, as the clients know it."""
-        folder_id, rest = self.split(name)
+        folder_id, rest = self.split_name(name)
         return {"name": rest, _FOLDER_ID_KEYS[self.kind]: folder_id}
 
-    def split(self, name: str) -> tuple[str | None, str]:
+    def split_name(self, name: str) -> tuple[str | None, str]:
         """Return the id of the folder that a name is in, and the rest of the name."""
-        for folder_id, folder in self.names.items():
+        for folder_id, folder in self.names_by_id.items():
             if name.startswith(f"{folder}/") and len(name) > len(folder) + 1:
                 return folder_id, name[len(folder) + 1 :]
         return None, name
 
-    def joined(self, folder_id: Any, name: str) -> str:
+    def full_name(self, folder_id: Any, name: str) -> str:
         """Return the full name of an object in a folder. Error: validation_error for an unknown folder."""
         if not folder_id:
             return name
-        folder = self.names.get(folder_id) if isinstance(folder_id, str) else None
+        folder = self.names_by_id.get(folder_id) if isinstance(folder_id, str) else None
         if folder is None:
             text = "There is no such folder in the project."
             raise validation_error([Fault(_FOLDER_ID_KEYS[self.kind], "unknown", text)])
         return f"{folder}/{name}"
 
-    def put(self, values: dict[str, Any], body: Loose, name: str | None = None) -> None:
+    def set_full_name(self, values: dict[str, Any], body: PassThroughInput, name: str | None = None) -> None:
         """Replace the name in the request with the full name. `name`: that of the object to change, which stays in its
         folder unless the request names another one."""
         key = _FOLDER_ID_KEYS[self.kind]
         extra = body.model_extra or {}
-        folder_id, rest = self.split(name) if name is not None else (None, "")
+        folder_id, rest = self.split_name(name) if name is not None else (None, "")
         if key not in extra and "name" not in values:
             return
         short_name = values.get("name", rest)
         if isinstance(short_name, str):
-            values["name"] = self.joined(extra.get(key, folder_id), short_name)
+            values["name"] = self.full_name(extra.get(key, folder_id), short_name)
 
 
 # --- The folders themselves -----------------------------------------------------------------------------------
 
 
-class FolderIn(Placed):
+class FolderIn(NewObjectInput):
     """A new folder."""
 
     is_database: bool | None = None
 
 
-class FolderChange(Patch):
+class FolderChange(ObjectPatch):
     """Changes to a folder; missing attributes are unchanged."""
 
     name: Name | None = None
@@ -599,8 +599,8 @@ def template_out(template: dict[str, Any], folders: Folders | None = None) -> di
         key: value for key, value in template.items() if key not in ("fields", "deleted_at", "references")
     }
     return {
-        **camelled(values),
-        "fields": fields_out(template["fields"]),
+        **camelize_keys(values),
+        "fields": fields_to_compat(template["fields"]),
         "seed": None,
         "simulationConfig": None,
         "dbOrderIdx": 0,
@@ -608,16 +608,16 @@ def template_out(template: dict[str, Any], folders: Folders | None = None) -> di
     }
 
 
-def _body_values(body: Loose, *dropped: str) -> dict[str, Any]:
+def _body_values(body: PassThroughInput, *dropped: str) -> dict[str, Any]:
     return {key: value for key, value in body.native_values().items() if key not in dropped}
 
 
-def _put_fields(actor: Actor, values: dict[str, Any], stored_fields: Any = None) -> None:
+def _convert_fields(actor: Actor, values: dict[str, Any], stored_fields: Any = None) -> None:
     """Convert the fields of the request to those of the native API, with the masking of the named policy.
     `stored_fields`: the fields that a template has, which are masked if the request has none."""
     policy_id = values.pop("masking_policy_id", None)
     if "fields" in values:
-        values["fields"] = fields_in(actor, values["fields"])
+        values["fields"] = fields_to_native(actor, values["fields"])
     if policy_id is not None:
         values["fields"] = apply_masking_policy(actor, str(policy_id), values.get("fields", stored_fields))
 
@@ -630,51 +630,53 @@ def templates_list(actor: Actor, query: ProjectQuery) -> Response:
     return reply([template_out(item, folders) for item in list_all(templates.listing, project_actor)])
 
 
-@call(f"{ROOT}/templates", ["POST"], scope="write", body=Loose, idempotent=True)
-def template_create(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/templates", ["POST"], scope="write", body=PassThroughInput, idempotent=True)
+def template_create(actor: Actor, body: PassThroughInput) -> Response:
     """Create a template."""
     values = _body_values(body, *_NATIVE_KEYS)
     project_actor = actor_from_body(actor, "write", values)
-    _put_fields(project_actor, values)
-    Folders(TEMPLATES, project_actor.project_id or "").put(values, body)
-    parsed = read(TemplateIn, values, partial(more_of_template, project_actor))
+    _convert_fields(project_actor, values)
+    Folders(TEMPLATES, project_actor.project_id or "").set_full_name(values, body)
+    parsed = parse_native(TemplateIn, values, partial(more_faults_of_template, project_actor))
     return reply(template_out(templates.create(project_actor, **parsed.model_dump())))
 
 
 @call(ONE, scope="read")
 def template_show(actor: Actor, template_id: str) -> Response:
     """Get a template."""
-    return reply(template_out(templates.show(templates.get(actor, template_id))), tag=True)
+    return reply(template_out(templates.show(templates.get(actor, template_id))), send_etag=True)
 
 
-@call(ONE, ["PUT"], scope="write", body=Loose)
-def template_change(actor: Actor, template_id: str, body: Loose) -> Response:
+@call(ONE, ["PUT"], scope="write", body=PassThroughInput)
+def template_change(actor: Actor, template_id: str, body: PassThroughInput) -> Response:
     """Change a template, which creates its next version."""
-    template = matched(actor, templates.KIND, template_id)
+    template = get_matching_head(actor, templates.KIND, template_id)
     values = _body_values(body, *_NATIVE_KEYS, "project_id", "team_id")
-    _put_fields(
+    _convert_fields(
         actor_in_project(actor, "write", template.project_id), values, templates.show(template)["fields"]
     )
-    Folders(TEMPLATES, template.project_id).put(values, body, template.name)
-    more = partial(more_of_template, actor, template_id=template_id)
-    changes = read(TemplatePatch, values, more).model_dump(exclude_unset=True)
+    Folders(TEMPLATES, template.project_id).set_full_name(values, body, template.name)
+    more = partial(more_faults_of_template, actor, template_id=template_id)
+    changes = parse_native(TemplatePatch, values, more).model_dump(exclude_unset=True)
     return reply(template_out(templates.change(actor, template, changes)))
 
 
 @call(ONE, ["DELETE"], scope="write")
 def template_delete(actor: Actor, template_id: str) -> Response:
     """Delete a template."""
-    deleted = templates.delete(actor, matched(actor, templates.KIND, template_id))
+    deleted = templates.delete(actor, get_matching_head(actor, templates.KIND, template_id))
     return reply({"message": f"Template {deleted['name']} deleted"})
 
 
-@call(f"{ROOT}/datamaker", ["POST"], scope="generate", body=Loose, reads=True)
-def rows(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/datamaker", ["POST"], scope="generate", body=PassThroughInput, reads=True)
+def rows(actor: Actor, body: PassThroughInput) -> Response:
     """Rows of the definition in the body, as one bare array."""
     values = _body_values(body, "format", "warnings", "references", "label")
-    _put_fields(actor, values)
+    _convert_fields(actor, values)
     if isinstance(values.get("seed"), int | float):
         values["seed"] = str(values["seed"])
-    draft = generate.draft(actor, read(DraftIn, values, partial(more_of_draft, actor)), "json")
+    draft = generate.generate_draft(
+        actor, parse_native(DraftIn, values, partial(more_faults_of_draft, actor)), "json"
+    )
     headers = {**draft.recipe.headers(), "X-Accel-Buffering": "no"}
     return Response(draft.body, headers=headers, content_type=draft.recipe.content_type)

@@ -15,11 +15,11 @@ from webapp.accounts.services import api_keys, people, workspaces
 from webapp.accounts.views import api_keys as proper_keys
 from webapp.accounts.views import workspace as proper
 from webapp.accounts.views.projects import ProjectIn, ProjectOut, ProjectPatch, TeamIn, TeamOut
-from webapp.compat.views.routing import ROOT, Loose, call, camelled, read
+from webapp.compat.views.routing import ROOT, PassThroughInput, call, camelize_keys, parse_native
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.web.inputs import Input
-from webapp.web.responses import matching, reply
+from webapp.web.responses import check_if_match, reply
 
 MEMBER = f"{ROOT}/teamMembers/<member_id>"
 KEY = f"{ROOT}/apiKeys/<key_id>"
@@ -86,8 +86,8 @@ def user_me(actor: Actor) -> Response:
     return reply({**user_out(_current_user(actor)), **context})
 
 
-@call(f"{ROOT}/users/<user_id>", ["PUT", "PATCH"], scope="self", body=Loose)
-def user_change(actor: Actor, user_id: str, body: Loose) -> Response:
+@call(f"{ROOT}/users/<user_id>", ["PUT", "PATCH"], scope="self", body=PassThroughInput)
+def user_change(actor: Actor, user_id: str, body: PassThroughInput) -> Response:
     """Change your own name. You can't change the name of others."""
     if user_id not in (actor.user_id, "me"):
         raise tenancy.not_found("user", user_id)
@@ -98,7 +98,7 @@ def user_change(actor: Actor, user_id: str, body: Loose) -> Response:
     current = user_out(user)
     first, last = values.get("first_name", current["firstName"]), values.get("last_name", current["lastName"])
     name = values.get("name", f"{first} {last}")
-    people.rename_self(actor, read(_KeyName, {"name": name}).name)
+    people.rename_self(actor, parse_native(_KeyName, {"name": name}).name)
     return reply(user_out(_current_user(actor)))
 
 
@@ -130,8 +130,8 @@ def members_list(actor: Actor) -> Response:
     return reply([member_out(actor, membership) for membership in db.session.scalars(statement)])
 
 
-@call(f"{ROOT}/teamMembers", ["POST"], scope="admin", body=Loose)
-def member_add(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/teamMembers", ["POST"], scope="admin", body=PassThroughInput)
+def member_add(actor: Actor, body: PassThroughInput) -> Response:
     """Give a user of the workspace a role in a team."""
     # The user id is the subject of this call, not a reference sent back by the client.
     user_id, values = str((body.model_extra or {}).get("userId") or ""), body.native_values()
@@ -150,8 +150,10 @@ def _requested_team(actor: Actor, values: dict[str, Any]) -> str | None:
     return tenancy.get(actor, Team, str(team_id), "admin").id if team_id else None
 
 
-@call(f"{ROOT}/teamMembers/invite", ["POST"], scope="admin", body=Loose, status=201, idempotent=True)
-def member_invite(actor: Actor, body: Loose) -> Response:
+@call(
+    f"{ROOT}/teamMembers/invite", ["POST"], scope="admin", body=PassThroughInput, status=201, idempotent=True
+)
+def member_invite(actor: Actor, body: PassThroughInput) -> Response:
     """Invite an address. The service sends no mail: the response contains the link to share."""
     values = body.native_values()
     email = values.get("email")
@@ -169,8 +171,8 @@ def member_invite(actor: Actor, body: Loose) -> Response:
     return reply({"success": True, "newMember": pending, "url": link}, status=201)
 
 
-@call(MEMBER, ["PUT"], scope="admin", body=Loose)
-def member_change(actor: Actor, member_id: str, body: Loose) -> Response:
+@call(MEMBER, ["PUT"], scope="admin", body=PassThroughInput)
+def member_change(actor: Actor, member_id: str, body: PassThroughInput) -> Response:
     """Give a member another role."""
     row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
     people.change_role(actor, row, _requested_role(body.native_values()))
@@ -193,7 +195,7 @@ def key_out(key: ApiKey, text: str | None = None) -> dict[str, Any]:
     scopes = set(data["scopes"] or _WORK_SCOPES)
     role = "READ" if scopes == {"read"} else "READ_WRITE"
     return {
-        **camelled(data),
+        **camelize_keys(data),
         "key": text or data["prefix"],
         "role": role,
         "teamId": key.team_id,
@@ -209,22 +211,22 @@ def keys_list(actor: Actor) -> Response:
     return reply([key_out(key) for key in db.session.scalars(statement.limit(limits.COMPAT_LIST_ROWS))])
 
 
-@call(f"{ROOT}/apiKeys", ["POST"], scope="self", body=Loose, idempotent=True)
-def key_create(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/apiKeys", ["POST"], scope="self", body=PassThroughInput, idempotent=True)
+def key_create(actor: Actor, body: PassThroughInput) -> Response:
     """Create a key. A proposed secret is ignored; the generated one is only in this response."""
     values = body.native_values()
-    parsed = read(_KeyName, {"name": values.get("name") or "API key"})
+    parsed = parse_native(_KeyName, {"name": values.get("name") or "API key"})
     key, text = api_keys.create(
         actor,
         parsed.name,
         api_version=g.api_version,
-        scopes=_scopes(values.get("scope")),
+        scopes=_parse_scopes(values.get("scope")),
         project_id=values.get("project_id") if isinstance(values.get("project_id"), str) else None,
     )
     return reply(key_out(key, text))
 
 
-def _scopes(value: Any) -> list[str] | None:
+def _parse_scopes(value: Any) -> list[str] | None:
     if value is None or value == "":
         return None
     plain = str(value).strip().lower()
@@ -237,13 +239,13 @@ def _scopes(value: Any) -> list[str] | None:
     raise validation_error([Fault("scope", "not_allowed", "There is no such scope.", hint)])
 
 
-@call(KEY, ["PUT"], scope="self", body=Loose)
-def key_change(actor: Actor, key_id: str, body: Loose) -> Response:
+@call(KEY, ["PUT"], scope="self", body=PassThroughInput)
+def key_change(actor: Actor, key_id: str, body: PassThroughInput) -> Response:
     """Rename a key. The key itself cannot be changed: create a new one."""
     key = api_keys.get(actor, key_id, lock=True)
     name = body.native_values().get("name")
     if name is not None:
-        workspaces.rename(actor, key, {"name": read(_KeyName, {"name": name}).name})
+        workspaces.update_attributes(actor, key, {"name": parse_native(_KeyName, {"name": name}).name})
     return reply(key_out(key))
 
 
@@ -270,12 +272,12 @@ TEAM = f"{ROOT}/teams/<team_id>"
 
 def project_out(project: Project) -> dict[str, Any]:
     """Return a project in the compatible format."""
-    return {**camelled(ProjectOut.of(project)), "avatar": None, "createdBy": ""}
+    return {**camelize_keys(ProjectOut.from_row(project)), "avatar": None, "createdBy": ""}
 
 
 def team_out(team: Team) -> dict[str, Any]:
     """Return a team in the compatible format."""
-    return {**camelled(TeamOut.of(team)), "avatar": None}
+    return {**camelize_keys(TeamOut.from_row(team)), "avatar": None}
 
 
 def _newest_rows(statement: Select[Any], column: Any) -> list[Any]:
@@ -289,10 +291,10 @@ def projects_list(actor: Actor) -> Response:
     return reply([project_out(item) for item in found])
 
 
-@call(f"{ROOT}/projects", ["POST"], scope="admin", body=Loose, idempotent=True)
-def project_create(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/projects", ["POST"], scope="admin", body=PassThroughInput, idempotent=True)
+def project_create(actor: Actor, body: PassThroughInput) -> Response:
     """Create a project."""
-    parsed = read(ProjectIn, body.native_values())
+    parsed = parse_native(ProjectIn, body.native_values())
     project = workspaces.create_project(
         actor, parsed.name, team_id=parsed.team_id or None, description=parsed.description
     )
@@ -302,20 +304,20 @@ def project_create(actor: Actor, body: Loose) -> Response:
 @call(PROJECT, scope="member")
 def project_show(actor: Actor, project_id: str) -> Response:
     """Get a project."""
-    return reply(project_out(tenancy.get(actor, Project, project_id, "member")), tag=True)
+    return reply(project_out(tenancy.get(actor, Project, project_id, "member")), send_etag=True)
 
 
-@call(PROJECT, ["PUT"], scope="admin", body=Loose)
-def project_change(actor: Actor, project_id: str, body: Loose) -> Response:
+@call(PROJECT, ["PUT"], scope="admin", body=PassThroughInput)
+def project_change(actor: Actor, project_id: str, body: PassThroughInput) -> Response:
     """Change a project's name or description."""
     row = tenancy.get(actor, Project, project_id, "admin", lock=True)
-    matching(project_out(row))
+    check_if_match(project_out(row))
     values = body.native_values()
     if values.pop("team_id", row.team_id) not in (row.team_id, ""):
         raise validation_error([Fault("teamId", "not_allowed", "A project cannot be moved to another team.")])
-    changes = read(ProjectPatch, values).model_dump(exclude_unset=True)
+    changes = parse_native(ProjectPatch, values).model_dump(exclude_unset=True)
     if changes:
-        workspaces.rename(actor, row, changes)
+        workspaces.update_attributes(actor, row, changes)
     return reply(project_out(row))
 
 
@@ -335,28 +337,30 @@ def teams_list(actor: Actor) -> Response:
     )
 
 
-@call(f"{ROOT}/teams", ["POST"], scope="admin", body=Loose, idempotent=True)
-def team_create(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/teams", ["POST"], scope="admin", body=PassThroughInput, idempotent=True)
+def team_create(actor: Actor, body: PassThroughInput) -> Response:
     """Create a team."""
-    return reply(team_out(workspaces.create_team(actor, read(TeamIn, body.native_values()).name)))
+    return reply(team_out(workspaces.create_team(actor, parse_native(TeamIn, body.native_values()).name)))
 
 
-@call(TEAM, ["PUT"], scope="admin", body=Loose)
-def team_change(actor: Actor, team_id: str, body: Loose) -> Response:
+@call(TEAM, ["PUT"], scope="admin", body=PassThroughInput)
+def team_change(actor: Actor, team_id: str, body: PassThroughInput) -> Response:
     """Rename a team."""
     row = tenancy.get(actor, Team, team_id, "admin", lock=True)
-    matching(team_out(row))
-    workspaces.rename(actor, row, {"name": read(TeamIn, body.native_values()).name})
+    check_if_match(team_out(row))
+    workspaces.update_attributes(actor, row, {"name": parse_native(TeamIn, body.native_values()).name})
     return reply(team_out(row))
 
 
-@call(f"{ROOT}/setup/teams", ["POST"], scope="admin", body=Loose)
-def team_setup(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/setup/teams", ["POST"], scope="admin", body=PassThroughInput)
+def team_setup(actor: Actor, body: PassThroughInput) -> Response:
     """Create a team with its first project. The caller belongs to it through their role in the workspace."""
     values = body.native_values()
     project = values.pop("project_name", None) or "Default"
-    team = workspaces.create_team(actor, read(TeamIn, values).name)
-    created = workspaces.create_project(actor, read(ProjectIn, {"name": project}).name, team_id=team.id)
+    team = workspaces.create_team(actor, parse_native(TeamIn, values).name)
+    created = workspaces.create_project(
+        actor, parse_native(ProjectIn, {"name": project}).name, team_id=team.id
+    )
     membership = db.session.scalars(
         tenancy.listing(actor, Membership).where(
             Membership.user_id == actor.user_id, Membership.team_id.is_(None)

@@ -12,8 +12,8 @@ from webapp import limits
 from webapp.access.actors import Actor
 from webapp.accounts.views.projects import Description, Name
 from webapp.compat import services
-from webapp.compat.views.objects import Patch, out
-from webapp.compat.views.routing import ROOT, ProjectQuery, Wire, actor_in_project, call
+from webapp.compat.views.objects import ObjectPatch, common_out
+from webapp.compat.views.routing import ROOT, CamelCaseInput, ProjectQuery, actor_in_project, call
 from webapp.files.models import CompatObject
 from webapp.web.responses import reply
 
@@ -24,14 +24,14 @@ Status = Literal["draft", "approved", "running", "completed", "failed"]
 Texts = list[str]
 
 
-class Part(Wire):
+class PlanPart(CamelCaseInput):
     """A part of a plan. Keys beyond those that the clients' document describes are kept."""
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=False)
     read_only = frozenset()
 
 
-class Scaffold(Part):
+class Scaffold(PlanPart):
     """The data that would have to be built."""
 
     entity: str
@@ -39,7 +39,7 @@ class Scaffold(Part):
     fields: Texts
 
 
-class Entity(Part):
+class Entity(PlanPart):
     """Rows of a template, and how many."""
 
     name: str
@@ -51,7 +51,7 @@ class Entity(Part):
     endpoint_id: str | None = None
 
 
-class Gap(Part):
+class Gap(PlanPart):
     """The missing data."""
 
     type: Literal["connect", "custom", "input", "blocker", "gap", "stale"]
@@ -62,7 +62,7 @@ class Gap(Part):
     scaffold: Scaffold | None = None
 
 
-class Integration(Part):
+class Integration(PlanPart):
     """A system that the plan reads or writes."""
 
     system: str
@@ -71,7 +71,7 @@ class Integration(Part):
     detail: str = ""
 
 
-class Capability(Part):
+class Capability(PlanPart):
     """The coverage of the plan's rows."""
 
     key: str
@@ -88,7 +88,7 @@ class Capability(Part):
     expected_sum_cents: int | None = None
 
 
-class Coverage(Part):
+class Coverage(PlanPart):
     """The coverage of a family."""
 
     family: str
@@ -96,7 +96,7 @@ class Coverage(Part):
     items: Texts
 
 
-class CoverageConfig(Part):
+class CoverageConfig(PlanPart):
     """The criteria for coverage."""
 
     mode: Literal["release", "migration"] = "release"
@@ -106,7 +106,7 @@ class CoverageConfig(Part):
     target_system: str | None = None
 
 
-class Step(Part):
+class Step(PlanPart):
     """A message from one system to another."""
 
     from_: str = Field(alias="from")
@@ -121,7 +121,7 @@ class Step(Part):
     why: str | None = None
 
 
-class Phase(Part):
+class Phase(PlanPart):
     """Steps of a flow."""
 
     phase: str
@@ -129,7 +129,7 @@ class Phase(Part):
     loop: str | None = None
 
 
-class FieldMapping(Part):
+class FieldMapping(PlanPart):
     """The source of a field of the target."""
 
     target_field: str
@@ -142,7 +142,7 @@ class FieldMapping(Part):
     masking_policy_id: str | None = None
 
 
-class Task(Part):
+class Task(PlanPart):
     """Something to do."""
 
     title: str
@@ -152,7 +152,7 @@ class Task(Part):
     priority: Literal["P0", "P1", "P2", "P3"] | None = None
 
 
-class TaskPhase(Part):
+class TaskPhase(PlanPart):
     """Tasks of a phase."""
 
     phase: str
@@ -160,14 +160,14 @@ class TaskPhase(Part):
     note: str | None = None
 
 
-class Approval(Part):
+class Approval(PlanPart):
     """The approvals that the plan needs."""
 
     role: str
     reason: str
 
 
-class Lifecycle(Part):
+class Lifecycle(PlanPart):
     """The maintenance of the plan's data."""
 
     mode: str
@@ -175,7 +175,7 @@ class Lifecycle(Part):
     replenish: str
 
 
-class MappingConfig(Part):
+class MappingConfig(PlanPart):
     """The mappings of a mapping plan."""
 
     key_map_name: str | None = None
@@ -187,7 +187,7 @@ class MappingConfig(Part):
     target_system: str | None = None
 
 
-class Version(Part):
+class Version(PlanPart):
     """Which version of the plan this is."""
 
     n: Count
@@ -195,7 +195,7 @@ class Version(Part):
     when: str
 
 
-class Spec(Part):
+class Spec(PlanPart):
     """The steps of a plan."""
 
     kind: Literal["entity", "flow", "task", "mapping"] | None = None
@@ -218,7 +218,7 @@ class Spec(Part):
     version: Version | None = None
 
 
-class Event(Part):
+class Event(PlanPart):
     """A status that the plan had."""
 
     status: Status
@@ -227,10 +227,10 @@ class Event(Part):
     note: str = ""
 
 
-class PlanPatch(Patch):
+class PlanPatch(ObjectPatch):
     """Changes to a plan; missing attributes are unchanged. `rows` is counted by the service."""
 
-    read_only = Patch.read_only | {"rows"}
+    read_only = ObjectPatch.read_only | {"rows"}
 
     title: Name | None = None
     summary: Description | None = None
@@ -271,7 +271,7 @@ _NULLABLE: Final = frozenset({"summary", "origin", "createdFrom", "owner", "env"
 
 def plan_out(row: CompatObject) -> dict[str, Any]:
     """Return a plan in the form of the clients. Plans are not run here, so none has generated rows."""
-    values = {key: value for key, value in out(row).items() if key != "name"}
+    values = {key: value for key, value in common_out(row).items() if key != "name"}
     return {**values, "title": row.name, "rows": 0, **row.document}
 
 
@@ -305,7 +305,7 @@ def plan_create(actor: Actor, body: PlanIn) -> Response:
 @call(PLAN, scope="read")
 def plan_show(actor: Actor, plan_id: str) -> Response:
     """Read a plan."""
-    return reply(plan_out(services.get(actor, "plan", plan_id)), tag=True)
+    return reply(plan_out(services.get(actor, "plan", plan_id)), send_etag=True)
 
 
 @call(PLAN, ["PATCH"], scope="write", body=PlanPatch)

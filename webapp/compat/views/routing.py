@@ -21,7 +21,7 @@ from werkzeug.exceptions import HTTPException
 
 from webapp import limits
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import Project
 from webapp.compat import services
 from webapp.engine.spec import CommonKeys
@@ -35,10 +35,10 @@ from webapp.web.routing import route
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
-_CAPITAL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_CAMEL_BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _UNDERSCORE: Final = re.compile(r"_([a-z])")
 # Keys of the hosted service without a counterpart here. Clients send them back unchanged.
-IGNORED: Final = frozenset(
+IGNORED_KEYS: Final = frozenset(
     "id created_at updated_at created_by user_id avatar db_order_idx simulation_config template_folder_id "
     "endpoint_folder_id integration_id folder_id meta".split()
 )
@@ -53,7 +53,7 @@ STRATEGIES: Final = {
 _FIELD_KEYS: Final = {**{key: key for key in CommonKeys.model_fields}, "active": "active", "label": "label"}
 
 
-class Loose(inputs.Input):
+class PassThroughInput(inputs.Input):
     """A body whose keys are validated later, by the model of the native API."""
 
     model_config = ConfigDict(extra="allow")
@@ -63,14 +63,14 @@ class Loose(inputs.Input):
         """Return the input with the names of the native API; nulls and unsupported attributes are removed."""
         values = {}
         for key, value in (self.model_extra or {}).items():
-            name = snake(key)
+            name = to_snake_case(key)
             name = renamed.get(name, name)
-            if value is not None and name not in IGNORED:
+            if value is not None and name not in IGNORED_KEYS:
                 values[name] = value
         return values
 
 
-class Wire(inputs.Input):
+class CamelCaseInput(inputs.Input):
     """A body whose keys are checked here, in camelCase as the clients write them. They send back what they read, so
     keys that only the service writes are ignored."""
 
@@ -87,22 +87,22 @@ class ProjectQuery(inputs.Query):
     teamId: str | None = None  # noqa: N815
 
 
-def snake(name: str) -> str:
+def to_snake_case(name: str) -> str:
     """`connectionString` -> `connection_string`."""
-    return _CAPITAL.sub(lambda found: f"_{found[1].lower()}", name)
+    return _CAMEL_BOUNDARY.sub(lambda found: f"_{found[1].lower()}", name)
 
 
-def camel(name: str) -> str:
+def to_camel_case(name: str) -> str:
     """`connection_string` -> `connectionString`."""
     return _UNDERSCORE.sub(lambda found: found[1].upper(), name)
 
 
-def camelled(data: Mapping[str, Any]) -> dict[str, Any]:
+def camelize_keys(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a response with its own keys in camelCase; their values are unchanged."""
-    return {camel(key): value for key, value in data.items()}
+    return {to_camel_case(key): value for key, value in data.items()}
 
 
-def read(
+def parse_native(
     model: type[M],
     values: Mapping[str, Any],
     more: Callable[[ApiError, Mapping[str, Any]], ApiError] | None = None,
@@ -124,7 +124,7 @@ def actor_in_project(actor: Actor, scope: str, project_id: str | None, team_id: 
     if project_id and project_id != actor.project_id:
         found = tenancy.get(actor, Project, project_id, scope)
         actor = replace(actor, project_id=found.id, team_id=found.team_id, role=actor.role_in(found.team_id))
-        require(actor, scope)
+        require_scope(actor, scope)
     if team_id and team_id != actor.team_id:
         hint = f"Leave it out, or send {actor.team_id}."
         raise validation_error(
@@ -163,7 +163,7 @@ Types = Mapping[str, Any]
 """Definitions of a project's custom data types, by name in lower case."""
 
 
-def fields_in(actor: Actor, fields: Any) -> Any:
+def fields_to_native(actor: Actor, fields: Any) -> Any:
     """Convert field definitions to the service's format. Anything that is not a definition is left for the service to
     reject. A type that is not in the catalogue, but is a custom data type of the actor's project, is replaced by its
     definition."""
@@ -171,7 +171,7 @@ def fields_in(actor: Actor, fields: Any) -> Any:
     if _has_unknown_type(fields):
         found = services.listing(actor, "custom_data_type")
         types = {item.name.casefold(): item.document["field_config"] for item in found}
-    return _fields_in(fields, types)
+    return _convert_fields_to_native(fields, types)
 
 
 def _has_unknown_type(fields: Any) -> bool:
@@ -187,11 +187,11 @@ def _has_unknown_type(fields: Any) -> bool:
     return False
 
 
-def _fields_in(fields: Any, types: Types) -> Any:
-    return [_field_in(field, types) for field in fields] if isinstance(fields, list) else fields
+def _convert_fields_to_native(fields: Any, types: Types) -> Any:
+    return [_field_to_native(field, types) for field in fields] if isinstance(fields, list) else fields
 
 
-def _field_in(field: Any, types: Types) -> Any:
+def _field_to_native(field: Any, types: Types) -> Any:
     if not isinstance(field, Mapping):
         return field
     config = types.get(str(field.get("type", "")).casefold())
@@ -207,7 +207,7 @@ def _field_in(field: Any, types: Types) -> Any:
         field = {**config, **overrides, "options": merged}
     result = {}
     for key, value in field.items():
-        name = snake(key) if snake(key) in _FIELD_KEYS else key
+        name = to_snake_case(key) if to_snake_case(key) in _FIELD_KEYS else key
         # The hosted service keeps these with every field; empty, they say nothing.
         if value is None or (key in ("nested", "function", "optional") and not value):
             continue
@@ -218,32 +218,32 @@ def _field_in(field: Any, types: Types) -> Any:
     if isinstance(options, Mapping):
         option_names = {*(kind.Options.model_fields if kind else ()), *_FIELD_KEYS}
         names = {
-            key: snake(key) if key not in option_names and snake(key) in option_names else key
+            key: to_snake_case(key) if key not in option_names and to_snake_case(key) in option_names else key
             for key in options
         }
         result["options"] = {
-            names[key]: _fields_in(value, types) if names[key] == "fields" else value
+            names[key]: _convert_fields_to_native(value, types) if names[key] == "fields" else value
             for key, value in options.items()
         }
     return result
 
 
-def fields_out(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def fields_to_compat(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return field definitions in the compatible format: `active` instead of `hidden`, and only explicit values."""
-    return [_field_out(field) for field in fields]
+    return [_field_to_compat(field) for field in fields]
 
 
-def _field_out(field: Mapping[str, Any]) -> dict[str, Any]:
+def _field_to_compat(field: Mapping[str, Any]) -> dict[str, Any]:
     kind = catalogue.find(field["type"])
     option_fields = kind.Options.model_fields if kind else {}
     options = {
-        (camel(key) if key in option_fields and snake(camel(key)) == key else key): fields_out(value)
-        if key == "fields"
-        else value
+        (
+            to_camel_case(key) if key in option_fields and to_snake_case(to_camel_case(key)) == key else key
+        ): fields_to_compat(value) if key == "fields" else value
         for key, value in field["options"].items()
     }
     common = {
-        camel(key): field[key]
+        to_camel_case(key): field[key]
         for key, info in CommonKeys.model_fields.items()
         if key in field and key not in ("name", "type", "options", "hidden") and field[key] != info.default
     }
@@ -260,7 +260,7 @@ _FETCH_CLIENTS: Final = re.compile(r"node|undici|Deno/|Bun/|Mozilla/")
 bp = Blueprint("compat", __name__)
 
 # Not in /openapi.json, which describes the current API; no page; unknown query parameters are accepted.
-call = partial(route, bp, hidden=True, people=False, query=ProjectQuery)
+call = partial(route, bp, hidden=True, allows_browsers=False, query=ProjectQuery)
 
 
 class CompatMiddleware:
@@ -281,7 +281,7 @@ class CompatMiddleware:
 
 
 @bp.errorhandler(Exception)
-def failed(error: Exception) -> ResponseReturnValue:
+def error_response(error: Exception) -> ResponseReturnValue:
     """Return the error in the usual form, and the `message` that the clients show."""
     if isinstance(error, HTTPException) and (error.code or 500) < 400:
         return error
@@ -301,7 +301,7 @@ def failed(error: Exception) -> ResponseReturnValue:
 
 _PARAMETER: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
 # Alternatives for calls of the clients that are not supported.
-INSTEAD: Final = {
+ALTERNATIVES: Final = {
     "plans": "Plans are stored but not run. Use a scenario instead.",
     "keymaps": "Key maps support only entries and lookups.",
     "integrations": "Create a connection (POST /connections) or an endpoint (POST /endpoints) to that system.",
@@ -321,16 +321,16 @@ _METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 @call(f"{ROOT}/", _METHODS, scope="self", endpoint="root_slash")
 def root() -> Response:
     """No call has an empty path."""
-    raise _no_such_call("")
+    raise _unknown_route_error("")
 
 
 @call(f"{ROOT}/<path:rest>", _METHODS, scope="self")
 def unknown(rest: str) -> Response:
     """Reject unknown routes."""
-    raise _no_such_call(rest)
+    raise _unknown_route_error(rest)
 
 
-def _no_such_call(path: str) -> ApiError:
+def _unknown_route_error(path: str) -> ApiError:
     requested = f"{request.method} /{path}"[:200]
     calls: dict[str, list[str]] = {}
     for rule in current_app.url_map.iter_rules():
@@ -344,7 +344,7 @@ def _no_such_call(path: str) -> ApiError:
     similar = get_close_matches(route_path[:100], calls, n=3, cutoff=0.6)
     found = dict.fromkeys([*same, *similar])
     suggestions = [f"{method} {item}" for item in found for method in dict.fromkeys(calls[item])][:5]
-    instead = INSTEAD.get(path) or INSTEAD.get(path.partition("/")[0])
+    instead = ALTERNATIVES.get(path) or ALTERNATIVES.get(path.partition("/")[0])
     hint = instead or (
         f"Did you mean `{suggestions[0]}`?" if suggestions else "The guide lists the available calls."
     )

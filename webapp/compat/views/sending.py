@@ -21,9 +21,9 @@ from flask import Response
 
 from webapp import limits
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.audit.services import audit_log
-from webapp.compat.views.routing import ROOT, Loose, call
+from webapp.compat.views.routing import ROOT, PassThroughInput, call
 from webapp.connections.models import Connection
 from webapp.connections.services import access, connections
 from webapp.connectors.base import ConnectorError, Session
@@ -34,15 +34,15 @@ from webapp.extensions import db
 from webapp.pushes.schemas import ExportDbInput, ExportInput, ExportRestInput
 from webapp.pushes.services import pushes, targets
 from webapp.pushes.services.ledger import read
-from webapp.pushes.views.exports import prepared, wait
+from webapp.pushes.views.exports import prepare, wait_until_finished
 from webapp.web import inputs
-from webapp.web.inputs import with_more
+from webapp.web.inputs import merge_faults
 from webapp.web.responses import reply
 
 _SPACE: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+"
 _NAME: Final = r'(?:[^\W\d][\w$#]*|"(?:[^"]|"")+"|`[^`]+`|\[[^\]]+\])'
-_GAP: Final = re.compile(_SPACE, re.DOTALL)
-_HEAD: Final = re.compile(
+_WHITESPACE_AND_COMMENTS: Final = re.compile(_SPACE, re.DOTALL)
+_INSERT_HEAD: Final = re.compile(
     rf"INSERT\s+INTO\s+(?P<table>{_NAME}(?:\.{_NAME}){{0,2}}){_SPACE}"
     rf"\((?P<columns>{_SPACE}{_NAME}(?:{_SPACE},{_SPACE}{_NAME})*{_SPACE})\){_SPACE}VALUES",
     re.IGNORECASE | re.DOTALL,
@@ -66,46 +66,46 @@ class Insert:
     rows: list[dict[str, Any]]
 
 
-def first_word(statement: str) -> str:
+def statement_keyword(statement: str) -> str:
     """Return the kind of a statement, its first keyword: `SELECT`. Empty if it does not begin with a word."""
-    start = _GAP.match(statement)
+    start = _WHITESPACE_AND_COMMENTS.match(statement)
     found = re.match(r"[A-Za-z]+", statement[start.end() if start else 0 :])
     return found[0].upper() if found else ""
 
 
-def insert(statement: str, *, escapes: bool) -> Insert | None:
+def parse_insert(statement: str, *, escapes: bool) -> Insert | None:
     """Return the rows of a plain INSERT; None for any other statement. `escapes`: the target reads a backslash in a
     text as the beginning of an escape (MySQL), so a text with one is not plain."""
-    at = _skip_space(statement, 0)
-    head = _HEAD.match(statement, at)
+    position = _skip_space(statement, 0)
+    head = _INSERT_HEAD.match(statement, position)
     if head is None:
         return None
     columns = [_unquoted(match[0]) for match in _NAMES.finditer(head["columns"])]
     table = ".".join(_unquoted(match[0]) for match in _NAMES.finditer(head["table"]))
     rows: list[dict[str, Any]] = []
-    at = head.end()
+    position = head.end()
     while True:
-        found = _parse_row(statement, _skip_space(statement, at), escapes)
+        found = _parse_row(statement, _skip_space(statement, position), escapes)
         if found is None or len(found[0]) != len(columns):
             return None
         rows.append(dict(zip(columns, found[0], strict=True)))
-        at = _skip_space(statement, found[1])
-        if statement[at : at + 1] != ",":
+        position = _skip_space(statement, found[1])
+        if statement[position : position + 1] != ",":
             break
-        at += 1
-    if statement[at : at + 1] == ";":
-        at = _skip_space(statement, at + 1)
-    plain = at == len(statement) and len(set(columns)) == len(columns)
+        position += 1
+    if statement[position : position + 1] == ";":
+        position = _skip_space(statement, position + 1)
+    plain = position == len(statement) and len(set(columns)) == len(columns)
     return Insert(table, rows) if plain else None
 
 
-def _parse_row(statement: str, at: int, escapes: bool) -> tuple[list[Any], int] | None:
-    if statement[at : at + 1] != "(":
+def _parse_row(statement: str, position: int, escapes: bool) -> tuple[list[Any], int] | None:
+    if statement[position : position + 1] != "(":
         return None
     values: list[Any] = []
     while True:
-        at = _skip_space(statement, at + 1)
-        found = _VALUE.match(statement, at)
+        position = _skip_space(statement, position + 1)
+        found = _VALUE.match(statement, position)
         if found is None or (escapes and found["text"] and "\\" in found["text"]):
             return None
         if found["word"]:
@@ -115,19 +115,19 @@ def _parse_row(statement: str, at: int, escapes: bool) -> tuple[list[Any], int] 
         else:
             number = found["number"]
             values.append(float(number) if _FRACTION.search(number) else int(number))
-        at = _skip_space(statement, found.end())
-        separator = statement[at : at + 1]
+        position = _skip_space(statement, found.end())
+        separator = statement[position : position + 1]
         if separator == ")":
-            return values, at + 1
+            return values, position + 1
         if separator != ",":
             return None
 
 
-def _skip_space(statement: str, at: int) -> int:
-    if statement[at : at + 1] not in _BLANK:  # most tokens are adjacent
-        return at
-    found = _GAP.match(statement, at)
-    return found.end() if found else at
+def _skip_space(statement: str, position: int) -> int:
+    if statement[position : position + 1] not in _BLANK:  # most tokens are adjacent
+        return position
+    found = _WHITESPACE_AND_COMMENTS.match(statement, position)
+    return found.end() if found else position
 
 
 def _unquoted(name: str) -> str:
@@ -138,50 +138,50 @@ def _unquoted(name: str) -> str:
 
 # --- Routes -------------------------------------------------------------------------------------------------
 
-_NOT_PLAIN = (
+_NOT_PLAIN_INSERT = (
     "Only admins can run statements. Other users can send rows: a plain INSERT with column names and literal values, "
     "or `table` and `rows`."
 )
 _RENAMED_KEYS = {"quantity": "count", "data": "rows", "payload": "rows", "table_name": "table"}
 
 
-@call(f"{ROOT}/export/db", ["POST"], scope="push", body=Loose, idempotent=True)
-def export_db(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/export/db", ["POST"], scope="push", body=PassThroughInput, idempotent=True)
+def export_db(actor: Actor, body: PassThroughInput) -> Response:
     """Send rows to a table, or run a statement. The response is that of the hosted service's driver."""
-    values = _push_values(body)
+    values = _native_push_values(body)
     if "query" not in values:
         return reply(_insert_result(_run_push(actor, _parse(actor, ExportDbInput, values))))
     statement = values.pop("query")
     found = tenancy.get(actor, Connection, str(values.get("connection_id") or ""), "push")
     if not isinstance(statement, str) or not statement.strip():
         raise validation_error([Fault("query", "missing", "Enter an SQL statement.")])
-    plain = insert(statement, escapes=found.type == "mysql")
+    plain = parse_insert(statement, escapes=found.type == "mysql")
     if plain is not None:
         # Every column that the statement names is written, also a key that a push by names leaves to the target.
         mapping = {column: column for column in plain.rows[0]}
         rows = {"table": plain.table, "rows": plain.rows}
         push_input = _parse(actor, ExportDbInput, {"on_error": "stop", "mapping": mapping, **values, **rows})
         return reply(_insert_result(_run_push(actor, push_input)))
-    if first_word(statement) in ("SELECT", "WITH"):
+    if statement_keyword(statement) in ("SELECT", "WITH"):
         return reply(_query_result(actor, found, statement))
     if not actor.can("admin"):
-        raise ApiError("forbidden", _NOT_PLAIN, actor.lacks("admin") or {})
-    require(actor, "admin")
-    targets.usable(found)
+        raise ApiError("forbidden", _NOT_PLAIN_INSERT, actor.missing_permission("admin") or {})
+    require_scope(actor, "admin")
+    targets.require_writable(found)
     confirm = values.get("confirm")
-    targets.confirmed(found, confirm if isinstance(confirm, str) else None)
-    command = first_word(statement)
+    targets.require_confirmation(found, confirm if isinstance(confirm, str) else None)
+    command = statement_keyword(statement)
     audit_log.record(actor, "connection.execute", found, join=True, command=command)
     db.session.commit()
-    with _open(found) as session:
+    with _open_session(found) as session:
         session.execute(statement)
     return reply({"command": command, "rowCount": None, "rows": [], "fields": [], "oid": None})
 
 
-@call(f"{ROOT}/export/rest", ["POST"], scope="push", body=Loose, idempotent=True)
-def export_rest(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/export/rest", ["POST"], scope="push", body=PassThroughInput, idempotent=True)
+def export_rest(actor: Actor, body: PassThroughInput) -> Response:
     """Send rows to an endpoint. The response has the form of the hosted service, and the push."""
-    values = _push_values(body)
+    values = _native_push_values(body)
     push_input = _parse(actor, ExportRestInput, values)
     if push_input.endpoint_id is None and push_input.connection_id is None:
         hint = (
@@ -211,7 +211,7 @@ def export_rest(actor: Actor, body: Loose) -> Response:
 _STATUS_CODES = {status.value for status in HTTPStatus}
 
 
-def _push_values(body: Loose) -> dict[str, Any]:
+def _native_push_values(body: PassThroughInput) -> dict[str, Any]:
     values = body.native_values(**_RENAMED_KEYS)
     if isinstance(values.get("rows"), Mapping):
         values["rows"] = [values["rows"]]
@@ -223,18 +223,18 @@ def _parse(actor: Actor, model: type[ExportInput], values: dict[str, Any]) -> An
     try:
         return inputs.parse(model, values)
     except ApiError as error:
-        raise with_more(
-            error, values, model, lambda push_input: prepared(actor, push_input).faults()
+        raise merge_faults(
+            error, values, model, lambda push_input: prepare(actor, push_input).faults()
         ) from None
 
 
 def _run_push(actor: Actor, push_input: ExportInput) -> dict[str, Any]:
     """Run the requested push; it may be unfinished after `EXPORT_DB_WAIT_SECONDS`. Error: target_failed with the first
     rows that did not arrive."""
-    planned = prepared(actor, push_input)
+    planned = prepare(actor, push_input)
     push_id = planned.push_id
     pushes.queue(actor, planned, "push.create" if push_input.rows is not None else "template.push")
-    wait(push_id)
+    wait_until_finished(push_id)
     push = pushes.as_json(pushes.get(actor, push_id, "push"))
     bad = push["counts"]["failed"] + push["counts"]["unknown"]
     if bad or push["status"] in ("failed", "cancelled", "timed_out"):
@@ -268,7 +268,7 @@ def _query_result(actor: Actor, connection: Connection, statement: str) -> dict[
     audit_log.record(actor, "connection.query", connection, join=True)
     db.session.commit()
     limit = limits.FETCHED_ROWS
-    with _open(connection) as session:
+    with _open_session(connection) as session:
         batch = session.query(statement, {}, limit + 1)
     if batch.num_rows > limit:
         text = f"The query returns more than {limit:,} rows."
@@ -283,9 +283,9 @@ def _query_result(actor: Actor, connection: Connection, statement: str) -> dict[
 
 
 @contextmanager
-def _open(connection: Connection) -> Iterator[ReaderProcess | Session]:
+def _open_session(connection: Connection) -> Iterator[ReaderProcess | Session]:
     """Open the database of a connection. Its errors are raised as errors of the API, with secrets redacted."""
-    redact = access.connector_and_redactor(connection)[1]
+    redact = access.create_connector_and_redactor(connection)[1]
     try:
         with access.open_reader(connection, limits.TARGET_QUERY_SECONDS) as session:
             yield session

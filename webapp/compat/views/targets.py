@@ -13,14 +13,14 @@ from webapp.audit.services import audit_log
 from webapp.compat.views.objects import ENDPOINTS, Folders
 from webapp.compat.views.routing import (
     ROOT,
-    Loose,
+    PassThroughInput,
     ProjectQuery,
     actor_from_body,
     actor_in_project,
     call,
-    camelled,
+    camelize_keys,
     list_all,
-    read,
+    parse_native,
 )
 from webapp.connections.models import Connection
 from webapp.connections.services import access, connections, inspection, sqlite_files
@@ -31,7 +31,7 @@ from webapp.endpoints import services as endpoints
 from webapp.endpoints.views.endpoints import EndpointChange, EndpointIn
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.web.responses import matching, reply
+from webapp.web.responses import check_if_match, reply
 
 CONNECTION = f"{ROOT}/connections/<connection_id>"
 ENDPOINT = f"{ROOT}/endpoints/<endpoint_id>"
@@ -52,7 +52,7 @@ def connection_out(connection: Connection, folders: Folders | None = None) -> di
     folders = folders or Folders(ENDPOINTS, connection.project_id)
     data = connections.as_json(connection)
     text = data["settings"].get("connection_string")
-    return {**camelled(data), "connectionString": text, **folders.client_names(connection.name)}
+    return {**camelize_keys(data), "connectionString": text, **folders.client_names(connection.name)}
 
 
 @call(f"{ROOT}/connections", scope="read")
@@ -65,17 +65,17 @@ def connections_list(actor: Actor, query: ProjectQuery) -> Response:
     )
 
 
-@call(f"{ROOT}/connections", ["POST"], scope="write", body=Loose, status=201, idempotent=True)
-def connection_create(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/connections", ["POST"], scope="write", body=PassThroughInput, status=201, idempotent=True)
+def connection_create(actor: Actor, body: PassThroughInput) -> Response:
     """Create a connection and verify it."""
     values = body.native_values()
     project_actor = actor_from_body(actor, "write", values)
-    Folders(ENDPOINTS, project_actor.project_id or "").put(values, body)
-    parsed = read(ConnectionIn, values)
+    Folders(ENDPOINTS, project_actor.project_id or "").set_full_name(values, body)
+    parsed = parse_native(ConnectionIn, values)
     connection = connections.create(
         project_actor,
         name=parsed.name,
-        type=_connection_type(parsed),
+        type=_requested_connection_type(parsed),
         settings=parsed.values(),
         environment=parsed.environment,
         read_only=parsed.is_read_only,
@@ -83,7 +83,7 @@ def connection_create(actor: Actor, body: Loose) -> Response:
     return reply(connection_out(connection), status=201)
 
 
-def _connection_type(values: ConnectionIn) -> str:
+def _requested_connection_type(values: ConnectionIn) -> str:
     kind = values.type or values.connection_type
     if not kind:
         raise validation_error(
@@ -95,20 +95,20 @@ def _connection_type(values: ConnectionIn) -> str:
 @call(CONNECTION, scope="read")
 def connection_show(actor: Actor, connection_id: str) -> Response:
     """Get a connection."""
-    return reply(connection_out(connections.get(actor, connection_id)), tag=True)
+    return reply(connection_out(connections.get(actor, connection_id)), send_etag=True)
 
 
-@call(CONNECTION, ["PUT"], scope="write", body=Loose)
-def connection_change(actor: Actor, connection_id: str, body: Loose) -> Response:
+@call(CONNECTION, ["PUT"], scope="write", body=PassThroughInput)
+def connection_change(actor: Actor, connection_id: str, body: PassThroughInput) -> Response:
     """Change a connection. If a masked connection string is sent back, the stored values are kept."""
     found = connections.get(actor, connection_id, "write", lock=True)
     values = body.native_values()
     kind = values.pop("type", None) or values.pop("connection_type", None)
-    if isinstance(kind, str) and connections.kind_of(kind) != found.type:
+    if isinstance(kind, str) and connections.parse_kind(kind) != found.type:
         text = f"The type of a connection ({found.type}) cannot be changed."
         raise validation_error([Fault("type", "not_allowed", text, "Create a new connection.")])
-    Folders(ENDPOINTS, found.project_id).put(values, body, found.name)
-    changes = read(ConnectionChange, values).model_dump(exclude_unset=True, by_alias=True)
+    Folders(ENDPOINTS, found.project_id).set_full_name(values, body, found.name)
+    changes = parse_native(ConnectionChange, values).model_dump(exclude_unset=True, by_alias=True)
     string = changes.pop("connection_string", None)
     if string is not None:
         changes["settings"] = {**(changes.get("settings") or {}), "connection_string": string}
@@ -124,14 +124,14 @@ def connection_delete(actor: Actor, connection_id: str) -> Response:
     return reply({"message": f"Connection {found.name} deleted"})
 
 
-@call(f"{ROOT}/connections/test", ["POST"], scope="write", body=Loose)
-def connection_test(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/connections/test", ["POST"], scope="write", body=PassThroughInput)
+def connection_test(actor: Actor, body: PassThroughInput) -> Response:
     """Test settings without saving them. A target that does not respond is `target_failed`."""
     values = body.native_values()
     project_actor = actor_from_body(actor, "write", values)
-    parsed = read(ConnectionIn, {"name": "test", **values})
-    kind = connections.kind_of(_connection_type(parsed))
-    settings = json_input.canonical(KINDS[kind].Settings, parsed.values())
+    parsed = parse_native(ConnectionIn, {"name": "test", **values})
+    kind = connections.parse_kind(_requested_connection_type(parsed))
+    settings = json_input.canonicalize_enums(KINDS[kind].Settings, parsed.values())
     connections_settings.check(project_actor, project_actor.project_id, KINDS[kind], settings, {})
     # It is in no session, so it is never saved, and its secrets are not encrypted.
     connection = Connection(
@@ -143,8 +143,8 @@ def connection_test(actor: Actor, body: Loose) -> Response:
     )
     audit_log.record(project_actor, "connection.test", join=True, connection_type=kind)
     db.session.commit()
-    with sqlite_files.trial(connection) if kind == sqlite_files.KIND else nullcontext() as folder:
-        connector, redact = access.connector_and_redactor(connection)
+    with sqlite_files.trial_folder(connection) if kind == sqlite_files.KIND else nullcontext() as folder:
+        connector, redact = access.create_connector_and_redactor(connection)
         connector.folder = folder or connector.folder
         stages = [
             {"name": stage["name"], "ok": stage["ok"], "code": stage["code"], "message": redact(stage["message"]),
@@ -220,7 +220,7 @@ def endpoint_out(data: dict[str, Any], folders: Folders | None = None) -> dict[s
     as its address if it uses the host of a connection."""
     folders = folders or Folders(ENDPOINTS, data["project_id"])
     return {
-        **camelled(data),
+        **camelize_keys(data),
         "url": data["url"] or data["path"],
         "headers": data["headers"] or None,
         "queryParams": data["query_params"] or None,
@@ -229,27 +229,29 @@ def endpoint_out(data: dict[str, Any], folders: Folders | None = None) -> dict[s
     }
 
 
-@call(f"{ROOT}/endpoints", ["POST"], scope="write", body=Loose, idempotent=True)
-def endpoint_create(actor: Actor, body: Loose) -> Response:
+@call(f"{ROOT}/endpoints", ["POST"], scope="write", body=PassThroughInput, idempotent=True)
+def endpoint_create(actor: Actor, body: PassThroughInput) -> Response:
     """Create an endpoint."""
     values = body.native_values()
     project_actor = actor_from_body(actor, "write", values)
-    Folders(ENDPOINTS, project_actor.project_id or "").put(values, body)
-    endpoint = endpoints.create(project_actor, read(EndpointIn, values).values())
+    Folders(ENDPOINTS, project_actor.project_id or "").set_full_name(values, body)
+    endpoint = endpoints.create(project_actor, parse_native(EndpointIn, values).values())
     return reply(endpoint_out(endpoints.as_json(endpoint)))
 
 
 @call(ENDPOINT, scope="read")
 def endpoint_show(actor: Actor, endpoint_id: str) -> Response:
     """Get an endpoint."""
-    return reply(endpoint_out(endpoints.as_json(connections.get_endpoint(actor, endpoint_id))), tag=True)
+    return reply(
+        endpoint_out(endpoints.as_json(connections.get_endpoint(actor, endpoint_id))), send_etag=True
+    )
 
 
-@call(ENDPOINT, ["PUT"], scope="write", body=Loose)
-def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
+@call(ENDPOINT, ["PUT"], scope="write", body=PassThroughInput)
+def endpoint_change(actor: Actor, endpoint_id: str, body: PassThroughInput) -> Response:
     """Change an endpoint. A secret that is sent back masked is kept."""
     found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
-    matching(endpoint_out(endpoints.as_json(found)))
+    check_if_match(endpoint_out(endpoints.as_json(found)))
     values = {
         key: value for key, value in body.native_values().items() if key not in ("project_id", "team_id")
     }
@@ -257,8 +259,8 @@ def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
         values.pop(
             "url", None
         )  # of an endpoint on a connection the clients are shown the path as its address
-    Folders(ENDPOINTS, found.project_id).put(values, body, found.name)
-    changed = endpoints.change(actor, found, read(EndpointChange, values).values())
+    Folders(ENDPOINTS, found.project_id).set_full_name(values, body, found.name)
+    changed = endpoints.change(actor, found, parse_native(EndpointChange, values).values())
     return reply(endpoint_out(endpoints.as_json(changed)))
 
 

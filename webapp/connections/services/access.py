@@ -23,7 +23,7 @@ from webapp.connections.models import Connection
 from webapp.connections.services import settings as connections_settings
 from webapp.connections.services import sqlite_files
 from webapp.connectors import KINDS, metadata_json
-from webapp.connectors.base import Connector, ConnectorError, Link, Session
+from webapp.connectors.base import Connector, ConnectorError, OpenConnection, Session
 from webapp.connectors.http.channel import HttpConnector
 from webapp.connectors.http.tokens import StoredToken, tokens
 from webapp.connectors.reader_process import ReaderProcess
@@ -69,7 +69,7 @@ class SharedTokens:
             entry = StoredToken(**orjson.loads(self._vault.open(sealed)))
         except VaultError:
             return sealed, None  # sealed with a key that has been removed since
-        process_log.learn(entry.token)
+        process_log.add_secrets(entry.token)
         return sealed, entry
 
     def load(self, key: str) -> StoredToken | None:
@@ -82,7 +82,7 @@ class SharedTokens:
 
     def save(self, key: str, entry: StoredToken) -> None:
         """See `TokenStore.save`."""
-        process_log.learn(entry.token)
+        process_log.add_secrets(entry.token)
         lifetime = entry.until - clock.epoch() if entry.token else limits.TOKEN_FAILURE_SECONDS
         if lifetime <= 0:
             return
@@ -105,8 +105,8 @@ class SharedTokens:
             log.warning("a rejected OAuth token cannot be removed: %s", type(error).__name__)
 
     @contextmanager
-    def fetching(self, key: str, wait: Callable[[], None]) -> Iterator[None]:
-        """See `TokenStore.fetching`. The lock expires, so that a killed process does not block others."""
+    def fetch_lock(self, key: str, wait: Callable[[], None]) -> Iterator[None]:
+        """See `TokenStore.fetch_lock`. The lock expires, so that a killed process does not block others."""
         name, owner = f"{self._redis_key(key)}:lock", token_hex(8).encode()
         try:
             while not self._client.set(name, owner, nx=True, px=round(limits.TOKEN_LOCK_SECONDS * 1000)):
@@ -122,79 +122,79 @@ class SharedTokens:
                 log.info("the lock of an OAuth token was not released and will expire")
 
 
-NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+NO_CHANGES: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-def gate(secrets: Mapping[str, list[str]] = NOTHING) -> Gate:
+def create_gate(secrets: Mapping[str, list[str]] = NO_CHANGES) -> Gate:
     """Return the address guard with the operator's networks. `secrets` are the hosts that each named secret may be
     sent to."""
     return Gate(current_app.config["SETTINGS"].reachable_networks, secrets)
 
 
-def connector_of(connection: Connection, changed: Mapping[str, Any] = NOTHING) -> Connector:
+def create_connector(connection: Connection, changed: Mapping[str, Any] = NO_CHANGES) -> Connector:
     """Return the connector of a connection with its secrets filled in.
 
     Errors: driver_missing, unavailable (no key decrypts a secret), target_failed (the settings refer to a secret that
-    does not exist), validation_error (see `check_disk`)."""
-    return connector_and_redactor(connection, changed)[0]
+    does not exist), validation_error (see `check_single_host`)."""
+    return create_connector_and_redactor(connection, changed)[0]
 
 
-def connector_and_redactor(
-    connection: Connection, changed: Mapping[str, Any] = NOTHING
+def create_connector_and_redactor(
+    connection: Connection, changed: Mapping[str, Any] = NO_CHANGES
 ) -> tuple[Connector, Callable[[str], str]]:
     """Return the connector of a connection, and a function that redacts its secrets in messages, because targets may
     repeat them.
 
     `changed` are settings of one push or endpoint that override the connection's."""
     kind = KINDS[connection.type]
-    driver(connection.type)
-    check_disk(connection.type)
+    check_driver(connection.type)
+    check_single_host(connection.type)
     settings, secret, bound = connections_settings.decrypted_settings(connection, kind, changed)
     folder = sqlite_files.folder_of(connection)
-    connector = kind(settings, gate(bound), str(folder), connection.read_only)
+    connector = kind(settings, create_gate(bound), str(folder), connection.read_only)
     if isinstance(connector, SqliteConnector):
         if bound:
             text = f'The secret "{next(iter(bound))}" may only be sent to certain hosts, so a file cannot use it.'
             raise ApiError("target_not_allowed", text, {"reason": "secret_host"})
         workspace_id = connection.workspace_id
         sqlite_files.make_room(workspace_id)
-        connector.growth = sqlite_files.allowance(workspace_id)
+        connector.growth_allowance = sqlite_files.growth_allowance(workspace_id)
 
     def redact(text: str) -> str:
-        return connections_settings.redacted(text, [*secret, *tokens.texts()])
+        return connections_settings.redact_plaintexts(text, [*secret, *tokens.current_tokens()])
 
     if isinstance(connector, HttpConnector):
         connector.redact = redact
-        connector.document = document_of(connection)
+        connector.document = load_document(connection)
         if connector.token_credentials is not None:
             connector.token_credentials.share_tokens(SharedTokens(connection.id))
     return connector, redact
 
 
-def check_disk(kind: str) -> None:
+def check_single_host(kind: str) -> None:
     """Raise validation_error for SQLite if the service runs on several machines, each of which has its own disk."""
     if kind == sqlite_files.KIND and current_app.config["SETTINGS"].hosts > 1:
         text = "A SQLite file is stored on the disk of one machine, but this service runs on several."
         raise validation_error([Fault("type", "one_machine", text, "Use PostgreSQL.")])
 
 
-def document_of(connection: Connection) -> bytes | None:
+def load_document(connection: Connection) -> bytes | None:
     """Return the uploaded metadata document, or None. Error: unavailable if the storage no longer has it."""
     if connection.document_key is None:
         return None
     try:
-        return b"".join(storage.of(current_app).get(connection.document_key))
+        return b"".join(storage.get_storage(current_app).get(connection.document_key))
     except storage.MissingError:
         raise ApiError(
             "unavailable", "The metadata document of this connection is no longer stored."
         ) from None
 
 
-def open_link(
-    connection: Connection, timeout: float | None = None, changed: Mapping[str, Any] = NOTHING
-) -> Link:
-    """Connect. Raises ApiError as `connector_of`, and ConnectorError for errors of the target."""
-    connector, redact = connector_and_redactor(connection, changed)
+def open_connection(
+    connection: Connection, timeout: float | None = None, changed: Mapping[str, Any] = NO_CHANGES
+) -> OpenConnection:
+    """Connect. Raises ApiError as `create_connector`, and ConnectorError for errors of the target."""
+    connector, redact = create_connector_and_redactor(connection, changed)
     if isinstance(connector, HttpConnector) and connector.has_entities:
         connector.cached_metadata = known_metadata(connection)
     with _redacting(redact):
@@ -202,8 +202,8 @@ def open_link(
 
 
 def open_session(connection: Connection, timeout: float | None = None) -> Session:
-    """Connect to a database. Raises as `open_link`, and ConnectorError (reason unsupported) for other kinds."""
-    link = open_link(connection, timeout)
+    """Connect to a database. Raises as `open_connection`, and ConnectorError (reason unsupported) for other kinds."""
+    link = open_connection(connection, timeout)
     if not isinstance(link, Session):
         link.close()
         raise ConnectorError("This kind of connection has no tables.", reason="unsupported")
@@ -223,7 +223,7 @@ def _redacting(redact: Callable[[str], str]) -> Iterator[None]:
 def open_reader(connection: Connection, timeout: float | None = None) -> ReaderProcess | Session:
     """Connect to a database in a separate process with limited memory, for queries of users. Raises as
     `open_session`."""
-    connector, redact = connector_and_redactor(connection)
+    connector, redact = create_connector_and_redactor(connection)
     if not connector.can.tables:
         raise ConnectorError("This kind of connection has no tables.", reason="unsupported")
     with _redacting(redact):
@@ -232,7 +232,7 @@ def open_reader(connection: Connection, timeout: float | None = None) -> ReaderP
         return ReaderProcess(connector, timeout)
 
 
-def driver(kind: str) -> None:
+def check_driver(kind: str) -> None:
     """Check that the driver of a kind is installed. Error: driver_missing."""
     try:
         KINDS[kind].driver()
@@ -286,7 +286,7 @@ def known_metadata(connection: Connection) -> Metadata | None:
         return None
     found = _metadata_cache.get(connection.id, connection.metadata_at)
     if found is None:
-        stored = cached(connection)
+        stored = cached_metadata_json(connection)
         if stored is None:
             return None
         found = metadata_json.from_json(stored)
@@ -294,11 +294,11 @@ def known_metadata(connection: Connection) -> Metadata | None:
     return found
 
 
-def cached(connection: Connection) -> dict[str, Any] | None:
+def cached_metadata_json(connection: Connection) -> dict[str, Any] | None:
     """Return the metadata of a connection as last read, as JSON (see `metadata_json.to_json`), or None."""
     if connection.metadata_key is None:
         return None
-    store = storage.of(current_app)
+    store = storage.get_storage(current_app)
     try:
         metadata: dict[str, Any] = orjson.loads(b"".join(store.get(connection.metadata_key)))
     except storage.MissingError:
@@ -307,7 +307,7 @@ def cached(connection: Connection) -> dict[str, Any] | None:
 
 
 @contextmanager
-def limited(session: Link, left: float, limit: float) -> Iterator[None]:
+def time_limited(session: OpenConnection, left: float, limit: float) -> Iterator[None]:
     """Cancel the operation of a session after `left` seconds. The message names the time limit, `limit` seconds.
 
     A target that hangs ignores the time limit of a statement, so another thread cancels it. Raises ConnectorError

@@ -13,12 +13,12 @@ from sqlalchemy.orm import Session
 
 from webapp import clock, json_input, limits, pagination
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.audit.services import audit_log
 from webapp.connections.models import Connection, Endpoint
 from webapp.connections.services import inspection, secrets, sqlite_files
 from webapp.connections.services import settings as connections_settings
-from webapp.connections.services.access import check_disk
+from webapp.connections.services.access import check_single_host
 from webapp.connectors import KINDS
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
@@ -43,10 +43,10 @@ def list_endpoints(
     statement = tenancy.listing(actor, Endpoint)
     if connection_id is not None:
         statement = statement.where(Endpoint.connection_id == connection_id)
-    return pagination.page(
+    return pagination.paginate(
         statement,
         name="endpoints",
-        identity=Endpoint.id,
+        id_column=Endpoint.id,
         cursor=cursor,
         limit=limit,
         search=(q, Endpoint.name),
@@ -105,11 +105,11 @@ def listing(
     """Return a page of the project's connections, newest first. `q` searches names."""
     statement = tenancy.listing(actor, Connection, deleted=deleted).where(Connection.of_endpoint.is_(False))
     if type is not None:
-        statement = statement.where(Connection.type == kind_of(type, "type"))
-    return pagination.page(
+        statement = statement.where(Connection.type == parse_kind(type, "type"))
+    return pagination.paginate(
         statement,
         name="connections",
-        identity=Connection.id,
+        id_column=Connection.id,
         cursor=cursor,
         limit=limit,
         search=(q, Connection.name),
@@ -118,7 +118,7 @@ def listing(
     )
 
 
-def every_with_metadata(actor: Actor) -> Iterator[Connection]:
+def iter_with_metadata(actor: Actor) -> Iterator[Connection]:
     """Yield the project's connections whose metadata has been read, newest first."""
     statement = tenancy.listing(actor, Connection).where(
         Connection.of_endpoint.is_(False), Connection.metadata_key.is_not(None)
@@ -126,15 +126,15 @@ def every_with_metadata(actor: Actor) -> Iterator[Connection]:
     yield from db.session.scalars(statement.order_by(Connection.id.desc()))
 
 
-def forget_tables(session: Session, connection_id: str | None) -> None:
+def discard_metadata(session: Session, connection_id: str | None) -> None:
     """Discard the cached metadata of a connection whose tables have changed."""
     changes = {"metadata_key": None, "metadata_at": None}
     session.execute(update(Connection).where(Connection.id == connection_id).values(changes))
 
 
-def kind_of(spelling: str, path: str = "type") -> str:
+def parse_kind(spelling: str, path: str = "type") -> str:
     """Return the name of a kind in the API for any spelling. Error: validation_error, with the closest match."""
-    found = json_input.plain(spelling)
+    found = json_input.normalize_word(spelling)
     found = _ALIASES.get(found, found)
     if found in KINDS:
         return found
@@ -145,10 +145,12 @@ def kind_of(spelling: str, path: str = "type") -> str:
 def check(actor: Actor, type: str, settings: Mapping[str, Any], connection: Connection | None = None) -> None:
     """Check the settings of a new connection or of a change without saving them. Error: validation_error with all
     errors in the type and the settings."""
-    kind = KINDS[kind_of(type)]
+    kind = KINDS[parse_kind(type)]
     project_id = actor.project_id if connection is None else connection.project_id
     stored = {} if connection is None else connection.settings
-    connections_settings.check(actor, project_id, kind, json_input.canonical(kind.Settings, settings), stored)
+    connections_settings.check(
+        actor, project_id, kind, json_input.canonicalize_enums(kind.Settings, settings), stored
+    )
 
 
 def create(
@@ -180,7 +182,7 @@ def verify_unsaved(
     """Verify settings that are not saved, of a new connection or of `connection`. Nothing of them is kept but the audit
     entry of the test. Returns the same as `inspection.verify`. Errors: forbidden, validation_error, and conflict for a
     SQLite file, which exists only after the connection is saved."""
-    kind = kind_of(type)
+    kind = parse_kind(type)
     if kind == sqlite_files.KIND:
         raise ApiError("conflict", "The file of a SQLite connection is created when you save the connection.")
     try:
@@ -204,20 +206,20 @@ def draft(
 
     `columns` are further columns of its row. `tells`: write the audit entry; otherwise the caller does. Errors: see
     `create`."""
-    require(actor, "write")
-    kind = kind_of(type)
-    check_disk(kind)
-    settings = json_input.canonical(KINDS[kind].Settings, settings)
+    require_scope(actor, "write")
+    kind = parse_kind(type)
+    check_single_host(kind)
+    settings = json_input.canonicalize_enums(KINDS[kind].Settings, settings)
     connection = Connection(
         **tenancy.current_scope(actor), name=name, type=kind, settings={}, created_by=actor.user_id, **columns
     )
     grants = connections_settings.check(actor, connection.project_id, KINDS[kind], settings, {})
-    secrets.allow(actor, grants)
+    secrets.allow_hosts(actor, grants)
     db.session.add(connection)
     db.session.flush()
     connection.settings = connections_settings.stored_settings(connection, KINDS[kind], settings)
     if kind == sqlite_files.KIND:
-        sqlite_files.place(connection)
+        sqlite_files.assign_folder(connection)
     details: dict[str, Any] = {"name": name, "connection_type": kind, "environment": connection.environment}
     if tells:
         audit_log.record(actor, "connection.create", connection, join=True, **details)
@@ -245,7 +247,7 @@ def apply_changes(actor: Actor, connection: Connection, changes: Mapping[str, An
     before = _audited(connection)
     file = sqlite_files.name_of(connection) if connection.type == sqlite_files.KIND else ""
     if new_settings is not None:
-        new_settings = json_input.canonical(kind.Settings, new_settings)
+        new_settings = json_input.canonicalize_enums(kind.Settings, new_settings)
         grants = connections_settings.check(
             actor, connection.project_id, kind, new_settings, connection.settings
         )
@@ -255,16 +257,16 @@ def apply_changes(actor: Actor, connection: Connection, changes: Mapping[str, An
         grants += connections_settings.check_moved(
             actor, connection, kind, new_settings, list(db.session.scalars(endpoint_settings))
         )
-        secrets.allow(actor, grants)
+        secrets.allow_hosts(actor, grants)
         connection.settings = connections_settings.stored_settings(connection, kind, new_settings)
         connection.verification = connection.metadata_key = connection.metadata_at = None
         if connection.type == sqlite_files.KIND and sqlite_files.name_of(connection) != file:
-            sqlite_files.place(connection)
+            sqlite_files.assign_folder(connection)
     for key in ("name", "environment", "read_only"):
         if key in changes:
             setattr(connection, key, changes[key])
     connection.updated_at = clock.now()
-    return audit_log.between(before, _audited(connection), {**changes, **(new_settings or {})})
+    return audit_log.changes_between(before, _audited(connection), {**changes, **(new_settings or {})})
 
 
 def _audited(connection: Connection) -> dict[str, Any]:
@@ -274,7 +276,7 @@ def _audited(connection: Connection) -> dict[str, Any]:
 
 def delete(actor: Actor, connection: Connection) -> None:
     """Soft-delete a locked connection, and commit. Error: in_use, with the objects and running pushes that use it."""
-    versioning.refuse(actor, versioning.of(actor, connection), "connection")
+    versioning.check_not_in_use(actor, versioning.find_dependents(actor, connection), "connection")
     versioning.soft_delete(actor, connection)
 
 
@@ -285,5 +287,5 @@ def restore(actor: Actor, connection: Connection) -> None:
     """
     if connection.type == sqlite_files.KIND and connection.deleted_at is not None:
         files.lock(connection.workspace_id)
-        sqlite_files.check_number(connection)
+        sqlite_files.check_file_quota(connection)
     versioning.restore(actor, connection)

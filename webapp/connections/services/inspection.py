@@ -19,7 +19,12 @@ from webapp import clock, limits, storage
 from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
 from webapp.connections.models import Connection
-from webapp.connections.services.access import api_error, cached, connector_and_redactor, known_metadata
+from webapp.connections.services.access import (
+    api_error,
+    cached_metadata_json,
+    create_connector_and_redactor,
+    known_metadata,
+)
 from webapp.connectors import driver_process, metadata_documents
 from webapp.connectors import metadata_json as connectors_metadata_json
 from webapp.connectors.base import ConnectorError
@@ -31,13 +36,13 @@ from webapp.extensions import db
 # --- Verification -------------------------------------------------------------------------------------------
 
 
-def verify(actor: Actor, connection: Connection, ours: bool = False) -> dict[str, Any]:
+def verify(actor: Actor, connection: Connection, is_trusted: bool = False) -> dict[str, Any]:
     """Verify a connection, save the result and commit. Returns `{status, stages, response, checked_at}`.
 
-    `ours`: the target is trusted and known to respond, so no separate process is started."""
+    `is_trusted`: the target is trusted and known to respond, so no separate process is started."""
     audit_log.record(actor, "connection.verify", connection, join=True)
     db.session.commit()
-    return verify_unaudited(connection, ours)
+    return verify_unaudited(connection, is_trusted)
 
 
 def verify_unaudited(connection: Connection, is_trusted: bool = False) -> dict[str, Any]:
@@ -56,7 +61,7 @@ def verification_result(
     """Return the result of a verification without saving it. `release` ends the transaction before the target is
     reached, which can take long."""
     try:
-        connector, redact = connector_and_redactor(connection)
+        connector, redact = create_connector_and_redactor(connection)
         release()
         if is_trusted:
             stages = [connectors_metadata_json.stage_to_json(stage) for stage in connector.stages()]
@@ -132,7 +137,7 @@ def metadata_json(_actor: Actor, connection: Connection, refresh: bool = False) 
 
     Simultaneous requests share one read and its error. With `refresh`, the read must have started after the request;
     otherwise a read in progress is sufficient."""
-    found = None if refresh else cached(connection)
+    found = None if refresh else cached_metadata_json(connection)
     if found is not None:
         return found
     requested_at, settings = time.monotonic(), connection.settings
@@ -161,7 +166,7 @@ def metadata_json(_actor: Actor, connection: Connection, refresh: bool = False) 
 
 def _read(connection: Connection) -> dict[str, Any]:
     """Read the metadata in a separate process, and save it."""
-    connector, redact = connector_and_redactor(connection)
+    connector, redact = create_connector_and_redactor(connection)
     read_settings = connection.settings
     db.session.commit()
     with _converting_errors(redact):
@@ -172,34 +177,34 @@ def _read(connection: Connection) -> dict[str, Any]:
             found = driver_process.metadata(connector, limits.METADATA_SECONDS)
     read_at: datetime = clock.now()
     key = f"connections/{connection.workspace_id}/{connection.id}/metadata.json"
-    storage.of(current_app).put(key, [orjson.dumps(found)])
+    storage.get_storage(current_app).put(key, [orjson.dumps(found)])
     if _has_settings(connection, read_settings):
         connection.metadata_key, connection.metadata_at = key, read_at
     db.session.commit()
     return found
 
 
-def samples(
+def read_samples(
     connection: Connection, tables: Sequence[str], rows: int, seconds: float
 ) -> dict[str, pa.RecordBatch]:
     """Return the first rows of tables, for those that the account can read within the time limit. Errors: those of the
     target, if it cannot be reached."""
-    connector, redact = connector_and_redactor(connection)
+    connector, redact = create_connector_and_redactor(connection)
     db.session.commit()
     with _converting_errors(redact):
         return driver_process.samples(connector, tables, rows, seconds)
 
 
-def counts(connection: Connection, tables: Sequence[str], seconds: float) -> dict[str, int]:
+def count_rows(connection: Connection, tables: Sequence[str], seconds: float) -> dict[str, int]:
     """Return the numbers of rows of tables, for those that could be counted within the time limit. Errors: those of the
     target, if it cannot be reached."""
-    connector, redact = connector_and_redactor(connection)
+    connector, redact = create_connector_and_redactor(connection)
     db.session.commit()
     with _converting_errors(redact):
         return driver_process.counts(connector, tables, seconds)
 
 
-def existing_values(
+def read_existing_values(
     connection: Connection,
     columns: Mapping[str, Mapping[str, Sequence[str]]],
     maximum: int,
@@ -207,7 +212,7 @@ def existing_values(
 ) -> dict[str, dict[str, Any]]:
     """Return what columns of tables contain, see `driver_process.existing_values`. Errors: those of the target, if it
     cannot be reached."""
-    connector, redact = connector_and_redactor(connection)
+    connector, redact = create_connector_and_redactor(connection)
     db.session.commit()
     with _converting_errors(redact):
         return driver_process.existing_values(connector, columns, maximum, seconds)

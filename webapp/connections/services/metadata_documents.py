@@ -21,7 +21,7 @@ from webapp.connectors.http.channel import HttpConnector
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.files import services as files
-from webapp.net.session import NetError, checked
+from webapp.net.session import NetError, check_url
 from webapp.net.urls import origin
 from webapp.work import batch_delete
 
@@ -67,7 +67,7 @@ def put(
         text = f"A workspace can have at most {limit} metadata documents. Remove one from another connection first."
         raise ApiError("quota_exceeded", text, {"limit_documents": limit})
     before = connection.document_key
-    store, folder = storage.of(current_app), f"connections/{connection.workspace_id}/{connection.id}"
+    store, folder = storage.get_storage(current_app), f"connections/{connection.workspace_id}/{connection.id}"
     digest = hashlib.sha256(document).hexdigest()
     keys = f"{folder}/document-{digest[:32]}", f"{folder}/metadata.json"
     store.put(keys[0], [document])
@@ -118,8 +118,8 @@ def _follows_document(connection: Connection) -> bool:
 
 def _current_metadata(connection: Connection) -> dict[str, Any]:
     """Return the known metadata of a connection, from its document if that has not been read yet; otherwise {}."""
-    known = access.cached(connection)
-    document = access.document_of(connection)
+    known = access.cached_metadata_json(connection)
+    document = access.load_document(connection)
     if known is None and document is not None:
         known = orjson.loads(_read(connection.type, document)[0])
     return known or {}
@@ -128,7 +128,7 @@ def _current_metadata(connection: Connection) -> dict[str, Any]:
 def _server_url(metadata: dict[str, Any], document_url: str) -> str | None:
     """Return the server that a document names, or None if its URL is not usable."""
     try:
-        return checked(urljoin(document_url, str(metadata.get("base_url") or "")))
+        return check_url(urljoin(document_url, str(metadata.get("base_url") or "")))
     except (NetError, ValueError):
         return None
 
@@ -136,7 +136,7 @@ def _server_url(metadata: dict[str, Any], document_url: str) -> str | None:
 def _remove_document(before: str | None, after: str | None = None) -> None:
     """Remove a document that was replaced or removed, unless a backup may still need it."""
     if before is not None and before != after and not batch_delete.is_suspended():
-        files.drop(before)
+        files.delete_content(before)
 
 
 def delete(actor: Actor, connection: Connection) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from webapp import clock, limits, pagination
 from webapp.access import tenancy
-from webapp.access.actors import RANK, Actor, require
+from webapp.access.actors import ROLE_RANKS, Actor, require_scope
 from webapp.access.models import Project
 from webapp.access.tenancy import not_found
 from webapp.app_vault import seal, vault
@@ -28,11 +28,11 @@ NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
 
 
-def opened(secret: Secret) -> str:
+def decrypt(secret: Secret) -> str:
     """Decrypt a secret. Error: unavailable, if its key is missing."""
     try:
         text = vault().open(secret.sealed)
-        process_log.learn(text)
+        process_log.add_secrets(text)
         return text
     except VaultError as error:
         raise ApiError("unavailable", str(error), {"secret": secret.name or secret.id}) from None
@@ -58,11 +58,11 @@ def listing(
     actor: Actor, *, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT, q: str | None = None
 ) -> pagination.Page[Secret]:
     """Return a page of the workspace's named secrets, newest first."""
-    require(actor, "secrets")
-    return pagination.page(
+    require_scope(actor, "secrets")
+    return pagination.paginate(
         select(Secret).where(Secret.workspace_id == actor.workspace_id, Secret.name.is_not(None)),
         name="secrets",
-        identity=Secret.id,
+        id_column=Secret.id,
         cursor=cursor,
         limit=limit,
         search=(q, Secret.name),
@@ -91,7 +91,7 @@ def put(
     it in a connection. Error: validation_error, for an invalid name, value, host or project.
     """
     if name not in actor.writable_secrets or allowed_hosts is not UNSET or project_id is not UNSET:
-        require(actor, "secrets")
+        require_scope(actor, "secrets")
     faults = []
     if not NAME.fullmatch(name):
         text = (
@@ -102,7 +102,7 @@ def put(
     if value is not None and not 0 < len(value) <= limits.MAX_SECRET_CHARS:
         text = f"A secret must have 1 to {limits.MAX_SECRET_CHARS:,} characters."
         faults.append(Fault("value", "out_of_range", text))
-    existing = _named(actor.workspace_id, name) if NAME.fullmatch(name) else None
+    existing = _find(actor.workspace_id, name) if NAME.fullmatch(name) else None
     if value is None and existing is None:
         faults.append(Fault("value", "missing", "Enter a value for the new secret."))
     entries, host_faults = (
@@ -116,9 +116,9 @@ def put(
     if faults:
         raise validation_error(faults)
     sealed = seal(value) if value is not None else None
-    secret = _named(actor.workspace_id, name, lock=True)
+    secret = _find(actor.workspace_id, name, lock=True)
     created = _create(actor, name, sealed) if secret is None and sealed is not None else None
-    secret, is_new = created or secret or _named(actor.workspace_id, name, lock=True), created is not None
+    secret, is_new = created or secret or _find(actor.workspace_id, name, lock=True), created is not None
     if secret is None:  # created and deleted by others in the meantime
         raise ApiError("unavailable", "This secret is being changed by another user. Try again.")
     changed: dict[str, Any] = {}
@@ -144,7 +144,7 @@ def _validated_hosts(hosts: Sequence[str]) -> tuple[list[str], list[Fault]]:
     found, faults = [], []
     for index, entry in enumerate(hosts):
         try:
-            found.append(urls.checked(entry))
+            found.append(urls.check_host_entry(entry))
         except ValueError as error:
             faults.append(
                 Fault(f"allowed_hosts[{index}]", "invalid", f"{str(error)[:1].upper()}{str(error)[1:]}.")
@@ -169,7 +169,7 @@ def _create(actor: Actor, name: str, sealed: bytes) -> Secret | None:
     return secret
 
 
-def allow(actor: Actor, grants: Iterable[tuple[Secret, str]]) -> None:
+def allow_hosts(actor: Actor, grants: Iterable[tuple[Secret, str]]) -> None:
     """Allow secrets for further hosts, in the caller's transaction. The actor may manage secrets."""
     for secret, host in grants:
         if secret.allowed_hosts is not None and host not in secret.allowed_hosts:
@@ -181,11 +181,14 @@ def allow(actor: Actor, grants: Iterable[tuple[Secret, str]]) -> None:
 
 def delete(actor: Actor, name: str) -> Secret:
     """Delete a named secret, and commit. Errors: not_found; in_use, with the connections and scenarios that use it."""
-    require(actor, "secrets")
-    secret = _named(actor.workspace_id, name, lock=True)
+    require_scope(actor, "secrets")
+    secret = _find(actor.workspace_id, name, lock=True)
     if secret is None:
         raise not_found("secret", name)
-    users = [{"type": item.type, "id": item.id, "name": item.name} for item in versioning.of(actor, secret)]
+    users = [
+        {"type": item.type, "id": item.id, "name": item.name}
+        for item in versioning.find_dependents(actor, secret)
+    ]
     if users:
         message = f"{len(users)} object(s) use this secret: {', '.join(item['name'] for item in users[:3])}."
         raise ApiError("in_use", message, {"used_by": users})
@@ -203,22 +206,25 @@ def connections_using(workspace_id: str, name: str) -> list[Connection]:
     owned = select(Secret).where(Secret.workspace_id == workspace_id, Secret.connection_id.is_not(None))
     names_in_secrets: dict[str, set[str]] = {}
     for secret in db.session.scalars(owned):
-        names_in_secrets.setdefault(secret.connection_id or "", set()).update(referred([opened(secret)]))
+        names_in_secrets.setdefault(secret.connection_id or "", set()).update(
+            referenced_names([decrypt(secret)])
+        )
     return [
         connection
         for connection in db.session.scalars(statement)
-        if name in referred(texts(connection.settings)) or name in names_in_secrets.get(connection.id, ())
+        if name in referenced_names(iter_texts(connection.settings))
+        or name in names_in_secrets.get(connection.id, ())
     ]
 
 
-def named(actor: Actor, name: str) -> dict[str, Any] | None:
+def find_as_json(actor: Actor, name: str) -> dict[str, Any] | None:
     """Return a named secret as the API shows it, or None."""
-    require(actor, "secrets")
-    found = _named(actor.workspace_id, name)
+    require_scope(actor, "secrets")
+    found = _find(actor.workspace_id, name)
     return as_json(found) if found is not None else None
 
 
-def _named(workspace_id: str, name: str, *, lock: bool = False) -> Secret | None:
+def _find(workspace_id: str, name: str, *, lock: bool = False) -> Secret | None:
     statement = select(Secret).where(Secret.workspace_id == workspace_id, Secret.name == name)
     if lock:
         statement = statement.with_for_update()
@@ -228,42 +234,42 @@ def _named(workspace_id: str, name: str, *, lock: bool = False) -> Secret | None
 # --- References ---------------------------------------------------------------------------------------------
 
 
-def referred(texts: Iterable[str]) -> set[str]:
+def referenced_names(texts: Iterable[str]) -> set[str]:
     """Return the names that `${name}` in some texts refers to."""
     return {name.strip() for text in texts for name in REFERENCE.findall(text)}
 
 
-def texts(value: Any) -> Iterable[str]:
+def iter_texts(value: Any) -> Iterable[str]:
     """Yield every text in a JSON value, except for keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for item in value.values():
-            yield from texts(item)
+            yield from iter_texts(item)
     elif isinstance(value, list):
         for item in value:
-            yield from texts(item)
+            yield from iter_texts(item)
 
 
-Places = Sequence[tuple[str, int]]
+HostsAndPorts = Sequence[tuple[str, int]]
 """Hosts and ports."""
 
 
-def may_use(actor: Actor, secret: Secret, project_id: str | None) -> bool:
+def can_use(actor: Actor, secret: Secret, project_id: str | None) -> bool:
     """Return whether an actor may refer to a secret in a project.
 
     Allowed are secrets of the project and, for editors of the workspace, secrets of the whole workspace. A role in a
     team is not enough for those."""
     if secret.project_id is not None:
         return secret.project_id == project_id
-    return actor.workspace_role is not None and RANK[actor.workspace_role] >= RANK["editor"]
+    return actor.workspace_role is not None and ROLE_RANKS[actor.workspace_role] >= ROLE_RANKS["editor"]
 
 
 def check_references(
     actor: Actor,
     project_id: str | None,
     settings: Mapping[str, Any],
-    places: Places | None,
+    places: HostsAndPorts | None,
     accepted: Collection[str] = (),
     front: str = "settings.",
 ) -> tuple[list[Fault], list[tuple[Secret, str]]]:
@@ -272,14 +278,14 @@ def check_references(
 
     `accepted` are names in the stored settings, if they lead to the same places: these references are accepted. For an
     actor who may manage secrets, a host that is not allowed is not an error, but is returned with its secret for
-    `allow`.
+    `allow_hosts`.
     """
     faults: list[Fault] = []
     missing: list[tuple[Secret, str]] = []
-    names_by_key = {key: referred(texts(value)) for key, value in settings.items()}
+    names_by_key = {key: referenced_names(iter_texts(value)) for key, value in settings.items()}
     statement = select(Secret).where(Secret.workspace_id == actor.workspace_id, Secret.name.is_not(None))
     known = {item.name: item for item in db.session.scalars(statement) if item.name}
-    usable = [name for name, item in known.items() if name in accepted or may_use(actor, item, project_id)]
+    usable = [name for name, item in known.items() if name in accepted or can_use(actor, item, project_id)]
     for key, names in names_by_key.items():
         for name in sorted(names):
             path = f"{front}{key}"
@@ -292,10 +298,10 @@ def check_references(
                 continue
             secret = known[name]
             for host, port in places or ():
-                if secret.allowed_hosts is None or urls.allowed(secret.allowed_hosts, host, port):
+                if secret.allowed_hosts is None or urls.is_allowed(secret.allowed_hosts, host, port):
                     continue
                 try:
-                    entry = urls.checked(f"[{host}]" if ":" in host else host)
+                    entry = urls.check_host_entry(f"[{host}]" if ":" in host else host)
                 except ValueError:
                     text = f'Enter the host in full, so that the destination of the secret "{name}" can be checked.'
                     faults.append(Fault(path, "host_not_allowed", text))
@@ -321,14 +327,14 @@ def fill_references(
         def replacement(match: re.Match[str]) -> str:
             name = match[1].strip()
             if name not in used:
-                secret = _named(workspace_id, name)
+                secret = _find(workspace_id, name)
                 if secret is None or secret.project_id not in (None, project_id):
                     text = (
                         f'The connection refers to the secret "{name}", which does not exist in its project.'
                     )
                     raise ApiError("target_failed", text, {"reason": "unknown_secret", "secret": name})
                 used[name] = secret
-            plaintexts.append(opened(used[name]))
+            plaintexts.append(decrypt(used[name]))
             return plaintexts[-1]
 
         return REFERENCE.sub(replacement, value)
@@ -345,7 +351,7 @@ def fill_references(
 # --- Rotation -----------------------------------------------------------------------------------------------
 
 
-def reseal() -> tuple[int, int]:
+def reencrypt_all() -> tuple[int, int]:
     """Encrypt every secret with the newest key, in batches with short transactions.
 
     Returns the number of secrets that were encrypted again, and their total number. Error: unavailable, with the
@@ -356,7 +362,7 @@ def reseal() -> tuple[int, int]:
         batch = db.session.scalars(statement.with_for_update()).all()
         for secret in batch:
             try:
-                sealed = current_vault.renewed(secret.sealed)
+                sealed = current_vault.reencrypt(secret.sealed)
             except VaultError:
                 failed += 1
                 continue

@@ -20,8 +20,15 @@ from webapp import app_vault, clock, limits
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection, Secret
 from webapp.connections.services import secrets
-from webapp.connectors.redaction import without
-from webapp.errors import ApiError, Fault, did_you_mean, path_in, validation_error, without_other_alternatives
+from webapp.connectors.redaction import redact
+from webapp.errors import (
+    ApiError,
+    Fault,
+    did_you_mean,
+    drop_other_union_branches,
+    pydantic_error_path,
+    validation_error,
+)
 from webapp.extensions import db
 from webapp.net.urls import PORTS
 
@@ -58,7 +65,7 @@ def secrets_in(text: str) -> list[str]:
     return [*found, *(plain for secret in found if (plain := unquote(secret)) != secret)]
 
 
-def is_clear(text: str) -> bool:
+def is_unambiguous(text: str) -> bool:
     """Return whether a URL is unambiguous: special characters in user name and password are percent-encoded."""
     url = _URL.fullmatch(text.strip())
     if url is None:
@@ -68,7 +75,7 @@ def is_clear(text: str) -> bool:
     return not separator or not _RESERVED_CHARS.intersection(user + password)
 
 
-def places(text: str, default_port: int) -> list[tuple[str, int]]:
+def hosts_in(text: str, default_port: int) -> list[tuple[str, int]]:
     """Return the hosts and ports in a connection string, as far as they are known. A URL may have several."""
     text = text.strip()
     url = _URL.fullmatch(text)
@@ -167,7 +174,7 @@ class Kind(Protocol):
     title: str
     Settings: type[Any]
     default_port: int | None
-    harmless: frozenset[str]
+    secret_independent_settings: frozenset[str]
     """Settings that may change while a masked secret is kept, because they do not affect where it is sent."""
 
 
@@ -240,7 +247,7 @@ def check(
 ) -> Grants:
     """Validate settings. `stored` are the current ones, whose masked secrets are kept.
 
-    Returns the hosts to allow named secrets for when the settings are saved (see `secrets.allow`). Error:
+    Returns the hosts to allow named secrets for when the settings are saved (see `secrets.allow_hosts`). Error:
     validation_error, with all errors under `settings.`.
     """
     current = masked_settings(stored, kind)
@@ -255,7 +262,9 @@ def check(
         moved = sorted(
             ".".join(other)
             for other in {*before, *after} - {path}
-            if other and other[0] not in kind.harmless and before.get(other) != after.get(other)
+            if other
+            and other[0] not in kind.secret_independent_settings
+            and before.get(other) != after.get(other)
         )
         if _value_at(stored, path) is None or value != _value_at(current, path):
             text = f"{MASK} is the placeholder for the stored secret, but this value does not match it."
@@ -263,9 +272,9 @@ def check(
         elif moved:
             text = f"You changed {', '.join(moved)}, so the secret would be sent elsewhere."
             faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter it again."))
-    places = places_of(kind, submitted)
-    same = bool(stored) and places == places_of(kind, current)
-    stored_names = secrets.referred(secrets.texts(current)) if same else ()
+    places = hosts_in_settings(kind, submitted)
+    same = bool(stored) and places == hosts_in_settings(kind, current)
+    stored_names = secrets.referenced_names(secrets.iter_texts(current)) if same else ()
     found, grants = secrets.check_references(actor, project_id, submitted, places, stored_names)
     faults += found
     faults += value_faults(kind, submitted)
@@ -288,7 +297,11 @@ def value_faults(kind: Kind, submitted: Mapping[str, Any]) -> list[Fault]:
         if key not in known
     ]
     text = _value_at(submitted, _CONNECTION_STRING)
-    if _CONNECTION_STRING in secret_paths(kind.Settings) and isinstance(text, str) and not is_clear(text):
+    if (
+        _CONNECTION_STRING in secret_paths(kind.Settings)
+        and isinstance(text, str)
+        and not is_unambiguous(text)
+    ):
         message = (
             "The URL is ambiguous: special characters in the user name or password must be percent-encoded."
         )
@@ -297,7 +310,7 @@ def value_faults(kind: Kind, submitted: Mapping[str, Any]) -> list[Fault]:
     try:
         kind.Settings.model_validate({key: value for key, value in submitted.items() if key in known})
     except ValidationError as error:
-        faults += without_other_alternatives([_fault(item, submitted) for item in error.errors()])
+        faults += drop_other_union_branches([_fault(item, submitted) for item in error.errors()])
     return faults
 
 
@@ -310,8 +323,8 @@ def check_changed(
     `check`. Error: validation_error."""
     if not changed:
         return []
-    places = places_of(kind, masked_settings(connection.settings, kind))
-    stored_names = secrets.referred(secrets.texts(stored))
+    places = hosts_in_settings(kind, masked_settings(connection.settings, kind))
+    stored_names = secrets.referenced_names(secrets.iter_texts(stored))
     faults, grants = secrets.check_references(
         actor, connection.project_id, changed, places, stored_names, front=""
     )
@@ -319,7 +332,7 @@ def check_changed(
         kind.Settings.model_validate({**masked_settings(connection.settings, kind), **changed})
     except ValidationError as error:
         errors = [item for item in error.errors() if not item["loc"] or item["loc"][0] in changed]
-        faults += without_other_alternatives([_fault(item, changed, "") for item in errors])
+        faults += drop_other_union_branches([_fault(item, changed, "") for item in errors])
     if faults:
         raise validation_error(faults)
     return grants
@@ -331,13 +344,17 @@ def has_secrets(connection: Connection, kind: Kind, endpoint_settings: Any) -> b
         isinstance(_value_at(connection.settings, path), dict) for path in secret_paths(kind.Settings)
     )
     return sealed or bool(
-        secrets.referred(secrets.texts([masked_settings(connection.settings, kind), endpoint_settings]))
+        secrets.referenced_names(
+            secrets.iter_texts([masked_settings(connection.settings, kind), endpoint_settings])
+        )
     )
 
 
 def same_hosts(connection: Connection, kind: Kind, new_settings: Mapping[str, Any]) -> bool:
     """Return whether settings lead to the same hosts and ports as those of a connection."""
-    return places_of(kind, new_settings) == places_of(kind, masked_settings(connection.settings, kind))
+    return hosts_in_settings(kind, new_settings) == hosts_in_settings(
+        kind, masked_settings(connection.settings, kind)
+    )
 
 
 def check_moved(
@@ -348,9 +365,11 @@ def check_moved(
     Returns the same as `check`. Error: validation_error."""
     if same_hosts(connection, kind, new_settings):
         return []
-    places = places_of(kind, new_settings)
+    places = hosts_in_settings(kind, new_settings)
     sent = {
-        "base_url": [f"${{{name}}}" for name in sorted(secrets.referred(secrets.texts(endpoint_settings)))]
+        "base_url": [
+            f"${{{name}}}" for name in sorted(secrets.referenced_names(secrets.iter_texts(endpoint_settings)))
+        ]
     }
     faults, grants = secrets.check_references(actor, connection.project_id, sent, places)
     if faults:
@@ -361,7 +380,7 @@ def check_moved(
 _URL_SETTINGS: Final = ("base_url", "service_url", "document_url")
 
 
-def places_of(kind: Kind, settings: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+def hosts_in_settings(kind: Kind, settings: Mapping[str, Any]) -> list[tuple[str, int]] | None:
     """Return the hosts and ports in settings, or None if they are only known when connecting.
 
     The address guard checks the actual address of each connection (see `net.gate`)."""
@@ -375,7 +394,7 @@ def places_of(kind: Kind, settings: Mapping[str, Any]) -> list[tuple[str, int]] 
     elif isinstance(settings.get("connection_string"), str) and _CONNECTION_STRING in secret_paths(
         kind.Settings
     ):
-        found += places(settings["connection_string"], kind.default_port or 0)
+        found += hosts_in(settings["connection_string"], kind.default_port or 0)
     return sorted(set(found)) or None
 
 
@@ -390,7 +409,7 @@ def _address(url: str) -> tuple[str, int]:
 
 def _fault(item: Any, submitted: Mapping[str, Any], prefix: str = "settings") -> Fault:
     """Convert an error of pydantic in `submitted`, without the input, which may be a secret."""
-    path = path_in(item, submitted, prefix)
+    path = pydantic_error_path(item, submitted, prefix)
     return Fault(path, _CODES.get(item["type"], "wrong_type"), str(item["msg"]).removeprefix("Value error, "))
 
 
@@ -447,7 +466,7 @@ def decrypted_settings(
             if secret is None or secret.connection_id != connection.id:
                 text = "A secret of this connection no longer exists. Enter it again."
                 raise ApiError("target_failed", text, {"setting": ".".join(path)})
-            plain = _with_value(plain, path, secrets.opened(secret))
+            plain = _with_value(plain, path, secrets.decrypt(secret))
     plain = secrets.fill_references(connection.workspace_id, connection.project_id, plain, plaintexts, used)
     for path in paths:
         value = _value_at(plain, path)
@@ -462,10 +481,10 @@ def decrypted_settings(
         return kind.Settings.model_validate(plain), plaintexts, bound
     except ValidationError as error:
         messages = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors())
-        text = redacted(f"The settings are no longer valid: {messages}.", plaintexts)
+        text = redact_plaintexts(f"The settings are no longer valid: {messages}.", plaintexts)
         raise ApiError("target_failed", text, {"reason": "bad_settings"}) from None
 
 
-def redacted(text: str, plaintexts: Iterable[str]) -> str:
+def redact_plaintexts(text: str, plaintexts: Iterable[str]) -> str:
     """Return a message with secrets redacted, in any encoding."""
-    return without(text, [secret for secret in plaintexts if len(secret) >= limits.HUSHED_CHARS])
+    return redact(text, [secret for secret in plaintexts if len(secret) >= limits.HUSHED_CHARS])

@@ -20,9 +20,9 @@ from sqlalchemy import select
 from webapp import limits
 from webapp.config import Settings
 from webapp.connections.models import Connection
-from webapp.connectors.sqlite.connector import OWN_ENDINGS, SqliteSettings
+from webapp.connectors.sqlite.connector import JOURNAL_SUFFIXES, SqliteSettings
 from webapp.errors import ApiError
-from webapp.extensions import db, reading
+from webapp.extensions import db, read_session
 from webapp.files import services as files_services
 
 KIND: Final = "sqlite"
@@ -51,7 +51,7 @@ def name_of(connection: Connection) -> str:
         return ""
 
 
-def place(connection: Connection) -> None:
+def assign_folder(connection: Connection) -> None:
     """Choose the folder of a new connection, or of one whose file was changed: the folder of the same file in its
     project, otherwise a new one. Joins the caller's transaction.
 
@@ -61,7 +61,7 @@ def place(connection: Connection) -> None:
     folder = shared_folder(connection)
     connection.file_folder = connection.id if folder is _NO_FOLDER else folder
     db.session.flush()
-    check_number(connection)
+    check_file_quota(connection)
 
 
 _NO_FOLDER: Final = "-"
@@ -83,7 +83,7 @@ def shared_folder(connection: Connection) -> str | None:
 
 
 @contextlib.contextmanager
-def trial(connection: Connection) -> Iterator[str]:
+def trial_folder(connection: Connection) -> Iterator[str]:
     """Yield the folder to test an unsaved connection in: that of the project's file with this name, otherwise a
     temporary one."""
     found = shared_folder(connection)
@@ -95,7 +95,7 @@ def trial(connection: Connection) -> Iterator[str]:
         yield folder
 
 
-def check_number(connection: Connection) -> None:
+def check_file_quota(connection: Connection) -> None:
     """Raise quota_exceeded if the live connections of the workspace, including this one, use too many files. Removes
     files that no live connection uses to free space for a new one."""
     live = [other for other in _live_connections(connection.workspace_id) if other.id != connection.id]
@@ -117,7 +117,7 @@ def _live_connections(workspace_id: str) -> list[Connection]:
         Connection.type == KIND,
         Connection.deleted_at.is_(None),
     )
-    with reading() as session:
+    with read_session() as session:
         return list(session.scalars(select(Connection).where(*conditions)))
 
 
@@ -148,19 +148,19 @@ def files(workspace_id: str) -> list[Path]:
     """Return the database files of a workspace, without the journals next to them."""
     workspace_folder = root(workspace_id)
     found = [*workspace_folder.glob("*"), *workspace_folder.glob("*/*")]
-    return sorted(path for path in found if path.is_file() and not path.name.endswith(OWN_ENDINGS))
+    return sorted(path for path in found if path.is_file() and not path.name.endswith(JOURNAL_SUFFIXES))
 
 
 def remove(path: Path) -> None:
     """Remove a database file with its journals, and its folder if that is empty afterwards."""
-    for ending in ("", *OWN_ENDINGS):
+    for ending in ("", *JOURNAL_SUFFIXES):
         path.with_name(path.name + ending).unlink(missing_ok=True)
     if path.parent.parent.name != "targets":
         with contextlib.suppress(OSError):  # not empty
             path.parent.rmdir()
 
 
-def used(workspace_id: str) -> tuple[int, int]:
+def usage(workspace_id: str) -> tuple[int, int]:
     """Return the total bytes of a workspace's SQLite files including journals, and the number of files."""
     return sum(_sizes(root(workspace_id))), len(files(workspace_id))
 
@@ -172,7 +172,7 @@ def _sizes(folder: Path) -> Iterator[int]:
                 yield path.stat().st_size
 
 
-def allowance(workspace_id: str) -> Callable[[], int]:
+def growth_allowance(workspace_id: str) -> Callable[[], int]:
     """Return a function that says how many bytes the next transaction may add to a file of the workspace.
 
     Each transaction may add SQLITE_GROWTH_BYTES, unless one transaction in each file could use up the rest. The files
@@ -190,7 +190,7 @@ def allowance(workspace_id: str) -> Callable[[], int]:
 
 def make_room(workspace_id: str) -> None:
     """Remove files that no live connection uses, if the workspace's files could not grow otherwise."""
-    left = allowance(workspace_id)
+    left = growth_allowance(workspace_id)
     if left():
         return
     for path in _unused_files(workspace_id, _live_connections(workspace_id)):
@@ -199,14 +199,14 @@ def make_room(workspace_id: str) -> None:
             return
 
 
-def sweep() -> int:
+def delete_unused() -> int:
     """Remove files that no connection uses, not even a deleted one that can be restored, and return their number.
 
     Files directly in a workspace's folder are kept: they may have been created before files belonged to projects."""
     folder: Path = current_app.config["SETTINGS"].data_dir / "targets"
     removed = 0
     for connection_folder in folder.glob("*/*/"):
-        with reading() as session:
+        with read_session() as session:
             connections = list(
                 session.scalars(select(Connection).where(Connection.file_folder == connection_folder.name))
             )

@@ -11,10 +11,10 @@ from pydantic import Field
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.connections.services import connections, inspection
-from webapp.errors import ApiError, Fault, Gathered, validation_error
+from webapp.errors import ApiError, ErrorCollector, Fault, validation_error
 from webapp.versioning import services as versioning
-from webapp.web.inputs import READ_ONLY, Input, ListQuery, Query, with_more
-from webapp.web.responses import Listed, Output, Raw, matching, reply
+from webapp.web.inputs import READ_ONLY, Input, ListQuery, Query, merge_faults
+from webapp.web.responses import ListOf, Output, RawSchema, check_if_match, reply
 from webapp.web.routing import route
 
 bp = Blueprint("connections", __name__)
@@ -136,7 +136,7 @@ class MetadataQuery(Query):
     limit: Annotated[int, Field(ge=1, le=10_000)] | None = None
 
 
-_METADATA = Raw(
+_METADATA = RawSchema(
     {
         "type": "object",
         "required": ["kind", "version", "entities", "total"],
@@ -156,7 +156,7 @@ _METADATA = Raw(
     "/connections",
     scope="read",
     query=ConnectionQuery,
-    returns=Listed(ConnectionOut),
+    returns=ListOf(ConnectionOut),
     errors=("validation_error",),
 )
 def index(actor: Actor, query: ConnectionQuery) -> Response:
@@ -189,7 +189,7 @@ def _ownership_faults(actor: Actor, body: ConnectionIn) -> list[Fault]:
 
 def _check(actor: Actor, body: ConnectionIn) -> list[Fault]:
     """Check a new connection, some of whose keys may be missing. Returns or raises the faults."""
-    errors = Gathered()
+    errors = ErrorCollector()
     errors.add(_ownership_faults(actor, body))
     if kind := body.type or body.connection_type:
         with errors.check():
@@ -199,7 +199,7 @@ def _check(actor: Actor, body: ConnectionIn) -> list[Fault]:
 
 
 def _more_faults(actor: Actor, error: ApiError, body: Any) -> ApiError:
-    return with_more(error, body, ConnectionIn, partial(_check, actor))
+    return merge_faults(error, body, ConnectionIn, partial(_check, actor))
 
 
 def _more_faults_of_change(actor: Actor, error: ApiError, sent: Any, connection_id: str) -> ApiError:
@@ -210,7 +210,7 @@ def _more_faults_of_change(actor: Actor, error: ApiError, sent: Any, connection_
         if settings is not None:
             connections.check(actor, found.type, settings, found)
 
-    return with_more(error, sent, ConnectionChange, check)
+    return merge_faults(error, sent, ConnectionChange, check)
 
 
 @route(
@@ -228,7 +228,7 @@ def _more_faults_of_change(actor: Actor, error: ApiError, sent: Any, connection_
 def create(actor: Actor, body: ConnectionIn) -> Response:
     """Create a connection and verify it. A connection that fails is saved as unverified."""
     if faults := _ownership_faults(actor, body):
-        raise with_more(
+        raise merge_faults(
             validation_error(faults), body.model_dump(by_alias=True), ConnectionIn, partial(_check, actor)
         )
     connection = connections.create(
@@ -241,7 +241,11 @@ def create(actor: Actor, body: ConnectionIn) -> Response:
     )
     location = url_for(".show", connection_id=connection.id)
     return reply(
-        connections.as_json(connection), status=201, see=location, tag=True, headers={"Location": location}
+        connections.as_json(connection),
+        status=201,
+        redirect_to=location,
+        send_etag=True,
+        headers={"Location": location},
     )
 
 
@@ -249,8 +253,14 @@ def create(actor: Actor, body: ConnectionIn) -> Response:
 def show(actor: Actor, connection_id: str) -> Response:
     """Get a connection."""
     found = connections.get(actor, connection_id)
-    used_by = versioning.usages_as_json(actor, versioning.of(actor, found)) if g.face == "person" else []
-    return reply(connections.as_json(found), template="connections/show.html", tag=True, used_by=used_by)
+    used_by = (
+        versioning.usages_as_json(actor, versioning.find_dependents(actor, found))
+        if g.face == "person"
+        else []
+    )
+    return reply(
+        connections.as_json(found), template="connections/show.html", send_etag=True, used_by=used_by
+    )
 
 
 @route(
@@ -266,20 +276,24 @@ def show(actor: Actor, connection_id: str) -> Response:
 def change(actor: Actor, connection_id: str, body: ConnectionChange) -> Response:
     """Change a connection. New settings are verified."""
     found = connections.get(actor, connection_id, "write", lock=True)
-    matching(connections.as_json(found))
+    check_if_match(connections.as_json(found))
     changed = connections.change(actor, found, body.changes())
-    return reply(connections.as_json(changed), see=url_for(".show", connection_id=connection_id), tag=True)
+    return reply(
+        connections.as_json(changed),
+        redirect_to=url_for(".show", connection_id=connection_id),
+        send_etag=True,
+    )
 
 
 @route(bp, ONE, ["DELETE"], scope="write", returns=ConnectionOut, errors=("version_conflict", "in_use"))
 def delete(actor: Actor, connection_id: str) -> Response:
     """Delete a connection. It can be restored for 30 days."""
     found = connections.get(actor, connection_id, "write", lock=True)
-    matching(connections.as_json(found))
+    check_if_match(connections.as_json(found))
     connections.delete(actor, found)
     if g.face == "person":  # the category of a message is the URL of its Undo button
         flash(f"Connection {found.name} deleted", url_for(".restore", connection_id=connection_id))
-    return reply(connections.as_json(found), see=url_for(".index"))
+    return reply(connections.as_json(found), redirect_to=url_for(".index"))
 
 
 @route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=ConnectionOut, errors=("quota_exceeded",))
@@ -287,7 +301,9 @@ def restore(actor: Actor, connection_id: str) -> Response:
     """Restore a connection."""
     found = connections.get(actor, connection_id, "write", lock=True, deleted=True)
     connections.restore(actor, found)
-    return reply(connections.as_json(found), see=url_for(".show", connection_id=connection_id), tag=True)
+    return reply(
+        connections.as_json(found), redirect_to=url_for(".show", connection_id=connection_id), send_etag=True
+    )
 
 
 @route(bp, f"{ONE}/verify", ["POST"], scope="write", returns=VerificationOut, errors=_TARGET_ERRORS)
@@ -298,7 +314,9 @@ def verify(actor: Actor, connection_id: str) -> Response:
     if g.face == "program":
         return reply(verification)
     see = url_for(".show", connection_id=connection_id)
-    return reply(connections.as_json(found), template="connections/show.html", block="verification", see=see)
+    return reply(
+        connections.as_json(found), template="connections/show.html", block="verification", redirect_to=see
+    )
 
 
 @route(

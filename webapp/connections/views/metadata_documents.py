@@ -8,7 +8,7 @@ from flask import Blueprint, Response, g, make_response, render_template, reques
 
 from webapp.access.actors import Actor
 from webapp.connections.services import connections, inspection, metadata_documents
-from webapp.connections.services.access import document_of
+from webapp.connections.services.access import load_document
 from webapp.connections.views.connections import ConnectionOut
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.versioning import services as versioning
@@ -49,11 +49,14 @@ def _save(actor: Actor, connection_id: str, document: bytes) -> dict[str, Any]:
 def _page_with_errors(actor: Actor, error: ApiError, connection_id: str) -> str:
     """Show the page of the connection with the errors of the document."""
     found = connections.get(actor, connection_id)
-    data, used_by = connections.as_json(found), versioning.usages_as_json(actor, versioning.of(actor, found))
+    data, used_by = (
+        connections.as_json(found),
+        versioning.usages_as_json(actor, versioning.find_dependents(actor, found)),
+    )
     return render_template("connections/show.html", data=data, used_by=used_by, refused=error)
 
 
-@route(bp, ONE, ["POST"], scope="write", programs=False, hidden=True, on_fault=_page_with_errors)
+@route(bp, ONE, ["POST"], scope="write", allows_api_keys=False, hidden=True, on_fault=_page_with_errors)
 def upload(actor: Actor, connection_id: str) -> Response:
     """Upload a document from a form, with the file in `document`."""
     file = request.files.get("document")
@@ -62,13 +65,13 @@ def upload(actor: Actor, connection_id: str) -> Response:
         connections.get(actor, connection_id)
     )  # the cached metadata of the target are no longer valid
     see = url_for("connections.show", connection_id=connection_id)
-    return reply(see=see, flashed=f"Metadata document saved ({details['entities']:,} entities)")
+    return reply(redirect_to=see, flash_message=f"Metadata document saved ({details['entities']:,} entities)")
 
 
 @route(bp, ONE, scope="read", produces=("application/octet-stream",))
 def show(actor: Actor, connection_id: str) -> Response:
     """Download the document unchanged."""
-    document = document_of(connections.get(actor, connection_id))
+    document = load_document(connections.get(actor, connection_id))
     if document is None:
         raise ApiError("not_found", "This connection has no metadata document.")
     response = make_response(document)
@@ -83,4 +86,4 @@ def delete(actor: Actor, connection_id: str) -> Response:
     found = connections.get(actor, connection_id, "write", lock=True)
     metadata_documents.delete(actor, found)
     see = url_for("connections.show", connection_id=connection_id) if g.face == "person" else None
-    return reply(connections.as_json(found), see=see)
+    return reply(connections.as_json(found), redirect_to=see)

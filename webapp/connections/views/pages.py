@@ -21,14 +21,14 @@ from webapp.connectors.base import Connector
 from webapp.errors import ApiError
 from webapp.web import snippets
 from webapp.web.forms.page_form import Control, FormSpec
-from webapp.web.forms.settings import Group, SettingsForm, places
+from webapp.web.forms.settings import SettingsForm, SettingsGroup, error_summary
 from webapp.web.inputs import Query, form_values, parse
 from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("connection_pages", __name__)
-FORM: Final = "connections/form.html"
-ABOUT: Final = {
+FORM_TEMPLATE: Final = "connections/form.html"
+DESCRIPTIONS: Final = {
     "postgresql": "Port 5432, bulk load",
     "mysql": "Port 3306, MySQL and MariaDB",
     "sqlite": "A file in this workspace",
@@ -96,7 +96,7 @@ def sections(kind: type[Connector], form: SettingsForm, faults: Mapping[str, str
     takes_rows = bool(kind.can.modes)
     found: dict[str, list[Any]] = {}
     for part in form.parts:
-        group = None if isinstance(part, Group) else part.group
+        group = None if isinstance(part, SettingsGroup) else part.group
         default = _SECTION_OF.get(part.short_name) or (
             "target" if getattr(part, "required", False) else "more"
         )
@@ -119,15 +119,15 @@ def sections(kind: type[Connector], form: SettingsForm, faults: Mapping[str, str
 def _needs_attention(parts: Sequence[Any], faults: Mapping[str, str]) -> bool:
     """Return whether a folded section has non-default values or errors."""
     for part in parts:
-        inner = part.controls() if isinstance(part, Group) else [part]
+        inner = part.controls() if isinstance(part, SettingsGroup) else [part]
         if any(control.name in faults for control in inner):
             return True
-        if part.filled if isinstance(part, Group) else part.data not in ("", None, [], part.default):
+        if part.filled if isinstance(part, SettingsGroup) else part.data not in ("", None, [], part.default):
             return True
     return False
 
 
-OWN: Final = FormSpec(
+GENERAL_FORM: Final = FormSpec(
     ConnectionIn,
     {
         "type": Control(type="hidden"),
@@ -163,30 +163,34 @@ def page(
     formdata = request.form if request.method == "POST" else None
     form = SettingsForm(KINDS[kind].Settings, values.get("settings"), formdata=formdata)
     errors = error.details.get("fields", ()) if error else ()
-    own_errors = [item for item in errors if item["path"] in OWN.controls]
+    own_errors = [item for item in errors if item["path"] in GENERAL_FORM.controls]
     own_error = ApiError("validation_error", details={"fields": own_errors}) if own_errors else None
-    own = OWN.draw({**values, "type": kind}, sent=formdata, error=own_error)
+    own = GENERAL_FORM.render({**values, "type": kind}, sent=formdata, error=own_error)
     own["name"].render_kw["placeholder"] = KINDS[kind].title
-    faults = form.placed(errors) | {item.name: " ".join(item.errors) for item in own.wrong}
-    others = [item for item in errors if not form.placed([item]) and item["path"] not in OWN.controls]
+    faults = form.error_messages(errors) | {item.name: " ".join(item.errors) for item in own.wrong}
+    others = [
+        item
+        for item in errors
+        if not form.error_messages([item]) and item["path"] not in GENERAL_FORM.controls
+    ]
     texts = [] if faults or others or error is None else [error.message]
     texts += [f"{item['message']} {item.get('hint') or ''}".strip() for item in others]
     if error and "hint" in error.details:
         texts.append(error.details["hint"])
     html = render_template(
-        FORM,
+        FORM_TEMPLATE,
         kind=KINDS[kind],
-        kinds=[(item, ABOUT.get(name, "")) for name, item in KINDS.items()],
+        kinds=[(item, DESCRIPTIONS.get(name, "")) for name, item in KINDS.items()],
         connection=connections.as_json(connection) if connection else None,
         own=own,
         sections=sections(KINDS[kind], form, faults),
         tested=tested,
-        setting_of=functools.partial(
-            setting_of, {control.short_name: control.name for control in _controls(form)}
+        setting_address=functools.partial(
+            setting_address, {control.short_name: control.name for control in _controls(form)}
         ),
         held=_values_of_other_kinds(form, formdata),
         faults=faults,
-        places=places((own, form), faults),
+        places=error_summary((own, form), faults),
         texts=texts,
         networks=current_app.config["SETTINGS"].reachable_networks,
     )
@@ -206,7 +210,7 @@ NETWORKS: Final = "/docs/reference/settings#target_networks"
 """Where the setting of the networks that may be reached is documented."""
 
 
-def setting_of(names: Mapping[str, str], stage: Mapping[str, Any]) -> str:
+def setting_address(names: Mapping[str, str], stage: Mapping[str, Any]) -> str:
     """Return the address of what a failing stage is about: a setting of the form, by id, or the setting of the server;
     "" if it is known of none. `names`: the id of each setting of the form."""
     if stage["code"] in ("target_not_allowed", "not_allowed"):
@@ -217,7 +221,7 @@ def setting_of(names: Mapping[str, str], stage: Mapping[str, Any]) -> str:
 
 def _controls(form: SettingsForm) -> Iterator[Any]:
     for part in form.parts:
-        if isinstance(part, Group):
+        if isinstance(part, SettingsGroup):
             yield from part.controls()
             yield part
         else:
@@ -241,18 +245,18 @@ def _values_of_other_kinds(form: SettingsForm, formdata: Any) -> list[tuple[str,
 _SECRET_NAME: Final = re.compile(r"password|secret|token|key|string", re.IGNORECASE)
 
 
-@route(bp, "/connections/new", scope="write", query=KindQuery, programs=False, hidden=True)
+@route(bp, "/connections/new", scope="write", query=KindQuery, allows_api_keys=False, hidden=True)
 def new(actor: Actor, query: KindQuery) -> Response:
     """Show the form of a new connection."""
-    return page(actor, connections.kind_of(query.type or "postgresql"), None, {})
+    return page(actor, connections.parse_kind(query.type or "postgresql"), None, {})
 
 
-@route(bp, "/connections/new", ["POST"], scope="write", programs=False, hidden=True)
+@route(bp, "/connections/new", ["POST"], scope="write", allows_api_keys=False, hidden=True)
 def create(actor: Actor) -> Response:
     """Create a connection from its form, or show the form with errors."""
     values = form_values(request.form)
     verb, _, chosen = request.form.get("do", "").partition(":")
-    kind = connections.kind_of(chosen if verb == "kind" else str(values.get("type", "")))
+    kind = connections.parse_kind(chosen if verb == "kind" else str(values.get("type", "")))
     if verb in ("draw", "kind"):
         return page(actor, kind, None, values)
     settings = settings_from(KINDS[kind], {})
@@ -277,14 +281,14 @@ def create(actor: Actor) -> Response:
     return see_other(url_for("connections.show", connection_id=connection.id))
 
 
-@route(bp, "/connections/<connection_id>/edit", scope="write", programs=False, hidden=True)
+@route(bp, "/connections/<connection_id>/edit", scope="write", allows_api_keys=False, hidden=True)
 def edit(actor: Actor, connection_id: str) -> Response:
     """Show the form of a connection."""
     found = connections.get(actor, connection_id, "write")
     return page(actor, found.type, found, connections.as_json(found))
 
 
-@route(bp, "/connections/<connection_id>/edit", ["POST"], scope="write", programs=False, hidden=True)
+@route(bp, "/connections/<connection_id>/edit", ["POST"], scope="write", allows_api_keys=False, hidden=True)
 def change(actor: Actor, connection_id: str) -> Response:
     """Change a connection from its form, or show the form with errors."""
     found = connections.get(actor, connection_id, "write", lock=True)
@@ -319,7 +323,7 @@ def _general_values(values: Mapping[str, Any], default_name: str) -> dict[str, A
 
 
 @route(
-    bp, "/connections/<connection_id>/tables", scope="read", query=TablesQuery, programs=False, hidden=True,
+    bp, "/connections/<connection_id>/tables", scope="read", query=TablesQuery, allows_api_keys=False, hidden=True,
     reads=False,
 )  # fmt: skip
 def tables(actor: Actor, connection_id: str, query: TablesQuery) -> Response:
@@ -332,10 +336,11 @@ def tables_page(
     actor: Actor,
     found: Connection,
     query: TablesQuery,
-    made: Any = None,
+    created_templates: Any = None,
     error: ApiError | None = None,
 ) -> Response:
-    """Return the page of a connection's tables. `made`: the templates that were just created from some of them."""
+    """Return the page of a connection's tables. `created_templates`: the templates that were just created from some of
+    them."""
     known, matches = None, []
     try:
         known = inspection.metadata(actor, found, query.refresh)
@@ -353,7 +358,7 @@ def tables_page(
         if len(matches) > query.start + limits.METADATA_PAGE
         else None,
         "query": query,
-        "made": made,
+        "made": created_templates,
         "error": error,
     }
     if "HX-Request" in request.headers:
@@ -361,7 +366,7 @@ def tables_page(
     return Response(render_template("connections/tables.html", **context), mimetype="text/html")
 
 
-def reached(connection: Mapping[str, Any]) -> str:
+def short_address(connection: Mapping[str, Any]) -> str:
     """Return the short address of a connection: host, port and database, or the file."""
     settings = connection["settings"]
     for key in ("file", "connection_string", "base_url", "service_url", "document_url"):
@@ -371,17 +376,17 @@ def reached(connection: Mapping[str, Any]) -> str:
     return f"{address}/{settings['database']}" if settings.get("database") else address
 
 
-def by_program(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
+def api_examples(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return code examples for the API."""
     url, kind = f"{snippets.origin()}/connections/{connection['id']}", KINDS[connection["type"]]
     examples = [("Verify the connection", snippets.curl("POST", f"{url}/verify"))]
-    if not holds(connection):
+    if not has_tables(connection):
         return examples
     example_entity = {"odata": "Orders", "openapi": "POST /orders"}.get(kind.kind, "customers")
     examples += [
         ("Read the metadata", snippets.curl("GET", f"{url}/metadata?refresh=true")),
         (
-            f"Create templates from {words(connection)[1]}",
+            f"Create templates from {entity_nouns(connection)[1]}",
             snippets.curl("POST", f"{url}/templates", {"entities": [example_entity]}),
         ),
     ]
@@ -391,12 +396,12 @@ def by_program(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
     return examples
 
 
-def words(connection: Mapping[str, Any]) -> tuple[str, str, str]:
+def entity_nouns(connection: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the words for what a connection contains: singular, plural, and the word for columns."""
     return _ENTITY_NOUNS.get(connection["type"], ("table", "tables", "columns"))
 
 
-def holds(connection: Mapping[str, Any]) -> bool:
+def has_tables(connection: Mapping[str, Any]) -> bool:
     """Return whether the connection has tables to show. An API without a document has none."""
     return bool(getattr(KINDS[connection["type"]], "has_entities", True))
 
@@ -410,7 +415,7 @@ def stage_address(connection: Mapping[str, Any], stage: Mapping[str, Any]) -> st
     """Return the address of the setting that a failing stage of a saved connection is about; "" if none is known."""
     fields = KINDS[connection["type"]].Settings.model_fields.items()
     names = {field.alias or name: f"settings.{field.alias or name}" for name, field in fields}
-    address = setting_of(names, stage)
+    address = setting_address(names, stage)
     if not address.startswith("#"):
         return address
     return url_for("connection_pages.edit", connection_id=connection["id"]) + address
@@ -422,10 +427,10 @@ def helpers() -> dict[str, Any]:
     if getattr(g, "face", "") != "person":
         return {}
     return {
-        "reached": reached,
-        "connection_code": by_program,
-        "words_of": words,
-        "holds": holds,
+        "reached": short_address,
+        "connection_code": api_examples,
+        "words_of": entity_nouns,
+        "holds": has_tables,
         "stage_address": stage_address,
         "reads_document": reads_document,
         "takes_rows": lambda connection: bool(KINDS[connection["type"]].can.modes),

@@ -14,7 +14,7 @@ from webapp.connections.services import secrets
 from webapp.errors import ApiError
 from webapp.web.forms.page_form import Control, FormSpec
 from webapp.web.inputs import Input, ListQuery
-from webapp.web.responses import Listed, Output, reply
+from webapp.web.responses import ListOf, Output, reply
 from webapp.web.routing import route
 
 bp = Blueprint("secrets", __name__)
@@ -98,7 +98,7 @@ def _page(
     error: ApiError | None = None,
 ) -> Response:
     """Render the page of secrets, with the form of a new one or of the `edited` one."""
-    projects = {project.id: project.name for project in tenancy.projects_of(actor)}
+    projects = {project.id: project.name for project in tenancy.accessible_projects(actor)}
     hosts = (edited or {}).get("allowed_hosts", [])
     values = {
         **(edited or {}),
@@ -107,7 +107,7 @@ def _page(
         "any_host": hosts is None,
         "project_id": (edited or {}).get("project_id") or "",
     }
-    form = SECRET.draw(
+    form = SECRET.render(
         values,
         sent=request.form if error else None,
         error=error,
@@ -121,14 +121,14 @@ def _page_with_errors(actor: Actor, error: ApiError) -> Response:
     return _page(actor, data, ListQuery(), error=error)
 
 
-@route(bp, "/secrets", scope="secrets", query=ListQuery, returns=Listed(SecretOut))
+@route(bp, "/secrets", scope="secrets", query=ListQuery, returns=ListOf(SecretOut))
 def index(actor: Actor, query: ListQuery) -> Response:
     """List the workspace's secrets, newest first; `q` searches names."""
     data = secrets.listing(actor, **query.model_dump()).as_dict(secrets.as_json)
     if g.face != "person":
         return reply(data)
     name = request.args.get("edit", "")[: limits.MAX_NAME_CHARS]  # which secret the form shows
-    return _page(actor, data, query, secrets.named(actor, name) if name else None)
+    return _page(actor, data, query, secrets.find_as_json(actor, name) if name else None)
 
 
 @route(
@@ -138,7 +138,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     scope="self",  # a run may set the secrets that its scenario names; for others the service requires `secrets`
     body=SecretIn,
     returns=SecretOut,
-    also={201: SecretOut},
+    other_responses={201: SecretOut},
     errors=("unavailable",),
 )
 def put(actor: Actor, name: str, body: SecretIn) -> Response:
@@ -152,7 +152,10 @@ def put(actor: Actor, name: str, body: SecretIn) -> Response:
     secret, is_new = secrets.put(actor, name, body.value, **changes)
     message = f"Secret {name} saved"
     return reply(
-        secrets.as_json(secret), status=201 if is_new else 200, see=url_for("secrets.index"), flashed=message
+        secrets.as_json(secret),
+        status=201 if is_new else 200,
+        redirect_to=url_for("secrets.index"),
+        flash_message=message,
     )
 
 
@@ -162,7 +165,7 @@ def put(actor: Actor, name: str, body: SecretIn) -> Response:
     ["POST"],
     scope="secrets",
     body=SecretForm,
-    programs=False,
+    allows_api_keys=False,
     hidden=True,
     on_fault=_page_with_errors,
 )
@@ -172,11 +175,13 @@ def store(actor: Actor, body: SecretForm) -> Response:
     secret, _ = secrets.put(
         actor, body.name.strip(), body.value or None, allowed_hosts=hosts, project_id=body.project_id or None
     )
-    return reply(see=url_for("secrets.index"), flashed=f"Secret {secret.name} saved")
+    return reply(redirect_to=url_for("secrets.index"), flash_message=f"Secret {secret.name} saved")
 
 
 @route(bp, "/secrets/<name>", ["DELETE"], scope="secrets", returns=SecretOut, errors=("in_use",))
 def delete(actor: Actor, name: str) -> Response:
     """Delete a secret permanently, unless a connection or a scenario uses it."""
     secret = secrets.delete(actor, name)
-    return reply(secrets.as_json(secret), see=url_for("secrets.index"), flashed=f"Secret {name} deleted")
+    return reply(
+        secrets.as_json(secret), redirect_to=url_for("secrets.index"), flash_message=f"Secret {name} deleted"
+    )

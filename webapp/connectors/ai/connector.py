@@ -20,8 +20,8 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from webapp import limits
 from webapp.connectors.base import Capabilities, ConnectorError, Stage, WriteSpec
 from webapp.connectors.http.authentication import (
-    BINDS,
     SECRET,
+    SECRET_BINDING_SETTINGS,
     BearerAuth,
     NoAuth,
     TlsSettings,
@@ -30,14 +30,14 @@ from webapp.connectors.http.authentication import (
 )
 from webapp.connectors.http.channel import Channel, HttpConnector, SendControl, Sender
 from webapp.connectors.http.request_template import FixedHeaders
-from webapp.connectors.http.retry import Retry, attempt
+from webapp.connectors.http.retry import Retry, send_with_retries
 from webapp.connectors.http.verification import from_net_error
-from webapp.connectors.rest.sending import merge_headers, url_of
+from webapp.connectors.rest.sending import join_url, merge_headers
 from webapp.connectors.schema import Entity, Metadata
 from webapp.connectors.verification import Step, run_stages
 from webapp.errors import did_you_mean
 from webapp.net import session as net
-from webapp.net.session import NetError, Reply, Session, checked
+from webapp.net.session import NetError, Reply, Session, check_url
 from webapp.net.urls import display_url
 
 FORMATS: Final = ("json_schema", "json_object", "none")
@@ -160,7 +160,7 @@ class AiChat:
     # --- Requests and their cost
 
     def _reply(self, body: dict[str, Any]) -> Reply:
-        outcome = attempt(
+        outcome = send_with_retries(
             lambda: self._send(body),
             self._settings.retry,
             wait=self._wait,
@@ -182,7 +182,7 @@ class AiChat:
         headers = merge_headers(
             {"Accept": "application/json", "Content-Type": "application/json"}, settings.default_headers
         )
-        url, data = url_of(settings.base_url, "chat/completions"), orjson.dumps(body)
+        url, data = join_url(settings.base_url, "chat/completions"), orjson.dumps(body)
         request = requests.Request("POST", url, headers=headers, data=data, auth=self._auth)
         seconds = max(min(settings.retry.timeout_seconds, self._until - time.monotonic()), 0.001)
         reply = send_authenticated(
@@ -312,7 +312,7 @@ class _Verification:
 
     def __init__(self, session: Session, connector: AiConnector) -> None:
         self._session, self._settings, self._redact = session, connector.settings, connector.redact
-        self._url = url_of(connector.settings.base_url, "models")
+        self._url = join_url(connector.settings.base_url, "models")
         self._timeout = min(connector.settings.retry.timeout_seconds, limits.VERIFY_STEP_SECONDS)
         self._reply: Reply | None = None
 
@@ -326,7 +326,7 @@ class _Verification:
     def resolve(self) -> str:
         """Stage resolve."""
         try:
-            checked(self._url)
+            check_url(self._url)
         except NetError as error:
             raise from_net_error(error) from None
         addresses = self._session.gate.addresses(*self._address())
@@ -511,10 +511,10 @@ class AiConnector(HttpConnector):
     can: ClassVar[Capabilities] = replace(
         HttpConnector.can, modes=(), capture=False, by_row=False, prompts=True
     )
-    harmless: ClassVar[frozenset[str]] = frozenset(AiSettings.model_fields) - {
+    secret_independent_settings: ClassVar[frozenset[str]] = frozenset(AiSettings.model_fields) - {
         "base_url",
         "api_key",
-        *BINDS,
+        *SECRET_BINDING_SETTINGS,
     }
 
     def stages(self) -> Iterator[Stage]:
@@ -557,6 +557,6 @@ class AiChannel(Channel):
         """Return None: a model has no tables."""
         return None
 
-    def sending(self, writing: WriteSpec, control: SendControl) -> Sender:
+    def create_sender(self, spec: WriteSpec, control: SendControl) -> Sender:
         """Raise an error: a model accepts no rows."""
         raise ConnectorError("An AI model does not accept rows.", reason="unsupported")

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from webapp.connectors.schema import Column, ColumnType, Entity, Relation
 
-Ask = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
-Place = tuple[str, str]
+RunQuery = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
+TableId = tuple[str, str]
 """Schema and table."""
 
 _BITS: Final = {"SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
@@ -71,27 +71,27 @@ _CHECKS: Final = (
 )
 
 
-def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
+def entities(run_query: RunQuery, default_schema: str, name_filter: str = "") -> list[Entity]:
     """Return all tables and views outside of the server's schemas, or those with a name, ignoring case.
 
     The catalog shows all tables of a database to every account, whether it can read them or not.
     """
     where, values = _NO_SYSTEM_SCHEMAS, []
-    if like:
+    if name_filter:
         where = "(LOWER(t.TABNAME) = ? OR LOWER(RTRIM(t.TABSCHEMA) || '.' || t.TABNAME) = ?)"
-        values = [like.lower(), like.lower()]
-    tables: dict[Place, tuple[str, str]] = {}
-    columns: dict[Place, list[Column]] = defaultdict(list)
-    for schema, table, table_type, comment, *details in ask(_COLUMNS.format(where=where), values):
+        values = [name_filter.lower(), name_filter.lower()]
+    tables: dict[TableId, tuple[str, str]] = {}
+    columns: dict[TableId, list[Column]] = defaultdict(list)
+    for schema, table, table_type, comment, *details in run_query(_COLUMNS.format(where=where), values):
         tables[schema, table] = (table_type, comment or "")
         columns[schema, table].append(_column(*details))
     if not tables:
         return []
-    indexes: dict[tuple[Place, str, str], list[str]] = defaultdict(list)
-    for schema, table, index, rule, name in ask(_INDEXES.format(where=where), values):
+    indexes: dict[tuple[TableId, str, str], list[str]] = defaultdict(list)
+    for schema, table, index, rule, name in run_query(_INDEXES.format(where=where), values):
         indexes[(schema, table), index, rule].append(name)
-    keys: dict[Place, tuple[str, ...]] = {}
-    uniques: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
+    keys: dict[TableId, tuple[str, ...]] = {}
+    uniques: dict[TableId, list[tuple[str, ...]]] = defaultdict(list)
     for (table_id, _, rule), names in indexes.items():
         if not set(names) <= {item.name for item in columns.get(table_id, ())}:
             continue  # an index on expressions
@@ -99,18 +99,20 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
             keys[table_id] = tuple(names)
         else:
             uniques[table_id].append(tuple(names))
-    pairs: dict[tuple[Place, str], tuple[str, list[str], list[str]]] = {}
-    for schema, table, name, column, to_schema, to_table, to_column in ask(
+    pairs: dict[tuple[TableId, str], tuple[str, list[str], list[str]]] = {}
+    for schema, table, name, column, to_schema, to_table, to_column in run_query(
         _RELATIONS.format(where=where), values
     ):
-        pair = pairs.setdefault(((schema, table), name), (name_of(to_schema, to_table, home), [], []))
+        pair = pairs.setdefault(
+            ((schema, table), name), (name_of(to_schema, to_table, default_schema), [], [])
+        )
         pair[1].append(column)
         pair[2].append(to_column)
-    relations: dict[Place, list[Relation]] = defaultdict(list)
+    relations: dict[TableId, list[Relation]] = defaultdict(list)
     for (table_id, name), (to, referencing, referenced) in pairs.items():
         relations[table_id].append(Relation(name, tuple(referencing), to, tuple(referenced)))
-    checks: dict[Place, list[str]] = defaultdict(list)
-    for schema, table, text in ask(_CHECKS.format(where=where), values):
+    checks: dict[TableId, list[str]] = defaultdict(list)
+    for schema, table, text in run_query(_CHECKS.format(where=where), values):
         checks[schema, table].append(text)
     result = []
     for table_id, (table_type, comment) in tables.items():
@@ -122,7 +124,7 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
         )
         result.append(
             Entity(
-                name_of(*table_id, home),
+                name_of(*table_id, default_schema),
                 table_id,
                 tuple(fields),
                 "view" if table_type in _VIEWS else "table",
@@ -133,12 +135,12 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
                 comment,
             )
         )
-    return sorted(result, key=lambda entity: (entity.parts[0] != home, entity.parts))
+    return sorted(result, key=lambda entity: (entity.parts[0] != default_schema, entity.parts))
 
 
-def name_of(schema: str, table: str, home: str) -> str:
+def name_of(schema: str, table: str, default_schema: str) -> str:
     """Return the `Entity.name`: the plain name in the connection's own schema."""
-    return table if schema == home else f"{schema}.{table}"
+    return table if schema == default_schema else f"{schema}.{table}"
 
 
 def _column(

@@ -32,7 +32,7 @@ def _converting_errors() -> Iterator[None]:
         raise convert_error(str(error)) from None
 
 
-class Db2Link:
+class Db2Connection:
     """See `sql.statements.DriverConnection`. In autocommit mode, except between `begin` and `commit` or
     `rollback`."""
 
@@ -77,7 +77,7 @@ class Db2Link:
                     ibm_db.set_option(statement, {ibm_db.SQL_ATTR_QUERY_TIMEOUT: max(1, int(seconds))}, 0)
                 ibm_db.execute(statement, *([tuple(values)] if values else []))
                 rows = _rows(statement)
-                return _names(statement), list(rows) if limit is None else sql.answer(rows, limit)
+                return _names(statement), list(rows) if limit is None else sql.take_rows(rows, limit)
             finally:
                 ibm_db.free_stmt(statement)
 
@@ -96,7 +96,7 @@ class Db2Link:
             statement = ibm_db.exec_immediate(self._connection, text)
             try:
                 names = _names(statement)
-                for piece in sql.grouped(_rows(statement)):
+                for piece in sql.group_rows(_rows(statement)):
                     yield names, piece
             finally:
                 ibm_db.free_stmt(statement)
@@ -134,7 +134,7 @@ class Db2Link:
         if descriptor is not None:
             os.close(descriptor)
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """See `DriverConnection.abort`. Python cannot access the driver's cancel function, only its socket."""
         with self._lock:
             if self._descriptor is None:

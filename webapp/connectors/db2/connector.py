@@ -16,18 +16,18 @@ from webapp.connectors.base import Capabilities, Stage
 from webapp.connectors.sql.server import (
     ServerConnector,
     ServerSettings,
+    address_field,
     connect_session,
-    connection_failed,
+    connection_failed_error,
     parse_url,
-    part,
     reachable_address,
     single_call_stages,
-    tls_part,
+    tls_field,
 )
-from webapp.connectors.verification import bad_settings, unknown_option
+from webapp.connectors.verification import bad_settings_error, unknown_option_error
 
 if TYPE_CHECKING:
-    from webapp.connectors.db2.connection import Db2Link
+    from webapp.connectors.db2.connection import Db2Connection
     from webapp.connectors.db2.session import Db2Session
 
 _SCHEMES: Final = ("db2", "db2+ibm_db", "ibm_db_sa")
@@ -52,8 +52,8 @@ class Db2Settings(ServerSettings):
     """`connection_string` is a URL, the driver's `KEY=value;` pairs or a JDBC URL. Separate settings override
     its parts."""
 
-    db_schema: str | None = part(7, 128, alias="schema")
-    tls: Literal["disable", "verify-ca"] | None = tls_part()
+    db_schema: str | None = address_field(7, 128, alias="schema")
+    tls: Literal["disable", "verify-ca"] | None = tls_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +102,19 @@ class Db2Connector(ServerConnector):
             settings.database or parsed.get("database") or "",
         )
         if not host or not database:
-            raise bad_settings(
+            raise bad_settings_error(
                 "A host and a database are required.", "Enter both. Db2 has no default database."
             )
         username = parsed.get("username", "") if settings.username is None else settings.username
         password = parsed.get("password", "") if settings.password is None else settings.password
         checked = {"host": host, "database": database, "user name": username, "password": password}
         if not username:
-            raise bad_settings(
+            raise bad_settings_error(
                 "A user name is required.", "Enter an account. Db2 does not allow anonymous access."
             )
         for name, value in checked.items():
             if _UNSUPPORTED.search(value):
-                raise bad_settings(
+                raise bad_settings_error(
                     f"The {name} contains a character that the driver does not support: ; {{ }}",
                     "Use a value without it.",
                 )
@@ -133,22 +133,22 @@ class Db2Connector(ServerConnector):
         self.driver()
         from webapp.connectors.db2.session import Db2Session
 
-        def session(link: Db2Link, another: Callable[[], Db2Link]) -> Db2Session:
+        def session(link: Db2Connection, another: Callable[[], Db2Connection]) -> Db2Session:
             return Db2Session(link, another, self.read_only, self.connect_options().schema)
 
         return connect_session(self._link, session, timeout)
 
-    def _link(self, seconds: float) -> Db2Link:
+    def _link(self, seconds: float) -> Db2Connection:
         """Connect to an address that the guard allowed."""
-        from webapp.connectors.db2.connection import Db2Link
+        from webapp.connectors.db2.connection import Db2Connection
 
         params = self.connect_options()
         address = reachable_address(self.gate, params.host, params.port, seconds)
         try:
             with self._certificate_file(params) as file:
-                return Db2Link(dsn(params, address, seconds, file), address, params.port)
+                return Db2Connection(dsn(params, address, seconds, file), address, params.port)
         except base.ConnectionLost as error:
-            raise connection_failed(
+            raise connection_failed_error(
                 error.message, "Check that Db2 listens on this address, with or without TLS as configured."
             ) from None
 
@@ -213,7 +213,7 @@ def _parse_connection_string(text: str) -> dict[str, Any]:
             return _parse_pairs(text)
     except ValueError:
         pass
-    raise bad_settings(
+    raise bad_settings_error(
         "The connection string is invalid.",
         "Use db2://user:password@host:50000/database or DATABASE=...;HOSTNAME=...;PORT=50000;UID=...;PWD=...;",
     )
@@ -232,7 +232,9 @@ def _parse_options(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
         lowered = key.strip().lower()
         name = _KEYS.get(lowered)
         if name is None and lowered not in _IGNORED:
-            raise unknown_option(key.strip(), _KEYS, "Use the setting ca_certificate for a certificate.")
+            raise unknown_option_error(
+                key.strip(), _KEYS, "Use the setting ca_certificate for a certificate."
+            )
         if name == "tls":
             parsed["tls"] = "verify-ca" if value.strip().lower() in ("ssl", "true") else "disable"
         elif name:

@@ -9,7 +9,7 @@ from typing import Final
 from webapp.connectors.base import ConnectionLost, ConnectorError
 from webapp.connectors.row_isolation import RowRejection
 from webapp.connectors.schema import Entity
-from webapp.connectors.sql.base import shortened
+from webapp.connectors.sql.base import shorten_message
 
 # The connection is lost: communication failed, the instance stopped, or the session was forced off.
 _LOST: Final = frozenset({-30081, -30080, -30108, -1224, -1032, -1229, -4499, -1131})
@@ -69,7 +69,7 @@ _TRIGGER_STATE: Final = re.compile(r"[7-9I-Z]\w{4}")  # SQLSTATEs that triggers 
 def convert_error(text: str) -> ConnectorError:
     """Convert a message of the driver. `details.native` is the SQLCODE."""
     code, state = code_of(text), state_of(text)
-    message = shortened(_TAIL.sub("", _MESSAGE.sub(r"\1", text)))
+    message = shorten_message(_TAIL.sub("", _MESSAGE.sub(r"\1", text)))
     details = {"native": str(code), "sqlstate": state} if code else {}
     if code in (-911, -913):  # the server has rolled back
         match = _REASON_CODE.search(message)

@@ -16,7 +16,7 @@ from webapp.connectors.sql.statements import StatementSession
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
 
 if TYPE_CHECKING:
-    from webapp.connectors.db2.connection import Db2Link
+    from webapp.connectors.db2.connection import Db2Connection
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -48,33 +48,35 @@ class Db2Target(LiteralTarget):
 
     dialect: ClassVar[Dialect] = DIALECT
     title: ClassVar[str] = "Db2"
-    most_rows: ClassVar[int] = limits.DB2_STATEMENT_ROWS
-    most_length: ClassVar[int] = limits.DB2_STATEMENT_BYTES
-    _link: Db2Link
+    max_rows: ClassVar[int] = limits.DB2_STATEMENT_ROWS
+    max_length: ClassVar[int] = limits.DB2_STATEMENT_BYTES
+    _link: Db2Connection
 
     @staticmethod
-    def length(literal: str) -> int:
+    def literal_length(literal: str) -> int:
         """Return the number of bytes in UTF-8."""
         return len(literal) if literal.isascii() else len(literal.encode())
 
-    def spelled(self, batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
-        """See `LiteralTarget.spelled`."""
-        return spelled(self.writing.columns, batch)
+    def to_literals(self, batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
+        """See `LiteralTarget.to_literals`."""
+        return to_literals(self.spec.columns, batch)
 
-    def attempt(self, cells: Cells, rows: list[int], mode: str) -> RowRejection | None:
-        """See `LiteralTarget.attempt`."""
+    def write_rows(self, cells: Cells, rows: list[int], mode: str) -> RowRejection | None:
+        """See `LiteralTarget.write_rows`."""
         try:
             if mode in ("update", "delete") and (missing := self._unmatched(cells, rows)):
                 indexes = [index for index, row in enumerate(rows) if row in missing]
-                return RowRejection("missing_row", self.missing(indexes[0]).message, bad=np.array(indexes))
+                return RowRejection(
+                    "missing_row", self.missing_row_error(indexes[0]).message, bad=np.array(indexes)
+                )
             self._link.run("SAVEPOINT rowsmith ON ROLLBACK RETAIN CURSORS")
-            if self.writing.capture and mode == "insert":
+            if self.spec.capture and mode == "insert":
                 _, caught = self._link.query(self._insert_returning(cells, rows))
                 self._returned |= {int(row[0]): row[1:] for row in caught}
             else:
                 self._link.run(self._statement(cells, rows, mode))
         except ConnectorError as error:
-            rejection = row_rejection(error, self.writing.entity)
+            rejection = row_rejection(error, self.spec.entity)
             if rejection is None:
                 raise
             self._link.run("ROLLBACK TO SAVEPOINT rowsmith")
@@ -87,8 +89,8 @@ class Db2Target(LiteralTarget):
 
     def _unmatched(self, cells: Cells, rows: Sequence[int]) -> set[int]:
         """Return the rows whose key does not exist in the table."""
-        keys = self.writing.key_columns
-        condition = " AND ".join(f"t.{DIALECT.quoted(key)} = s.{DIALECT.quoted(key)}" for key in keys)
+        keys = self.spec.key_columns
+        condition = " AND ".join(f"t.{DIALECT.quote_name(key)} = s.{DIALECT.quote_name(key)}" for key in keys)
         _, unmatched = self._link.query(
             f"SELECT s.{_ROW} FROM {self._source(cells, rows, keys, numbered=True)} "
             f"WHERE NOT EXISTS (SELECT 1 FROM {self._table} t WHERE {condition})"
@@ -100,22 +102,24 @@ class Db2Target(LiteralTarget):
     def _statement(self, cells: Cells, rows: Sequence[int], mode: str) -> str:
         if mode == "insert":
             return self.insert(cells, rows)
-        keys = self.writing.key_columns
+        keys = self.spec.key_columns
         if mode == "delete":
-            names = sql.listed(DIALECT, keys)
+            names = sql.column_list(DIALECT, keys)
             key_values = self._values(cells, rows, keys)
             return f"DELETE FROM {self._table} WHERE ({names}) IN (VALUES {key_values})"
-        on = " AND ".join(f"t.{DIALECT.quoted(key)} = s.{DIALECT.quoted(key)}" for key in keys)
+        on = " AND ".join(f"t.{DIALECT.quote_name(key)} = s.{DIALECT.quote_name(key)}" for key in keys)
         others = [name for name in self._names if name not in keys] or list(keys[:1])
-        setting = ", ".join(f"{DIALECT.quoted(other)} = s.{DIALECT.quoted(other)}" for other in others)
+        setting = ", ".join(
+            f"{DIALECT.quote_name(other)} = s.{DIALECT.quote_name(other)}" for other in others
+        )
         merge = (
             f"MERGE INTO {self._table} t USING {self._source(cells, rows, self._names)} ON ({on}) "
             f"WHEN MATCHED THEN UPDATE SET {setting}"
         )
         if mode == "update":
             return merge
-        names = sql.listed(DIALECT, self._names)
-        return f"{merge} WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({sql.listed(DIALECT, self._names, 's.')})"
+        names = sql.column_list(DIALECT, self._names)
+        return f"{merge} WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({sql.column_list(DIALECT, self._names, 's.')})"
 
     def _insert_returning(self, cells: Cells, rows: Sequence[int]) -> str:
         """Return an INSERT that outputs the generated values of each row, with the row's position in the batch."""
@@ -123,8 +127,9 @@ class Db2Target(LiteralTarget):
             "(" + ",".join([*(column[row] for column in cells), str(row)]) + ")" for row in rows
         )
         return (
-            f"SELECT {_ROW}, {sql.listed(DIALECT, self.writing.capture)} FROM FINAL TABLE "
-            f"(INSERT INTO {self._table} ({sql.listed(DIALECT, self._names)}) INCLUDE ({_ROW} INTEGER) VALUES {values})"
+            f"SELECT {_ROW}, {sql.column_list(DIALECT, self.spec.capture)} FROM FINAL TABLE "
+            f"(INSERT INTO {self._table} ({sql.column_list(DIALECT, self._names)}) INCLUDE ({_ROW} INTEGER) "
+            f"VALUES {values})"
         )
 
     def _source(
@@ -136,7 +141,7 @@ class Db2Target(LiteralTarget):
         numbered: bool = False,
     ) -> str:
         """Return rows as a table expression `s` whose columns have the types of the target columns."""
-        columns = [*map(DIALECT.quoted, names), *([_ROW] if numbered else [])]
+        columns = [*map(DIALECT.quote_name, names), *([_ROW] if numbered else [])]
         return f"(VALUES {self._values(cells, rows, names, numbered=numbered)}) AS s ({', '.join(columns)})"
 
     def _values(
@@ -148,7 +153,7 @@ class Db2Target(LiteralTarget):
         numbered: bool = False,
     ) -> str:
         indexes = [self._names.index(name) for name in names]
-        columns = self.writing.columns
+        columns = self.spec.columns
         return ",".join(
             "("
             + ",".join(
@@ -162,7 +167,7 @@ class Db2Target(LiteralTarget):
         )
 
 
-def spelled(columns: Sequence[Column], batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
+def to_literals(columns: Sequence[Column], batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
     """Return Db2 literals of each column, and the errors of rows with a value that does not fit."""
     cells, failures = literals(DIALECT, columns, batch)
     errors = {error.index: error for error in failures}
@@ -203,12 +208,16 @@ class Db2Session(StatementSession):
     """See `StatementSession`. `open_another` opens a second connection; `schema` is the default schema."""
 
     dialect: ClassVar[Dialect] = DIALECTS["db2"]
-    origin: ClassVar[str] = " FROM SYSIBM.SYSDUMMY1"
-    marker: ClassVar[str] = "?"
-    link: Db2Link
+    from_dual: ClassVar[str] = " FROM SYSIBM.SYSDUMMY1"
+    placeholder: ClassVar[str] = "?"
+    link: Db2Connection
 
     def __init__(
-        self, link: Db2Link, another: Callable[[], Db2Link], read_only: bool, schema: str | None = None
+        self,
+        link: Db2Connection,
+        open_another: Callable[[], Db2Connection],
+        read_only: bool,
+        schema: str | None = None,
     ) -> None:
         name, version = link.server
         if not name.startswith("DB2/"):  # DB2 without a slash is z/OS, AS is IBM i: their catalogs differ
@@ -218,29 +227,31 @@ class Db2Session(StatementSession):
                 hint="Connect to a server of this product.",
             )
         _set_up(link, schema)
-        _, ((home,),) = link.query("SELECT RTRIM(CURRENT SCHEMA) FROM SYSIBM.SYSDUMMY1")
-        super().__init__(link, f"Db2 {version}", home, read_only)
-        self._another, self._schema = another, schema
+        _, ((default_schema,),) = link.query("SELECT RTRIM(CURRENT SCHEMA) FROM SYSIBM.SYSDUMMY1")
+        super().__init__(link, f"Db2 {version}", default_schema, read_only)
+        self._open_another, self._schema = open_another, schema
 
-    def another(self) -> Db2Link:
-        """See `StatementSession.another`."""
-        link = self._another()
+    def open_another(self) -> Db2Connection:
+        """See `StatementSession.open_another`."""
+        link = self._open_another()
         _set_up(link, self._schema)
         return link
 
-    def entities(self, like: str = "") -> list[Entity]:
+    def entities(self, name_filter: str = "") -> list[Entity]:
         """See `StatementSession.entities`."""
-        return catalog.entities(lambda text, values: self.link.query(text, values)[1], self.home, like)
+        return catalog.entities(
+            lambda text, values: self.link.query(text, values)[1], self.default_schema, name_filter
+        )
 
-    def begin_reading(self, link: Any) -> None:
-        """See `StatementSession.begin_reading`."""
+    def begin_read_only(self, link: Any) -> None:
+        """See `StatementSession.begin_read_only`."""
         link.begin()
 
-    def reading(
+    def query_and_roll_back(
         self, link: Any, text: str, values: Sequence[Any], limit: int
     ) -> tuple[list[str], list[Sequence[Any]]]:
-        """See `StatementSession.reading`."""
-        self.begin_reading(link)
+        """See `StatementSession.query_and_roll_back`."""
+        self.begin_read_only(link)
         try:
             answer: tuple[list[str], list[Sequence[Any]]] = link.query(
                 text, values, limit, limits.TARGET_QUERY_SECONDS
@@ -252,10 +263,10 @@ class Db2Session(StatementSession):
             except ConnectorError:
                 pass  # the connection is lost, and the transaction with it
 
-    def target(self, writing: WriteSpec) -> Target:
+    def target(self, spec: WriteSpec) -> Target:
         """See `Session.target`."""
-        self.writable(writing)
-        return Db2Target(self.link, writing)
+        self.check_target(spec)
+        return Db2Target(self.link, spec)
 
     def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """See `Session.commit_outcome`. Db2's readers see the last committed state without waiting, so the
@@ -277,7 +288,7 @@ class Db2Session(StatementSession):
                 pass  # the connection is lost, and the lock with it
 
 
-def _set_up(link: Db2Link, schema: str | None) -> None:
+def _set_up(link: Db2Connection, schema: str | None) -> None:
     """Set the lock timeout and the default schema."""
     link.run(f"SET CURRENT LOCK TIMEOUT {int(limits.TARGET_LOCK_SECONDS)}")
     if schema:

@@ -21,7 +21,7 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from webapp import limits
 from webapp.connectors.base import Settings
 from webapp.connectors.http.tokens import RenewableAuth, TokenAuth, TokenStore
-from webapp.net.session import NetError, Reply, Session, checked, exchange
+from webapp.net.session import NetError, Reply, Session, check_url, exchange
 
 PEM = "-----BEGIN CERTIFICATE-----"
 
@@ -56,7 +56,7 @@ class TlsSettings(Settings):
         return (self.ca_certificate or True) if self.verify_tls else False
 
 
-BINDS = frozenset({"verify_tls", "ca_certificate"})
+SECRET_BINDING_SETTINGS = frozenset({"verify_tls", "ca_certificate"})
 """Settings that affect who can receive a secret."""
 
 
@@ -104,7 +104,7 @@ def _check_printable(value: str) -> str:
 
 def _check_url(value: str) -> str:
     try:
-        return checked(value)
+        return check_url(value)
     except NetError as error:
         raise ValueError(error.message) from None
 
@@ -220,21 +220,21 @@ AUTH_TYPES: Final = frozenset({"none", "basic", "bearer", "api-key", "oauth2-cli
 """Names that pydantic adds to the location of faults, but that are not in the user's input."""
 
 
-def send_authenticated(session: Session, request: requests.Request, **how: Any) -> Reply:
+def send_authenticated(session: Session, request: requests.Request, **exchange_options: Any) -> Reply:
     """Send a request, and repeat it once with a new token if a 401 shows that a fetched token is no longer
     valid.
 
     Both requests count as the same attempt, not as a retry.
     """
-    reply = exchange(session, request, **how)
+    reply = exchange(session, request, **exchange_options)
     auth = request.auth
     if isinstance(auth, RenewableAuth):
         if reply.status != 401:
-            auth.accepted()
-        elif auth.drop():
-            reply = exchange(session, request, **how)
+            auth.record_accepted()
+        elif auth.discard():
+            reply = exchange(session, request, **exchange_options)
             if reply.status != 401:
-                auth.accepted()
+                auth.record_accepted()
     return reply
 
 

@@ -10,7 +10,7 @@ saved before its first request, and its outcome after the last one:
         ... save the outcomes ...
 
 After a worker is lost, the state of its rows is unknown, unless requests are repeatable
-(`Sender.repeatable`).
+(`Sender.is_idempotent`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 
 import pyarrow as pa
 
-from webapp.connectors.base import Capabilities, Connector, ConnectorError, Link, WriteSpec
+from webapp.connectors.base import Capabilities, Connector, ConnectorError, OpenConnection, WriteSpec
 from webapp.connectors.http.authentication import ClientCredentials
 from webapp.connectors.http.request_template import RequestTemplate
 from webapp.connectors.schema import Entity, Metadata
@@ -58,7 +58,7 @@ class SendControl(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowBatch:
     """Rows to send, with nested values as structs and lists.
 
     `batch` has a column for each of `WriteSpec.columns`; `numbers` are the row numbers of the push, from 1; `keys` are
@@ -86,50 +86,50 @@ class RowOutcome:
     ms: int = 0
     keys: Mapping[str, Any] = field(default_factory=dict)
     """Captured values by `WriteSpec.capture`, as plain JSON values."""
-    away: bool = False
+    is_unanswered: bool = False
     """The target responded to none of the attempts: it could not be reached, or did not respond in time."""
 
 
 class Sender(ABC):
     """Sends rows to one path or entity, with its own threads. Errors that it raises end the push."""
 
-    size: int = 50
+    chunk_rows: int = 50
     """Number of rows in a chunk: the maximum whose state a crash can leave unknown."""
-    together: bool = False
+    is_single_request: bool = False
     """Whether one request contains all rows of a chunk, which then share one response."""
-    repeatable: bool = False
+    is_idempotent: bool = False
     """Whether the target treats a repeated request as one: because of its method, or because it supports
     Idempotency-Key."""
     template: RequestTemplate | None = None
     """The request of a row, if its path, headers, query and body can contain fields."""
 
     @abstractmethod
-    def send(self, rows: Rows, stop_at_failure: bool = False) -> list[RowOutcome]:
+    def send(self, rows: RowBatch, stop_at_failure: bool = False) -> list[RowOutcome]:
         """Send rows in parallel, and wait for all that were started.
 
         Rows are started in order. If `SendControl` stops the sending, a row fails and `stop_at_failure` is
-        set, or the target does not respond at all (`RowOutcome.away`), rows that were not started are missing
+        set, or the target does not respond at all (`RowOutcome.is_unanswered`), rows that were not started are missing
         in the result. Raises `ConnectorError` if no request can succeed (no token, target unreachable at the
         first row, ...).
         """
 
     @abstractmethod
-    def delete(self, rows: Rows) -> list[RowOutcome]:
+    def delete(self, rows: RowBatch) -> list[RowOutcome]:
         """Delete rows. `WriteSpec.key_columns` are the batch's columns.
 
         A row that does not exist (404, 410) fails with `missing_row`.
         """
 
     @abstractmethod
-    def requests(self, rows: Rows) -> list[str]:
+    def requests(self, rows: RowBatch) -> list[str]:
         """Return the exact HTTP request of each row with secrets masked, for a dry run. Sends nothing."""
 
 
-class Channel(Link):
+class Channel(OpenConnection):
     """An open connection to a target that uses HTTP."""
 
     @abstractmethod
-    def sending(self, writing: WriteSpec, control: SendControl) -> Sender:
+    def create_sender(self, spec: WriteSpec, control: SendControl) -> Sender:
         """Return a sender. Raises `ConnectorError` (reasons read_only, unsupported, no_permission)."""
 
 
@@ -168,7 +168,7 @@ class HttpConnector(Connector):
     def open(self, timeout: float | None = None) -> Channel:
         """Open a channel. It connects at the first request."""
 
-    def place(self, path: str | None) -> Entity:
+    def entity_for_path(self, path: str | None) -> Entity:
         """Return the entity for a path; None means the path in the settings. For kinds without entities."""
         raise ConnectorError(f"{self.title} does not support paths.", reason="unsupported")
 

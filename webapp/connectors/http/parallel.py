@@ -11,7 +11,7 @@ from typing import Final
 
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.http.channel import RowOutcome, SendControl
-from webapp.connectors.http.retry import RequestOutcome, Retry, attempt, retry_after
+from webapp.connectors.http.retry import RequestOutcome, Retry, retry_after, send_with_retries
 from webapp.net.session import NetError, Reply
 
 # The Retry-After of 429 applies to all rows (RFC 6585, 4). That of 503 (RFC 9110, 15.6.4) can be about one request:
@@ -31,20 +31,20 @@ class RequestPacer:
         self._next = self._paused_until = 0.0
         self._lock = threading.Lock()
 
-    def turn(self, wait: Callable[[float], None], waited: float = 0.0) -> None:
-        """Wait until this request may be sent. `waited` is the time until which its row has already waited.
+    def wait_turn(self, wait: Callable[[float], None], not_before: float = 0.0) -> None:
+        """Wait until this request may be sent. `not_before` is the time until which its row has already waited.
 
         Raises what `wait` raises.
         """
         while (
             paused_until := self._paused_until
-        ) > waited:  # another thread may extend the pause in the meantime
-            waited = paused_until
+        ) > not_before:  # another thread may extend the pause in the meantime
+            not_before = paused_until
             if (remaining := paused_until - time.monotonic()) > 0:
                 wait(remaining)
         with self._lock:
             self._paused_until = (
-                self._paused_until if self._paused_until > waited else 0.0
+                self._paused_until if self._paused_until > not_before else 0.0
             )  # the pause is over
         if not self._every:
             return
@@ -55,7 +55,7 @@ class RequestPacer:
         if start > now:
             wait(start - now)
 
-    def hold(self, seconds: float) -> float:
+    def pause(self, seconds: float) -> float:
         """Pause all requests for this many seconds, and return the end of the pause."""
         until = time.monotonic() + seconds
         with self._lock:
@@ -108,22 +108,24 @@ class SenderThreads:
         """Call `send_row(index)` for each row, and return the outcomes of the started rows in order.
 
         Sending stops when `SendControl.raise_if_stopped` raises, and at a `ConnectorError` of a row, which is raised if
-        no row was sent before. It also stops at a row without a response (`RowOutcome.away`) if no other row got a
-        response in the meantime. When this returns or raises, no request is running.
+        no row was sent before. It also stops at a row without a response (`RowOutcome.is_unanswered`) if no other row
+        got a response in the meantime. When this returns or raises, no request is running.
         """
         run = _Run(count, self._control, stop_at_failure, lambda: self._responses)
         if self._parallel == 1 or count == 1:
-            run.drive(send_row)
+            run.process_rows(send_row)
         else:
-            futures = [self._pool.submit(run.drive, send_row) for _ in range(min(self._parallel, count))]
+            futures = [
+                self._pool.submit(run.process_rows, send_row) for _ in range(min(self._parallel, count))
+            ]
             all_over(futures)
             for future in futures:
                 future.result()
-        return run.ended()
+        return run.outcomes()
 
     def attempt(self, send: Callable[[], Reply]) -> tuple[RequestOutcome, bool]:
-        """Send with `retry.attempt`. If `SendControl` stops it between two attempts, returns the last outcome and
-        True.
+        """Send with `retry.send_with_retries`. If `SendControl` stops it between two attempts, returns the last outcome
+        and True.
 
         Raises `SendingStopped` only if nothing was sent.
         """
@@ -136,7 +138,7 @@ class SenderThreads:
 
         def send_noted() -> Reply:
             nonlocal waited
-            self._pacer.turn(self._control.wait, waited)
+            self._pacer.wait_turn(self._control.wait, waited)
             number, unanswered = len(last) + 1, last[-1].unanswered if last else 0
             spent = round((time.monotonic() - began) * 1000)
             try:
@@ -150,11 +152,11 @@ class SenderThreads:
             self._unavailable = self._unavailable + 1 if reply.status == _UNAVAILABLE else 0
             for_all = reply.status == _TOO_MANY or self._unavailable >= _UNAVAILABLE_RESPONSES
             if for_all and reply.status in self._retry.retry_on:
-                waited = self._pacer.hold(retry_after(reply))
+                waited = self._pacer.pause(retry_after(reply))
             return reply
 
         try:
-            return attempt(
+            return send_with_retries(
                 send_noted, self._retry, wait=self._control.wait, raise_if_stopped=raise_if_stopped
             ), False
         except SendingStopped:
@@ -176,7 +178,7 @@ class _Run:
         self._stopped = False
         self._error: ConnectorError | None = None
 
-    def drive(self, send_row: Callable[[int], RowOutcome]) -> None:
+    def process_rows(self, send_row: Callable[[int], RowOutcome]) -> None:
         """Process rows until none is left."""
         while (index := self._take_index()) is not None:
             before = self._responses()
@@ -194,7 +196,7 @@ class _Run:
             self._outcomes[index] = outcome
             if self._stop_at_failure and outcome.state != "delivered":
                 self._stopped = True
-            if outcome.away and self._responses() == before:
+            if outcome.is_unanswered and self._responses() == before:
                 self._stopped = True
 
     def _take_index(self) -> int | None:
@@ -209,7 +211,7 @@ class _Run:
             self._next += 1
             return self._next - 1
 
-    def ended(self) -> list[RowOutcome]:
+    def outcomes(self) -> list[RowOutcome]:
         """Return the outcomes of started rows, without trailing rows for which nothing was sent."""
         outcomes = [outcome for outcome in self._outcomes if outcome is not None]
         while outcomes and outcomes[-1].attempts == 0:

@@ -24,7 +24,7 @@ from webapp import limits
 from webapp.connectors.base import ConnectorError, Settings
 from webapp.connectors.http.authentication import HeaderName
 from webapp.engine.formats.nested import is_json_text, json_texts
-from webapp.engine.placeholders import Pattern, Placeholder, PlaceholderError, parse
+from webapp.engine.placeholders import Placeholder, PlaceholderError, PlaceholderText, parse
 
 HeaderEncoding = Literal["none", "rfc8187", "percent"]
 UNFIT_CHARACTERS: Final = r"[^\t -~\x{80}-\x{ff}]"
@@ -108,7 +108,9 @@ FixedHeaders = Annotated[Headers, AfterValidator(_check_fixed)]
 
 
 def _body(value: Any) -> Any:
-    is_placeholder = isinstance(value, str) and len(parse(value).parts) == 1 and bool(parse(value).holes)
+    is_placeholder = (
+        isinstance(value, str) and len(parse(value).parts) == 1 and bool(parse(value).placeholders)
+    )
     if value is not None and not isinstance(value, dict | list) and not is_placeholder:
         raise ValueError("the body must be an object, an array, or the {{field}} whose value it is")
     for text in _strings(value):
@@ -154,11 +156,11 @@ class RequestTemplate(Settings):
         "data with names such as items[0][price].",
     )
 
-    def names(self, *, body: bool = True) -> set[str]:
+    def field_names(self, *, body: bool = True) -> set[str]:
         """Return the fields that it uses."""
-        return {name for location, name in self.reads() if body or location != "body"}
+        return {name for location, name in self.field_locations() if body or location != "body"}
 
-    def reads(self) -> Iterator[tuple[str, str]]:
+    def field_locations(self) -> Iterator[tuple[str, str]]:
         """Yield each location that uses fields (`path`, `headers.X-Name`, `query_params.q`, `body`), with
         each field."""
         texts = [("path", self.path or "")]
@@ -166,7 +168,7 @@ class RequestTemplate(Settings):
         texts += [(f"query_params.{name}", text) for name, text in self.query_params.items()]
         texts += [("body", text) for text in _strings(self.body)]
         yield from dict.fromkeys(
-            (location, hole.name) for location, text in texts for hole in parse(text).holes
+            (location, hole.name) for location, text in texts for hole in parse(text).placeholders
         )
 
 
@@ -191,28 +193,30 @@ class Renderer:
         self._body, self._has_body = template.body, template.method != "GET"
         self._encoding = template.header_encoding
 
-    def rows(self, batch: pa.RecordBatch) -> list[ComposedRequest]:
+    def render_rows(self, batch: pa.RecordBatch) -> list[ComposedRequest]:
         """Return a request for each row. Raises `ConnectorError` (reason `unknown_field`)."""
         values, n = _Values(batch), batch.num_rows
         pieces = [
             [part] * n
             if isinstance(part, str)
-            else [quote(text, safe="") for text in _texts(Pattern((part,)), values, n)]
+            else [quote(text, safe="") for text in _texts(PlaceholderText((part,)), values, n)]
             for part in self._path.parts
         ]
         paths = ["".join(row) for row in zip(*pieces, strict=True)] if pieces else [""] * n
-        headers = _rows_of({name: column.to_pylist() for name, column in self.headers(batch).items()}, n)
+        headers = _rows_of(
+            {name: column.to_pylist() for name, column in self.render_headers(batch).items()}, n
+        )
         query = _rows_of({name: _texts(pattern, values, n) for name, pattern in self._query.items()}, n)
-        bodies = self.bodies(batch) if self._has_body else [None] * n
+        bodies = self.render_bodies(batch) if self._has_body else [None] * n
         return [ComposedRequest(*parts) for parts in zip(paths, headers, query, bodies, strict=True)]
 
-    def headers(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
-        """Return the value of each header in each row, as it is sent. Raises as `rows`."""
+    def render_headers(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        """Return the value of each header in each row, as it is sent. Raises as `render_rows`."""
         values, n = _Values(batch), batch.num_rows
         return {name: self._header(pattern, values, n) for name, pattern in self._headers.items()}
 
-    def _header(self, pattern: Pattern, values: _Values, n: int) -> pa.Array:
-        if self._encoding == "none" or not pattern.holes:
+    def _header(self, pattern: PlaceholderText, values: _Values, n: int) -> pa.Array:
+        if self._encoding == "none" or not pattern.placeholders:
             # Surrounding white space is not part of a value (RFC 9110, 5.5).
             return pc.utf8_trim(_decoded(pattern.fill(values.column, n)), " \t")
         prefix, safe = ("UTF-8''", _ATTR_CHARS) if self._encoding == "rfc8187" else ("", "")
@@ -220,13 +224,14 @@ class Renderer:
             part
             if isinstance(part, str)
             else pa.array(
-                [prefix + quote(text, safe=safe) for text in _texts(Pattern((part,)), values, n)], pa.string()
+                [prefix + quote(text, safe=safe) for text in _texts(PlaceholderText((part,)), values, n)],
+                pa.string(),
             )
             for part in pattern.parts
         ]
         return pc.utf8_trim(pc.binary_join_element_wise(*pieces, ""), " \t")
 
-    def bodies(self, batch: pa.RecordBatch) -> list[str]:
+    def render_bodies(self, batch: pa.RecordBatch) -> list[str]:
         """Return the JSON body of each row."""
         if not batch.num_rows:
             return []
@@ -243,9 +248,9 @@ class Renderer:
         return _to_list(pc.binary_join_element_wise(*pieces, ""))
 
 
-def value_in_header(batch: pa.RecordBatch, hole: Placeholder) -> pa.Array:
+def value_in_header(batch: pa.RecordBatch, placeholder: Placeholder) -> pa.Array:
     """Return the text that one `{{field}}` produces in each row."""
-    return _decoded(Pattern((hole,)).fill(_Values(batch).column, batch.num_rows))
+    return _decoded(PlaceholderText((placeholder,)).fill(_Values(batch).column, batch.num_rows))
 
 
 def has_field(batch: pa.RecordBatch, name: str) -> bool:
@@ -310,7 +315,7 @@ def _to_list(texts: pa.Array) -> list[str]:
     return result
 
 
-def _texts(pattern: Pattern, values: _Values, n: int) -> list[str]:
+def _texts(pattern: PlaceholderText, values: _Values, n: int) -> list[str]:
     return _to_list(_decoded(pattern.fill(values.column, n)))
 
 
@@ -339,18 +344,18 @@ def _json_pieces(value: Any, values: _Values, n: int) -> Iterator[str | pa.Array
         yield orjson.dumps(value).decode()
 
 
-def _json_of(pattern: Pattern, values: _Values, n: int) -> str | pa.Array:
+def _json_of(pattern: PlaceholderText, values: _Values, n: int) -> str | pa.Array:
     """Return a string of the body. A single placeholder keeps the type of its value."""
-    if len(pattern.parts) == 1 and pattern.holes:
-        hole = pattern.holes[0]
+    if len(pattern.parts) == 1 and pattern.placeholders:
+        hole = pattern.placeholders[0]
         if not hole.filters:
             return values.json(hole.name)
-        if hole.json:
+        if hole.is_json:
             return _decoded(pattern.fill(values.column, n))
     return _text_of(pattern, values, n)
 
 
-def _text_of(pattern: Pattern, values: _Values, n: int) -> str | pa.Array:
-    if not pattern.holes:
+def _text_of(pattern: PlaceholderText, values: _Values, n: int) -> str | pa.Array:
+    if not pattern.placeholders:
         return orjson.dumps("".join(map(str, pattern.parts))).decode()
     return json_texts(_decoded(pattern.fill(values.column, n)))

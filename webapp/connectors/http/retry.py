@@ -73,7 +73,7 @@ class RequestOutcome:
     """From the first attempt to the end of the last, including delays."""
 
 
-def attempt(
+def send_with_retries(
     send: Callable[[], Reply],
     policy: Retry,
     *,
@@ -151,7 +151,7 @@ _EARLIER_ATTEMPT: Final = "An earlier attempt got no response and may have been 
 _READ_CHARS: Final = limits.HTTP_BODY_CHARS + limits.TOKEN_CHARS
 
 
-def delivered(reply: Reply) -> bool:
+def is_delivered(reply: Reply) -> bool:
     """Return whether a reply means that the row was delivered."""
     return 200 <= reply.status < 300
 
@@ -179,10 +179,17 @@ def to_row_outcome(
         )
         away = outcome.error.reason in _TARGET_DOWN and not stopped
         return RowOutcome(
-            index, state, None, outcome.attempts, reason, redact(outcome.error.message), outcome.ms, away=away
+            index,
+            state,
+            None,
+            outcome.attempts,
+            reason,
+            redact(outcome.error.message),
+            outcome.ms,
+            is_unanswered=away,
         )
     reply = outcome.reply
-    if delivered(reply):
+    if is_delivered(reply):
         message = f"{_EARLIER_ATTEMPT}, too." if outcome.unanswered else ""
         return RowOutcome(
             index,

@@ -28,7 +28,7 @@ from requests.auth import AuthBase
 
 from webapp import clock, limits
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.redaction import without
+from webapp.connectors.redaction import redact
 from webapp.net.session import NetError, Reply, Session, exchange
 from webapp.net.urls import display_url
 
@@ -73,7 +73,7 @@ class TokenStore(Protocol):
     def drop(self, key: str, token: str) -> None:
         """Remove a token, unless another one has replaced it."""
 
-    def fetching(self, key: str, wait: Callable[[], None]) -> AbstractContextManager[None]:
+    def fetch_lock(self, key: str, wait: Callable[[], None]) -> AbstractContextManager[None]:
         """Hold the right to fetch: one process at a time has it. `wait` is called between attempts to get it, and may
         raise."""
 
@@ -101,8 +101,8 @@ class ParentToken:
         self.entry = None
 
     @contextmanager
-    def fetching(self, key: str, wait: Callable[[], None]) -> Iterator[None]:
-        """See `TokenStore.fetching`."""
+    def fetch_lock(self, key: str, wait: Callable[[], None]) -> Iterator[None]:
+        """See `TokenStore.fetch_lock`."""
         yield
 
 
@@ -112,9 +112,9 @@ class _Entry:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     token: str = ""
-    until: float = 0.0  # time.monotonic; the token is used before
+    expires_at: float = 0.0  # time.monotonic; the token is used before
     accepted: bool = True  # a target accepted this token, or the previous one
-    refused_at: float = -math.inf  # when a target rejected a fresh token after it had rejected another one
+    rejected_at: float = -math.inf  # when a target rejected a fresh token after it had rejected another one
     failed_at: float = -math.inf
     failure: ConnectorError | None = None
 
@@ -135,7 +135,7 @@ class _Tokens:
                 self._entries.popitem(last=False)
             return entry
 
-    def texts(self) -> list[str]:
+    def current_tokens(self) -> list[str]:
         """Return the current tokens, which messages must not contain."""
         with self._lock:
             return [entry.token for entry in self._entries.values() if entry.token]
@@ -153,16 +153,16 @@ class RenewableAuth(AuthBase):
     """Credentials that can be renewed."""
 
     @abstractmethod
-    def drop(self) -> bool:
+    def discard(self) -> bool:
         """Drop the credentials of this thread's request after a 401. Returns False if no new ones can be
         fetched."""
 
     @abstractmethod
-    def accepted(self) -> None:
+    def record_accepted(self) -> None:
         """Record that a response other than 401 was received."""
 
     @abstractmethod
-    def fetched(self) -> list[str]:
+    def known_tokens(self) -> list[str]:
         """Return the current token and the one that this thread sent last, which messages must not contain."""
 
 
@@ -194,7 +194,7 @@ class TokenAuth(RenewableAuth):
         """
         started, since, entry = time.monotonic(), clock.epoch(), self._entry
         with self._locked():
-            if entry.token and time.monotonic() < entry.until:
+            if entry.token and time.monotonic() < entry.expires_at:
                 return entry.token
             if entry.failure is not None and entry.failed_at >= started:
                 raise entry.failure
@@ -202,20 +202,20 @@ class TokenAuth(RenewableAuth):
                 return self._fetch()
             if self._use_stored(self._store.load(self._key), since):
                 return entry.token
-            with self._store.fetching(self._key, self._wait):
+            with self._store.fetch_lock(self._key, self._wait):
                 if self._use_stored(self._store.load(self._key), since):
                     return entry.token
                 return self._fetch()
 
-    def stored(self) -> StoredToken:
+    def get_stored_token(self) -> StoredToken:
         """Return a valid token with its expiry, or the failure to fetch one, for a child process."""
         try:
             token = self.token()
         except ConnectorError as error:
             return _failure(error)
-        return StoredToken(token, clock.epoch() + max(self._entry.until - time.monotonic(), 0.0))
+        return StoredToken(token, clock.epoch() + max(self._entry.expires_at - time.monotonic(), 0.0))
 
-    def keep(self, stored: StoredToken | None) -> None:
+    def save_returned_token(self, stored: StoredToken | None) -> None:
         """Save the token that a child process returned. None means that the target rejected the last token."""
         with self._locked():
             if stored is None or stored.token != self._entry.token:
@@ -236,7 +236,7 @@ class TokenAuth(RenewableAuth):
         lifetime = stored.until - clock.epoch()
         if lifetime <= 0:
             return False
-        self._entry.token, self._entry.until = stored.token, time.monotonic() + lifetime
+        self._entry.token, self._entry.expires_at = stored.token, time.monotonic() + lifetime
         self._entry.failure = None
         return True
 
@@ -250,7 +250,7 @@ class TokenAuth(RenewableAuth):
                 if store is not None:
                     store.save(self._key, _failure(error))
             raise
-        entry.until, entry.failure = time.monotonic() + lifetime, None
+        entry.expires_at, entry.failure = time.monotonic() + lifetime, None
         if store is not None and lifetime > 0:
             store.save(self._key, StoredToken(entry.token, clock.epoch() + lifetime))
         return entry.token
@@ -272,30 +272,30 @@ class TokenAuth(RenewableAuth):
         finally:
             self._entry.lock.release()
 
-    def drop(self) -> bool:
-        """See `RenewableAuth.drop`. If a target rejects fresh tokens too, no new one is fetched for some
+    def discard(self) -> bool:
+        """See `RenewableAuth.discard`. If a target rejects fresh tokens too, no new one is fetched for some
         seconds."""
         entry, sent_token = self._entry, getattr(self._thread_local, "token", "")
         with self._locked():
             if entry.token != sent_token:
                 return True  # another thread has already fetched a new one
             now = time.monotonic()
-            if now - entry.refused_at < limits.TOKEN_REFUSED_SECONDS:
+            if now - entry.rejected_at < limits.TOKEN_REFUSED_SECONDS:
                 return False
             if not entry.accepted:
-                entry.refused_at, entry.accepted = now, True
+                entry.rejected_at, entry.accepted = now, True
                 return False
             if self._store is not None:
                 self._store.drop(self._key, entry.token)
             entry.token, entry.accepted = "", False
             return True
 
-    def accepted(self) -> None:
-        """See `RenewableAuth.accepted`."""
-        self._entry.accepted, self._entry.refused_at = True, -math.inf
+    def record_accepted(self) -> None:
+        """See `RenewableAuth.record_accepted`."""
+        self._entry.accepted, self._entry.rejected_at = True, -math.inf
 
-    def fetched(self) -> list[str]:
-        """See `RenewableAuth.fetched`."""
+    def known_tokens(self) -> list[str]:
+        """See `RenewableAuth.known_tokens`."""
         return [item for item in {self._entry.token, getattr(self._thread_local, "token", "")} if item]
 
 
@@ -407,7 +407,7 @@ def _rejection_error(
     if isinstance(description, str) and description:
         pair = f"{quote_plus(settings.client_id)}:{quote_plus(settings.client_secret)}"
         secrets = [*settings.secrets(), base64.b64encode(pair.encode()).decode()]
-        text = without(description, secrets)[: limits.PUSH_KEY_CHARS]
+        text = redact(description, secrets)[: limits.PUSH_KEY_CHARS]
         message += f" Its message: {''.join(sign if sign.isprintable() else ' ' for sign in text)}"
     transient = reply.status == 429 or reply.status >= 500
     return _token_error(message, reason, hint, transient, status=reply.status)

@@ -13,7 +13,7 @@ from webapp import limits
 from webapp.connectors.base import ConnectorError, Stage
 from webapp.connectors.http.authentication import send_authenticated
 from webapp.connectors.verification import run_stages
-from webapp.net.session import NetError, Reply, Session, checked
+from webapp.net.session import NetError, Reply, Session, check_url
 from webapp.net.urls import display_url
 
 METHODS: Final = ("HEAD", "OPTIONS", "GET")
@@ -86,7 +86,7 @@ class _Verification:
     def resolve(self) -> str:
         """Stage resolve."""
         try:
-            checked(self._url)
+            check_url(self._url)
         except NetError as error:
             raise from_net_error(error) from None
         addresses = self._session.gate.addresses(self._host, self._port)

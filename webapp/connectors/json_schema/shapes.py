@@ -7,9 +7,9 @@ validated against the schema as it is written, and properties that make them inv
 do are not chosen, and as a last resort a list of valid values stands for the schema. So `dependentRequired`,
 `not`, `contains`, `unevaluatedProperties` and their like need no rules of their own.
 
-Keywords of shapes: `type`, `enum`, `properties` (with `readOnly` ones, which are not sent, and `LEFT_OUT` ones),
-`required`, `items`, `minItems`, `maxItems`, `minLength`, `maxLength`, `pattern` (of whole texts), `format`, `minimum`,
-`maximum`, `multipleOf`, `description`.
+Keywords of shapes: `type`, `enum`, `properties` (with `readOnly` ones, which are not sent, and `OMISSION_KEYWORD`
+ones), `required`, `items`, `minItems`, `maxItems`, `minLength`, `maxLength`, `pattern` (of whole texts), `format`,
+`minimum`, `maximum`, `multipleOf`, `description`.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from webapp import limits
 from webapp.connectors.json_schema import validation
 from webapp.connectors.json_schema.validation import (
     LOCKED,
-    Budget,
+    BudgetExceededError,
     Document,
-    UnresolvedReference,
+    UnresolvedReferenceError,
+    as_list,
+    as_mapping,
     canonical,
+    deduplicate,
     has_format,
     is_number,
-    is_of,
-    listed,
-    mapping,
-    strings,
-    unique,
+    is_type,
+    string_items,
 )
 
 Shape = dict[str, Any]
-Part = tuple[Any, frozenset[str]]
+SchemaPart = tuple[Any, frozenset[str]]
 """A schema, and the references that led to it: one that occurs again is recursive."""
-LEFT_OUT: Final = "x-left-out"
+OMISSION_KEYWORD: Final = "x-left-out"
 """Keyword of properties that are not generated: the reason."""
-LOST: Final = "x-lost"
+UNREADABLE_KEYWORD: Final = "x-lost"
 """Keyword of properties whose schema cannot be read: the reason."""
 _TOO_LARGE: Final = "Its schema is too large when its references are followed."
 _SAMPLES: Final = 8  # chosen: values by which a shape is verified
@@ -92,21 +92,21 @@ class FlatSchema:
     keywords: dict[str, Any] = field(default_factory=dict)
     """Bounds, format, description and the like."""
     patterns: tuple[str, ...] = ()
-    properties: dict[str, tuple[Part, ...]] = field(default_factory=dict)
+    properties: dict[str, tuple[SchemaPart, ...]] = field(default_factory=dict)
     required: tuple[str, ...] = ()
-    others: tuple[tuple[frozenset[str], tuple[str, ...], Part], ...] = ()
+    additional_properties: tuple[tuple[frozenset[str], tuple[str, ...], SchemaPart], ...] = ()
     """`additionalProperties` with the names and expressions that they do not apply to."""
-    named: tuple[tuple[str, Part], ...] = ()
+    pattern_properties: tuple[tuple[str, SchemaPart], ...] = ()
     """`patternProperties`."""
-    names: tuple[Part, ...] = ()
+    property_names: tuple[SchemaPart, ...] = ()
     """`propertyNames`."""
-    items: tuple[Part, ...] = ()
-    first: tuple[Part, ...] = ()
+    items: tuple[SchemaPart, ...] = ()
+    prefix_items: tuple[SchemaPart, ...] = ()
     """`prefixItems`."""
-    choices: tuple[tuple[Part, ...], ...] = ()
+    choices: tuple[tuple[SchemaPart, ...], ...] = ()
     """Alternatives that are still to be chosen from."""
-    locked: bool = False
-    lost: str = ""
+    is_locked: bool = False
+    unreadable_reason: str = ""
 
 
 class Shaper:
@@ -131,7 +131,7 @@ class Shaper:
             self.document.visits_left = budget = max(min(before // _SHARE, visits), _MIN_VISITS_OF_SCHEMA)
             try:
                 result = self._solve(((schema, frozenset()),), 0)
-            except (Budget, RecursionError):
+            except (BudgetExceededError, RecursionError):
                 continue
             finally:
                 self.document.visits_left = max(0, before - budget + max(0, self.document.visits_left))
@@ -143,16 +143,16 @@ class Shaper:
 
     # --- Merging ----------------------------------------------------------------------------------------------
 
-    def _merge(self, parts: Iterable[Part], depth: int = 0) -> FlatSchema | None:
+    def _merge(self, parts: Iterable[SchemaPart], depth: int = 0) -> FlatSchema | None:
         """Return the merged keywords of schemas; None if they exclude each other."""
         merged: FlatSchema | None = FlatSchema()
         for part in parts:
             merged = self._merge_part(part, merged, depth) if merged is not None else None
         return merged
 
-    def _merge_part(self, part: Part, into: FlatSchema, depth: int) -> FlatSchema | None:
+    def _merge_part(self, part: SchemaPart, into: FlatSchema, depth: int) -> FlatSchema | None:
         schema, references = part
-        self.document.visit()
+        self.document.count_visit()
         if schema is False or depth > _MAX_DEPTH:
             return None
         if not isinstance(schema, dict):
@@ -164,22 +164,22 @@ class Shaper:
                 return None
             try:
                 target = self.document.target(reference), references | {reference}
-            except UnresolvedReference as error:
-                merged = _intersection(into, FlatSchema(lost=str(error)))
+            except UnresolvedReferenceError as error:
+                merged = _intersection(into, FlatSchema(unreadable_reason=str(error)))
             else:
                 merged = self._merge_part(target, into, depth + 1)
             if merged is None:
                 return None
-            if self.document.legacy and not merged.lost:
-                merged.locked = merged.locked or schema.get("readOnly") is True
+            if self.document.legacy and not merged.unreadable_reason:
+                merged.is_locked = merged.is_locked or schema.get("readOnly") is True
                 return merged
         merged = _intersection(merged, _keywords_of(schema, references)) if merged is not None else None
-        for item in listed(schema.get("allOf")):
+        for item in as_list(schema.get("allOf")):
             merged = self._merge_part((item, references), merged, depth + 1) if merged is not None else None
         if merged is None:
             return None
         for key in ("oneOf", "anyOf"):
-            branches = listed(schema.get(key))
+            branches = as_list(schema.get(key))
             if branches:
                 merged.choices += (tuple((branch, references) for branch in branches),)
         if isinstance(schema.get("if"), dict):
@@ -201,14 +201,14 @@ class Shaper:
             if merged is not None:
                 yield from self._attempts(merged, depth + 1)
 
-    def _rank(self, part: Part) -> int:
+    def _rank(self, part: SchemaPart) -> int:
         schema = part[0]
         for _ in range(5):
             if not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
                 break
             try:
                 schema = self.document.target(schema["$ref"])
-            except UnresolvedReference:
+            except UnresolvedReferenceError:
                 return 3
         if not isinstance(schema, dict):
             return 0
@@ -217,7 +217,7 @@ class Shaper:
 
     # --- Solving ----------------------------------------------------------------------------------------------
 
-    def _solve(self, parts: tuple[Part, ...], depth: int) -> Shape | None:
+    def _solve(self, parts: tuple[SchemaPart, ...], depth: int) -> Shape | None:
         raw = parts[0][0] if len(parts) == 1 else {"allOf": [item for item, _ in parts]}
         reference = raw.get("$ref") if isinstance(raw, dict) and len(raw) == 1 else None
         is_reference = isinstance(reference, str) and reference not in parts[0][1]
@@ -229,7 +229,7 @@ class Shaper:
             self._cache[key] = result
         return result
 
-    def _first_valid(self, parts: tuple[Part, ...], raw: Any, depth: int) -> Shape | None:
+    def _first_valid(self, parts: tuple[SchemaPart, ...], raw: Any, depth: int) -> Shape | None:
         if depth > _MAX_DEPTH:
             return None
         flat = self._merge(parts)
@@ -241,20 +241,26 @@ class Shaper:
             shape = self._shape_of(attempt, raw, depth)
             if shape is None:
                 continue
-            if attempt.locked:
+            if attempt.is_locked:
                 shape["readOnly"] = True
-            if LEFT_OUT not in shape and self.document.valid(None, raw):
+            if OMISSION_KEYWORD not in shape and self.document.is_valid(None, raw):
                 shape["nullable"] = True
-            if LEFT_OUT in shape or self._is_valid(shape, raw):
+            if OMISSION_KEYWORD in shape or self._is_valid(shape, raw):
                 return shape
             pinned = self._with_fixed_values(shape, raw)
             if pinned is not None:
                 return pinned
             if fallback is None:
                 values = [
-                    value for k in range(_MORE_SAMPLES) if self.document.valid(value := sample(shape, k), raw)
+                    value
+                    for k in range(_MORE_SAMPLES)
+                    if self.document.is_valid(value := sample(shape, k), raw)
                 ]
-                usable = [item for item in unique([sent(value) for value in values]) if item is not None]
+                usable = [
+                    item
+                    for item in deduplicate([without_locked(value) for value in values])
+                    if item is not None
+                ]
                 if usable:
                     fallback = {
                         **{key: shape[key] for key in _KEPT_KEYWORDS if key in shape},
@@ -264,16 +270,16 @@ class Shaper:
         return fallback
 
     def _is_valid(self, shape: Shape, raw: Any) -> bool:
-        return all(self.document.valid(sample(shape, k), raw) for k in range(_SAMPLES))
+        return all(self.document.is_valid(sample(shape, k), raw) for k in range(_SAMPLES))
 
     def _with_fixed_values(self, shape: Shape, raw: Any) -> Shape | None:
         """Return an object with fixed values of its enumerations, where only some of them fit together."""
-        properties = mapping(shape.get("properties"))
+        properties = as_mapping(shape.get("properties"))
         if not properties:
             return None
         for k in range(_MORE_SAMPLES):
             value = sample(shape, k)
-            if self.document.valid(value, raw):
+            if self.document.is_valid(value, raw):
                 fixed = {
                     name: {**item, "enum": [value[name]]}
                     if ("enum" in item or item.get("type") == "boolean")
@@ -288,15 +294,19 @@ class Shaper:
 
     def _shape_of(self, flat: FlatSchema, raw: Any, depth: int) -> Shape | None:
         base = {key: flat.keywords[key] for key in _DESCRIPTIVE if isinstance(flat.keywords.get(key), str)}
-        if flat.lost and flat.kinds is None and flat.enum is None and not flat.properties:
-            return {**base, LEFT_OUT: flat.lost, LOST: flat.lost}
+        if flat.unreadable_reason and flat.kinds is None and flat.enum is None and not flat.properties:
+            return {
+                **base,
+                OMISSION_KEYWORD: flat.unreadable_reason,
+                UNREADABLE_KEYWORD: flat.unreadable_reason,
+            }
         if flat.enum is not None:
             fitting = [
                 item
-                for item in unique(flat.enum[:_CHOICES])
-                if flat.kinds is None or any(is_of(item, kind) for kind in flat.kinds) or item is None
+                for item in deduplicate(flat.enum[:_CHOICES])
+                if flat.kinds is None or any(is_type(item, kind) for kind in flat.kinds) or item is None
             ]
-            valid = [item for item in fitting if flat.choices or self.document.valid(item, raw)]
+            valid = [item for item in fitting if flat.choices or self.document.is_valid(item, raw)]
             values = [item for item in valid if item is not None]
             if not values:
                 return {**base, "type": "null"} if valid else None
@@ -330,7 +340,11 @@ class Shaper:
             shape = None if parts is None else self._solve(parts, depth + 1)
             if shape is None:
                 return None
-            shapes[name] = {"type": "string", LOST: shape[LEFT_OUT]} if LEFT_OUT in shape else shape
+            shapes[name] = (
+                {"type": "string", UNREADABLE_KEYWORD: shape[OMISSION_KEYWORD]}
+                if OMISSION_KEYWORD in shape
+                else shape
+            )
         optional = [name for name in flat.properties if name not in shapes]
         if self._required_only or depth > _PLAIN_DEPTH + 2:
             optional = []
@@ -342,7 +356,7 @@ class Shaper:
         )
         for index, name in enumerate(optional):
             if len(candidates) >= limit:
-                left_out[name] = {LEFT_OUT: "The object has too many properties."}
+                left_out[name] = {OMISSION_KEYWORD: "The object has too many properties."}
                 continue
             parts = self._parts(flat, name)
             if parts is not None and depth >= _PLAIN_DEPTH and self._is_nested(parts):
@@ -350,22 +364,22 @@ class Shaper:
             share = max(0, self.document.visits_left - reserve) // (len(optional) - index)
             if depth == 0 and self.document.visits_left < reserve:
                 left_out[name] = {
-                    LEFT_OUT: "The schema is too large, so only its first properties are generated."
+                    OMISSION_KEYWORD: "The schema is too large, so only its first properties are generated."
                 }
                 continue
             shape = None if parts is None else self._solve_within(parts, depth + 1, max(share, _MIN_VISITS))
             if shape is None:
                 left_out[name] = {
-                    LEFT_OUT: "No value ends the recursion of its schema or satisfies all of its keywords."
+                    OMISSION_KEYWORD: "No value ends the recursion of its schema or satisfies all of its keywords."
                 }
-            elif LEFT_OUT in shape:
+            elif OMISSION_KEYWORD in shape:
                 left_out[name] = shape
             elif (weight := _weight(shape, room + 1)) <= room or shape.get("readOnly"):
                 room -= weight
                 candidates.append(name)
                 shapes[name] = shape
             else:
-                left_out[name] = {LEFT_OUT: "Including it would make the object too large."}
+                left_out[name] = {OMISSION_KEYWORD: "Including it would make the object too large."}
         required = [name for name in shapes if name not in candidates]
         accepted = self._compatible(shapes, required, candidates, raw) if candidates else required
         if not any(not shapes[name].get("readOnly") for name in accepted):
@@ -375,7 +389,7 @@ class Shaper:
         ]
         for name in candidates:
             if name not in accepted:
-                left_out[name] = {LEFT_OUT: "It is not accepted together with the other properties."}
+                left_out[name] = {OMISSION_KEYWORD: "It is not accepted together with the other properties."}
         result: Shape = {**base, "type": "object", "properties": {name: shapes[name] for name in order}}
         if depth == 0:
             result["properties"] |= {
@@ -384,7 +398,7 @@ class Shaper:
         result["required"] = [shape for shape in dict.fromkeys(flat.required) if shape in shapes]
         return result
 
-    def _solve_within(self, parts: tuple[Part, ...], depth: int, visits: int) -> Shape | None:
+    def _solve_within(self, parts: tuple[SchemaPart, ...], depth: int, visits: int) -> Shape | None:
         """Return the shape of an optional property, if no more than so many schemas are visited for it."""
         if depth > 1:
             return self._solve(parts, depth)
@@ -392,25 +406,25 @@ class Shaper:
         self.document.visits_left = budget = min(before, visits)
         try:
             return self._solve(parts, depth)
-        except Budget:
-            return {LEFT_OUT: _TOO_LARGE, LOST: _TOO_LARGE}
+        except BudgetExceededError:
+            return {OMISSION_KEYWORD: _TOO_LARGE, UNREADABLE_KEYWORD: _TOO_LARGE}
         finally:
             self.document.visits_left = before - budget + max(0, self.document.visits_left)
 
-    def _is_nested(self, parts: tuple[Part, ...]) -> bool:
+    def _is_nested(self, parts: tuple[SchemaPart, ...]) -> bool:
         flat = self._merge(parts)
         return (
             flat is not None
             and flat.enum is None
-            and not flat.locked
+            and not flat.is_locked
             and _kind_of(flat) in ("object", "array", "")
         )
 
-    def _parts(self, flat: FlatSchema, name: str) -> tuple[Part, ...] | None:
+    def _parts(self, flat: FlatSchema, name: str) -> tuple[SchemaPart, ...] | None:
         """Return the schemas of a property; None if it is not accepted."""
         parts = flat.properties.get(name, ())
-        parts += tuple(part for pattern, part in flat.named if validation.matches(pattern, name))
-        for known, named, part in flat.others:
+        parts += tuple(part for pattern, part in flat.pattern_properties if validation.matches(pattern, name))
+        for known, named, part in flat.additional_properties:
             if name not in known and not any(validation.matches(item, name) for item in named):
                 if part[0] is False:
                     return None
@@ -424,7 +438,7 @@ class Shaper:
 
         def fits(names: Sequence[str]) -> bool:
             object_shape = {"type": "object", "properties": {name: shapes[name] for name in names}}
-            return any(self.document.valid(sample(object_shape, k), raw) for k in range(2))
+            return any(self.document.is_valid(sample(object_shape, k), raw) for k in range(2))
 
         if fits([*required, *candidates]):
             return [*required, *candidates]
@@ -458,38 +472,39 @@ class Shaper:
         low, high = flat.keywords.get("minProperties"), flat.keywords.get("maxProperties")
         count = max(low if is_number(low) else 0, 2)
         count = int(min(count, high if is_number(high) else count, limits.MAX_FIELDS))
-        is_free = not flat.named and not any(
-            part[0] is not False and part[0] not in (True, {}) for _, _, part in flat.others
+        is_free = not flat.pattern_properties and not any(
+            part[0] is not False and part[0] not in (True, {}) for _, _, part in flat.additional_properties
         )
         if is_free and not (is_number(low) and low > 0):
             return []
         candidates: list[str] = []
-        for pattern, part in flat.named:
+        for pattern, part in flat.pattern_properties:
             if part[0] is not False:
-                source, values = validation.generated((pattern,), 1, 40)
-                candidates += validation.texts(source, count) if source else values[:count]
-        if not candidates and any(part[0] is False for _, _, part in flat.others):
+                source, values = validation.build_text_generator((pattern,), 1, 40)
+                candidates += validation.generate_texts(source, count) if source else values[:count]
+        if not candidates and any(part[0] is False for _, _, part in flat.additional_properties):
             return []
-        if flat.names:
+        if flat.property_names:
             shape = self._solve(
-                tuple(({"allOf": [item, {"type": "string"}]}, at) for item, at in flat.names), depth + 1
+                tuple(({"allOf": [item, {"type": "string"}]}, at) for item, at in flat.property_names),
+                depth + 1,
             )
             samples = [sample(shape, k) for k in range(count * 4)] if shape else []
-            names_schema = {"allOf": [item for item, _ in flat.names]}
+            names_schema = {"allOf": [item for item, _ in flat.property_names]}
             candidates = [
                 candidate
                 for candidate in (*candidates, *samples)
-                if isinstance(candidate, str) and self.document.valid(candidate, names_schema)
+                if isinstance(candidate, str) and self.document.is_valid(candidate, names_schema)
             ]
         names = list(dict.fromkeys(candidate for candidate in candidates if candidate))[:count]
-        if not names and not flat.names:
+        if not names and not flat.property_names:
             words = ("first", "second", "third", "fourth", "fifth")
             names = [words[k] if k < len(words) else f"key{k + 1}" for k in range(count)]
         added = []
         for name in names:
             parts = self._parts(flat, name)
             one = None if parts is None else self._solve(parts, depth + 1)
-            if one is not None and LEFT_OUT not in one:
+            if one is not None and OMISSION_KEYWORD not in one:
                 if not one:
                     one = {"type": "string"}
                 shapes[name] = one
@@ -504,23 +519,23 @@ class Shaper:
         maximum = int(high) if is_number(high) and high >= 0 else None
         if maximum is not None and minimum > maximum:
             return None
-        if flat.first:
-            shapes = [self._solve((part,), depth + 1) for part in flat.first]
-            usable = [shape for shape in shapes if shape is not None and LEFT_OUT not in shape]
+        if flat.prefix_items:
+            shapes = [self._solve((part,), depth + 1) for part in flat.prefix_items]
+            usable = [shape for shape in shapes if shape is not None and OMISSION_KEYWORD not in shape]
             if len(usable) < len(shapes):
                 usable = usable[
-                    : next(k for k, shape in enumerate(shapes) if shape is None or LEFT_OUT in shape)
+                    : next(k for k, shape in enumerate(shapes) if shape is None or OMISSION_KEYWORD in shape)
                 ]
             if len(usable) < minimum:
                 more = self._solve(flat.items, depth + 1) if flat.items else {"type": "string"}
                 if more is None or len(usable) < len(shapes):
                     return None
                 usable += [more or {"type": "string"}] * (min(minimum, limits.MAX_FIELDS) - len(usable))
-            tuples = [[sent(sample(shape, k)) for shape in usable] for k in range(_MORE_SAMPLES)]
-            return {**base, "type": "array", "enum": list(unique(tuples))}
+            tuples = [[without_locked(sample(shape, k)) for shape in usable] for k in range(_MORE_SAMPLES)]
+            return {**base, "type": "array", "enum": list(deduplicate(tuples))}
         items = self._solve(flat.items, depth + 1) if flat.items else {}
         accepts_any = items is not None and not items
-        if items is None or LEFT_OUT in items or items.get("readOnly") or maximum == 0:
+        if items is None or OMISSION_KEYWORD in items or items.get("readOnly") or maximum == 0:
             return None if minimum else {**base, "type": "array", "enum": [[]]}
         if accepts_any:
             items = {"type": "string"}
@@ -539,7 +554,10 @@ class Shaper:
         if minimum <= 1 and choices is None:
             return {**array_shape, "minItems": 1, "maxItems": 1}
         pool = list(
-            unique(choices or [sent(sample(array_shape["items"], k)) for k in range(max(60, minimum * 4))])
+            deduplicate(
+                choices
+                or [without_locked(sample(array_shape["items"], k)) for k in range(max(60, minimum * 4))]
+            )
         )
         size = max(minimum, min(3, len(pool), maximum if maximum is not None else 3))
         if len(pool) < minimum:
@@ -552,7 +570,7 @@ class Shaper:
         return {
             **{key: array_shape[key] for key in _KEPT_KEYWORDS if key in array_shape},
             "type": "array",
-            "enum": list(unique(arrays)),
+            "enum": list(deduplicate(arrays)),
         }
 
 
@@ -561,17 +579,17 @@ class Shaper:
 
 def _keywords_of(schema: Mapping[str, Any], references: frozenset[str]) -> FlatSchema:
     """Return the keywords of one schema."""
-    result = FlatSchema(locked=schema.get("readOnly") is True)
+    result = FlatSchema(is_locked=schema.get("readOnly") is True)
     kinds = schema.get("type")
     if isinstance(kinds, str):
         kinds = [kinds]
     if isinstance(kinds, list) and kinds:
-        known = {"string" if text == "file" else text for text in strings(kinds)}
+        known = {"string" if text == "file" else text for text in string_items(kinds)}
         if schema.get("nullable") is True:
             known.add("null")
         result.kinds = frozenset(known & set(_KINDS)) or None
         if result.kinds is None:
-            result.lost = f'JSON Schema has no type "{str(kinds[0])[:_TYPE_CHARS]}".'
+            result.unreadable_reason = f'JSON Schema has no type "{str(kinds[0])[:_TYPE_CHARS]}".'
     if "const" in schema:
         result.enum = [schema["const"]]
     elif isinstance(schema.get("enum"), list):
@@ -591,21 +609,21 @@ def _keywords_of(schema: Mapping[str, Any], references: frozenset[str]) -> FlatS
         result.keywords["uniqueItems"] = True
     if isinstance(schema.get("pattern"), str):
         result.patterns = (schema["pattern"],)
-    properties = mapping(schema.get("properties"))
+    properties = as_mapping(schema.get("properties"))
     result.properties = {str(name): ((item, references),) for name, item in properties.items()}
-    result.required = tuple(strings(schema.get("required")))
-    named = mapping(schema.get("patternProperties"))
-    result.named = tuple((pattern, (item, references)) for pattern, item in named.items())
+    result.required = tuple(string_items(schema.get("required")))
+    named = as_mapping(schema.get("patternProperties"))
+    result.pattern_properties = tuple((pattern, (item, references)) for pattern, item in named.items())
     others = schema.get("additionalProperties")
     if others is not None and others is not True:
-        result.others = ((frozenset(properties), tuple(named), (others, references)),)
+        result.additional_properties = ((frozenset(properties), tuple(named), (others, references)),)
     if schema.get("propertyNames") is not None:
-        result.names = ((schema["propertyNames"], references),)
+        result.property_names = ((schema["propertyNames"], references),)
     first, items = schema.get("prefixItems"), schema.get("items")
     if isinstance(items, list):
         first, items = items, schema.get("additionalItems")
     if isinstance(first, list):
-        result.first = tuple((item, references) for item in first)
+        result.prefix_items = tuple((item, references) for item in first)
     if items is not None:
         result.items = ((items, references),)
     return result
@@ -653,26 +671,34 @@ def _intersection(one: FlatSchema, other: FlatSchema) -> FlatSchema | None:
     for name, parts in other.properties.items():
         result.properties[name] = result.properties.get(name, ()) + parts
     result.required = tuple(dict.fromkeys((*one.required, *other.required)))
-    result.others, result.named = one.others + other.others, one.named + other.named
-    result.names, result.items = one.names + other.names, one.items + other.items
-    result.first = one.first or other.first
+    result.additional_properties, result.pattern_properties = (
+        one.additional_properties + other.additional_properties,
+        one.pattern_properties + other.pattern_properties,
+    )
+    result.property_names, result.items = one.property_names + other.property_names, one.items + other.items
+    result.prefix_items = one.prefix_items or other.prefix_items
     result.choices = one.choices + other.choices
-    result.locked, result.lost = one.locked or other.locked, one.lost or other.lost
+    result.is_locked, result.unreadable_reason = (
+        one.is_locked or other.is_locked,
+        one.unreadable_reason or other.unreadable_reason,
+    )
     return result
 
 
-def _copy(flat: FlatSchema, choices: tuple[tuple[Part, ...], ...] | None = None) -> FlatSchema:
+def _copy(flat: FlatSchema, choices: tuple[tuple[SchemaPart, ...], ...] | None = None) -> FlatSchema:
     return FlatSchema(
-        flat.kinds, flat.enum, dict(flat.keywords), flat.patterns, dict(flat.properties), flat.required, flat.others,
-        flat.named, flat.names, flat.items, flat.first, flat.choices if choices is None else choices, flat.locked,
-        flat.lost,
+        flat.kinds, flat.enum, dict(flat.keywords), flat.patterns, dict(flat.properties), flat.required,
+        flat.additional_properties,
+        flat.pattern_properties, flat.property_names, flat.items, flat.prefix_items,
+        flat.choices if choices is None else choices, flat.is_locked,
+        flat.unreadable_reason,
     )  # fmt: skip
 
 
-def _common_multiple(one: float, other: float) -> float:
-    a, b = Fraction(str(one)), Fraction(str(other))
+def _common_multiple(first: float, second: float) -> float:
+    a, b = Fraction(str(first)), Fraction(str(second))
     if a <= 0 or b <= 0:
-        return one if a > 0 else other
+        return first if a > 0 else second
     scale = a.denominator * b.denominator
     multiple = Fraction(math.lcm(int(a * scale), int(b * scale)), scale)
     return int(multiple) if multiple.denominator == 1 else float(multiple)
@@ -688,8 +714,10 @@ def _kind_of(flat: FlatSchema) -> str:
 
 def _mentions(flat: FlatSchema, keys: Sequence[str]) -> bool:
     keywords = {
-        "properties": flat.properties, "additionalProperties": flat.others, "patternProperties": flat.named,
-        "required": flat.required, "propertyNames": flat.names, "items": flat.items, "prefixItems": flat.first,
+        "properties": flat.properties, "additionalProperties": flat.additional_properties,
+        "patternProperties": flat.pattern_properties,
+        "required": flat.required, "propertyNames": flat.property_names, "items": flat.items,
+        "prefixItems": flat.prefix_items,
         "pattern": flat.patterns,
     }  # fmt: skip
     return any(keywords.get(key) or key in flat.keywords for key in keys)
@@ -701,7 +729,7 @@ def _weight(shape: Shape, limit: int) -> int:
     while stack and count <= limit:
         one = stack.pop()
         count += 1
-        stack += mapping(one.get("properties")).values()
+        stack += as_mapping(one.get("properties")).values()
         if "items" in one and "enum" not in one:
             stack.append(one["items"])
     return count
@@ -732,14 +760,14 @@ def _text(flat: FlatSchema, base: Shape) -> Shape | None:
     if longest and (longest < minimum or (maximum is not None and shortest > maximum)):
         result.pop("format", None)
     if flat.patterns:
-        source, values = validation.generated(flat.patterns, minimum, maximum)
+        source, values = validation.build_text_generator(flat.patterns, minimum, maximum)
         format_name = words.get("format", "")
         if values:
             values = tuple(value for value in values if has_format(value, format_name))
         if (
             source
             and format_name
-            and not all(has_format(text, format_name) for text in validation.texts(source, 20))
+            and not all(has_format(text, format_name) for text in validation.generate_texts(source, 20))
         ):
             values = tuple(
                 item
@@ -826,8 +854,8 @@ def sample(shape: Mapping[str, Any], k: int) -> Any:
         case "object":
             return {
                 name: sample(item, _mix(k, index))
-                for index, (name, item) in enumerate(mapping(shape.get("properties")).items())
-                if LEFT_OUT not in item
+                for index, (name, item) in enumerate(as_mapping(shape.get("properties")).items())
+                if OMISSION_KEYWORD not in item
             }
         case "array":
             low = shape.get("minItems", 1)
@@ -840,7 +868,7 @@ def sample(shape: Mapping[str, Any], k: int) -> Any:
         case "number" | "integer":
             return _sample_number(shape, k)
     if "pattern" in shape:
-        return validation.texts(shape["pattern"], 64)[k % 64]
+        return validation.generate_texts(shape["pattern"], 64)[k % 64]
     examples = _EXAMPLES.get(str(shape.get("format", "")))
     minimum, maximum = shape.get("minLength", 0), shape.get("maxLength")
     if examples:
@@ -876,10 +904,10 @@ def _sample_number(shape: Mapping[str, Any], k: int) -> int | float:
     return _json(value)
 
 
-def sent(value: Any) -> Any:
+def without_locked(value: Any) -> Any:
     """Return a value without what is not sent."""
     if isinstance(value, dict):
-        return {name: sent(item) for name, item in value.items() if item is not LOCKED}
+        return {name: without_locked(item) for name, item in value.items() if item is not LOCKED}
     if isinstance(value, list):
-        return [sent(item) for item in value if item is not LOCKED]
+        return [without_locked(item) for item in value if item is not LOCKED]
     return None if value is LOCKED else value

@@ -91,7 +91,7 @@ def _python(pattern: str) -> str:
     return "".join(parts)
 
 
-def readable(pattern: str) -> bool:
+def is_supported_pattern(pattern: str) -> bool:
     """Return whether an expression can be read."""
     return _compiled(pattern) is not None
 
@@ -157,7 +157,9 @@ def _with_length(pattern: str, minimum: int, maximum: int | None) -> str:
 
 
 @lru_cache(maxsize=2_000)
-def generated(all_of: tuple[str, ...], minimum: int, maximum: int | None) -> tuple[str, tuple[str, ...]]:
+def build_text_generator(
+    all_of: tuple[str, ...], minimum: int, maximum: int | None
+) -> tuple[str, tuple[str, ...]]:
     """Return how texts that match all of some expressions, and have some length, are generated.
 
     Either an expression of the engine whose every text fits, or ("" and) a list of texts that fit; if there
@@ -168,7 +170,7 @@ def generated(all_of: tuple[str, ...], minimum: int, maximum: int | None) -> tup
         has_length = len(text) >= minimum and (maximum is None or len(text) <= maximum)
         return has_length and all(matches(item, text) for item in all_of)
 
-    known = all(map(readable, all_of))
+    known = all(map(is_supported_pattern, all_of))
     matching: list[str] = []
     for pattern in all_of:
         for source in dict.fromkeys(
@@ -206,7 +208,7 @@ def generated(all_of: tuple[str, ...], minimum: int, maximum: int | None) -> tup
 
 
 @lru_cache(maxsize=500)
-def texts(source: str, count: int) -> tuple[str, ...]:
+def generate_texts(source: str, count: int) -> tuple[str, ...]:
     """Return texts that the engine generates for an expression."""
     result = patterns.compile_pattern(source).draw(_KEY, np.arange(count, dtype=np.uint64))
     return tuple(result.to_pylist())
@@ -231,20 +233,22 @@ OUTSIDE: Final = "is in another document."
 """The end of the message of references that lead out of the document."""
 
 
-class UnresolvedReference(Exception):
+class UnresolvedReferenceError(Exception):
     """A reference that does not lead to a schema of the document."""
 
 
-class Budget(Exception):
+class BudgetExceededError(Exception):
     """More schemas than the limit were visited."""
 
 
 class Document:
     """A document with its schemas: follows references, and validates."""
 
-    def __init__(self, whole: Any, legacy: bool = False) -> None:
-        self.root = whole
-        self.legacy = legacy or "draft-0" in str(whole.get("$schema", "") if isinstance(whole, dict) else "")
+    def __init__(self, content: Any, legacy: bool = False) -> None:
+        self.root = content
+        self.legacy = legacy or "draft-0" in str(
+            content.get("$schema", "") if isinstance(content, dict) else ""
+        )
         """Whether `$ref` hides the keywords next to it, as in drafts up to 7 and in OpenAPI 3.0."""
         self.visits_left = limits.DOCUMENT_VISITS
         """The number of schemas that may still be visited."""
@@ -256,7 +260,7 @@ class Document:
     # --- References -------------------------------------------------------------------------------------------
 
     def target(self, reference: str) -> Any:
-        """Return the schema that a reference leads to. Raises `UnresolvedReference`."""
+        """Return the schema that a reference leads to. Raises `UnresolvedReferenceError`."""
         if reference not in self._targets:
             self._targets[reference] = self._target(reference)
         return self._targets[reference]
@@ -270,12 +274,12 @@ class Document:
             if not candidates:
                 candidates = [item for item in by_id if item.rpartition("/")[2] == address and address]
             if not candidates:
-                raise UnresolvedReference(f'"{reference[:200]}" {OUTSIDE}')
+                raise UnresolvedReferenceError(f'"{reference[:200]}" {OUTSIDE}')
             schema = by_id[candidates[0]]
         if fragment and not fragment.startswith("/"):
             anchor = self._names().get("#" + fragment)
             if anchor is None:
-                raise UnresolvedReference(f'"{reference[:200]}" does not exist in the document.')
+                raise UnresolvedReferenceError(f'"{reference[:200]}" does not exist in the document.')
             return anchor
         for part in fragment.split("/")[1:]:
             name = unquote(part).replace("~1", "/").replace("~0", "~")
@@ -284,7 +288,7 @@ class Document:
             elif isinstance(schema, dict) and name in schema:
                 schema = schema[name]
             else:
-                raise UnresolvedReference(f'"{reference[:200]}" does not exist in the document.')
+                raise UnresolvedReferenceError(f'"{reference[:200]}" does not exist in the document.')
         return schema
 
     def _names(self) -> dict[str, Any]:
@@ -312,17 +316,17 @@ class Document:
                     stack.extend((item, base) for key, item in value.items() if key not in _LITERAL)
         return self._by_id
 
-    def visit(self) -> None:
-        """Count a schema. Raises `Budget`."""
+    def count_visit(self) -> None:
+        """Count a schema. Raises `BudgetExceededError`."""
         self.visits_left -= 1
         if self.visits_left < 0:
-            raise Budget
+            raise BudgetExceededError
 
     # --- Validation -------------------------------------------------------------------------------------------
 
-    def valid(self, value: Any, schema: Any, depth: int = 0) -> bool:
-        """Return whether a value is valid by a schema. Raises `Budget`."""
-        self.visit()
+    def is_valid(self, value: Any, schema: Any, depth: int = 0) -> bool:
+        """Return whether a value is valid by a schema. Raises `BudgetExceededError`."""
+        self.count_visit()
         if value is LOCKED or schema is True or not isinstance(schema, dict):
             return schema is not False or value is LOCKED
         reference = schema.get("$ref", schema.get("$dynamicRef"))
@@ -331,9 +335,9 @@ class Document:
                 return True
             try:
                 target = self.target(reference)
-            except UnresolvedReference:
+            except UnresolvedReferenceError:
                 target = True
-            if not self.valid(value, target, depth + 1):
+            if not self.is_valid(value, target, depth + 1):
                 return False
             if self.legacy:
                 return True
@@ -341,13 +345,13 @@ class Document:
             return True
         kinds = schema.get("type")
         if isinstance(kinds, str | list) and not any(
-            is_of(value, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)
+            is_type(value, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)
         ):
             return False
-        if "const" in schema and not same(value, schema["const"]):
+        if "const" in schema and not is_equal(value, schema["const"]):
             return False
         choices = schema.get("enum")
-        if isinstance(choices, list) and not any(same(value, choice) for choice in choices):
+        if isinstance(choices, list) and not any(is_equal(value, choice) for choice in choices):
             return False
         if isinstance(value, str) and not _text(value, schema):
             return False
@@ -360,93 +364,101 @@ class Document:
         )
 
     def _check_combinations(self, value: Any, schema: Mapping[str, Any], depth: int) -> bool:
-        if not all(self.valid(value, item, depth + 1) for item in listed(schema.get("allOf"))):
+        if not all(self.is_valid(value, item, depth + 1) for item in as_list(schema.get("allOf"))):
             return False
         choices = schema.get("anyOf")
-        if isinstance(choices, list) and not any(self.valid(value, choice, depth + 1) for choice in choices):
+        if isinstance(choices, list) and not any(
+            self.is_valid(value, choice, depth + 1) for choice in choices
+        ):
             return False
         choices = schema.get("oneOf")
         if isinstance(choices, list):
             count = 0
             for choice in choices:
-                count += self.valid(value, choice, depth + 1)
+                count += self.is_valid(value, choice, depth + 1)
                 if count > 1 and not self.lenient:
                     return False
             if not count:
                 return False
-        if "not" in schema and self.valid(value, schema["not"], depth + 1):
+        if "not" in schema and self.is_valid(value, schema["not"], depth + 1):
             return False
         if "if" in schema:
-            branch = "then" if self.valid(value, schema["if"], depth + 1) else "else"
-            return branch not in schema or self.valid(value, schema[branch], depth + 1)
+            branch = "then" if self.is_valid(value, schema["if"], depth + 1) else "else"
+            return branch not in schema or self.is_valid(value, schema[branch], depth + 1)
         return True
 
     def _object(self, value: dict[str, Any], schema: Mapping[str, Any], depth: int) -> bool:
         present = {name for name, item in value.items() if item is not LOCKED}
-        if not set(strings(schema.get("required"))) <= value.keys():
+        if not set(string_items(schema.get("required"))) <= value.keys():
             return False
         minimum, maximum = schema.get("minProperties"), schema.get("maxProperties")
         if (is_number(minimum) and len(present) < minimum) or (is_number(maximum) and len(present) > maximum):
             return False
-        properties, patterns = mapping(schema.get("properties")), mapping(schema.get("patternProperties"))
+        properties, patterns = (
+            as_mapping(schema.get("properties")),
+            as_mapping(schema.get("patternProperties")),
+        )
         others, names = schema.get("additionalProperties"), schema.get("propertyNames")
         for name, item in value.items():
             known = name in properties
-            if known and not self.valid(item, properties[name], depth + 1):
+            if known and not self.is_valid(item, properties[name], depth + 1):
                 return False
             for pattern, subschema in patterns.items():
                 if matches(pattern, name):
                     known = True
-                    if not self.valid(item, subschema, depth + 1):
+                    if not self.is_valid(item, subschema, depth + 1):
                         return False
-            if not known and others is not None and not self.valid(item, others, depth + 1):
+            if not known and others is not None and not self.is_valid(item, others, depth + 1):
                 return False
-            if names is not None and name in present and not self.valid(name, names, depth + 1):
+            if names is not None and name in present and not self.is_valid(name, names, depth + 1):
                 return False
         for key in ("dependencies", "dependentRequired", "dependentSchemas"):
-            for name, required in mapping(schema.get(key)).items():
+            for name, required in as_mapping(schema.get(key)).items():
                 if name not in present:
                     continue
                 if isinstance(required, list):
-                    if not set(strings(required)) <= value.keys():
+                    if not set(string_items(required)) <= value.keys():
                         return False
-                elif not self.valid(value, required, depth + 1):
+                elif not self.is_valid(value, required, depth + 1):
                     return False
         if "unevaluatedProperties" in schema:
             rest = present - self._evaluated(value, schema, depth)
             subschema = schema["unevaluatedProperties"]
-            return all(self.valid(value[name], subschema, depth + 1) for name in rest)
+            return all(self.is_valid(value[name], subschema, depth + 1) for name in rest)
         return True
 
     def _evaluated(self, value: dict[str, Any], schema: Any, depth: int) -> set[str]:
         """Return the names of properties that a schema has evaluated (JSON Schema 2020-12, 11.3)."""
-        self.visit()
+        self.count_visit()
         if not isinstance(schema, dict) or depth > _MAX_REFERENCES:
             return set()
-        properties, patterns = mapping(schema.get("properties")), mapping(schema.get("patternProperties"))
+        properties, patterns = (
+            as_mapping(schema.get("properties")),
+            as_mapping(schema.get("patternProperties")),
+        )
         names = {name for name in value if name in properties}
         names |= {name for name in value if any(matches(pattern, name) for pattern in patterns)}
         if "additionalProperties" in schema:
             return set(value)
-        parts = listed(schema.get("allOf"))
+        parts = as_list(schema.get("allOf"))
         if isinstance(schema.get("$ref"), str):
             try:
                 parts = [*parts, self.target(schema["$ref"])]
-            except UnresolvedReference:
+            except UnresolvedReferenceError:
                 return set(value)
         for key in ("anyOf", "oneOf"):
             parts = [
                 *parts,
-                *(item for item in listed(schema.get(key)) if self.valid(value, item, depth + 1)),
+                *(item for item in as_list(schema.get(key)) if self.is_valid(value, item, depth + 1)),
             ]
         if "if" in schema:
-            condition_holds = self.valid(value, schema["if"], depth + 1)
+            condition_holds = self.is_valid(value, schema["if"], depth + 1)
             parts = [
                 *parts,
                 *([schema["if"]] if condition_holds else []),
                 schema.get("then" if condition_holds else "else"),
             ]
-        parts += [item for name, item in mapping(schema.get("dependentSchemas")).items() if name in value]
+        parts += [item for name, item in as_mapping(schema.get("dependentSchemas")).items() if name in value]
         return names.union(*(self._evaluated(value, part, depth + 1) for part in parts))
 
     def _array(self, value: list[Any], schema: Mapping[str, Any], depth: int) -> bool:
@@ -460,13 +472,15 @@ class Document:
             first, items = items, schema.get("additionalItems")
         first = first if isinstance(first, list) else []
         if not all(
-            self.valid(item, subschema, depth + 1) for item, subschema in zip(value, first, strict=False)
+            self.is_valid(item, subschema, depth + 1) for item, subschema in zip(value, first, strict=False)
         ):
             return False
-        if items is not None and not all(self.valid(item, items, depth + 1) for item in value[len(first) :]):
+        if items is not None and not all(
+            self.is_valid(item, items, depth + 1) for item in value[len(first) :]
+        ):
             return False
         if "contains" in schema:
-            count = sum(self.valid(item, schema["contains"], depth + 1) for item in value)
+            count = sum(self.is_valid(item, schema["contains"], depth + 1) for item in value)
             low, high = schema.get("minContains", 1), schema.get("maxContains")
             return not ((is_number(low) and count < low) or (is_number(high) and count > high))
         return True
@@ -482,19 +496,19 @@ def _join_url(base: str, address: str) -> str:
 # --- Values -------------------------------------------------------------------------------------------------
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def as_mapping(value: Any) -> Mapping[str, Any]:
     """Return an object, or an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def listed(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """Return a list, or an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
-def strings(value: Any) -> list[str]:
+def string_items(value: Any) -> list[str]:
     """Return the texts of a list."""
-    return [item for item in listed(value) if isinstance(item, str)]
+    return [item for item in as_list(value) if isinstance(item, str)]
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
@@ -502,7 +516,7 @@ def is_number(value: Any) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def is_of(value: Any, kind: Any) -> bool:
+def is_type(value: Any, kind: Any) -> bool:
     """Return whether a value has a type of JSON Schema."""
     match kind:
         case "object":
@@ -537,7 +551,7 @@ def _normalized(value: Any) -> Any:
     return [_normalized(item) for item in value] if isinstance(value, list) else value
 
 
-def same(value: Any, other: Any) -> bool:
+def is_equal(value: Any, other: Any) -> bool:
     """Return whether two values are equal in JSON."""
     if isinstance(value, str) or isinstance(other, str):
         return type(value) is type(other) and value == other
@@ -614,13 +628,13 @@ def has_format(value: str, name: str) -> bool:
             case "json-pointer":
                 return value == "" or value.startswith("/")
             case "regex":
-                return readable(value)
+                return is_supported_pattern(value)
     except ValueError:
         return False
     return True
 
 
-def unique(values: Sequence[Any]) -> Iterator[Any]:
+def deduplicate(values: Sequence[Any]) -> Iterator[Any]:
     """Yield each value once, in their order."""
     seen: set[bytes] = set()
     for value in values:

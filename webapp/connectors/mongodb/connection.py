@@ -20,8 +20,8 @@ from pymongo.synchronous import pool as driver
 
 from webapp import limits
 from webapp.connectors.base import ConnectionLost, ConnectorError
-from webapp.connectors.sql.base import shortened
-from webapp.connectors.verification import bad_settings, from_gate_error
+from webapp.connectors.sql.base import shorten_message
+from webapp.connectors.verification import bad_settings_error, from_gate_error
 from webapp.net.gate import Gate, GateError
 
 Client = pymongo.MongoClient[dict[str, Any]]
@@ -61,7 +61,7 @@ class ConnectOptions:
     """Options of the driver, by their names in a connection string."""
 
 
-class Link:
+class MongodbConnection:
     """A driver client whose sockets all connect through the address guard."""
 
     def __init__(self, params: ConnectOptions, gate: Gate, seconds: float) -> None:
@@ -100,7 +100,7 @@ class Link:
                     **driver_options,
                 )
             except (errors.PyMongoError, ValueError, TypeError, OSError) as error:
-                raise bad_settings(f"The settings are invalid: {error}", "Check the options.") from None
+                raise bad_settings_error(f"The settings are invalid: {error}", "Check the options.") from None
         self.database = self.client[params.database]
 
     def _pool_class(self) -> type[driver.Pool]:
@@ -142,7 +142,7 @@ class Link:
         self._sockets.add(connection)
         return NetworkingInterface(connection)
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Abort all connections without informing the server. Operations in other threads then fail."""
         for connection in list(self._sockets):
             try:
@@ -173,7 +173,7 @@ def _certificate_file(text: str | None) -> Iterator[str | None]:
 def convert_error(error: BaseException) -> ConnectorError:
     """Convert an error of the driver that does not concern a row."""
     if isinstance(error, errors.OperationFailure):
-        code, message = error.code or 0, shortened(str((error.details or {}).get("errmsg") or error))
+        code, message = error.code or 0, shorten_message(str((error.details or {}).get("errmsg") or error))
         reason, hint, transient = _STATEMENT_ERRORS.get(code, ("failed", "", False))
         if reason == "lost":
             return ConnectionLost(message)
@@ -182,13 +182,13 @@ def convert_error(error: BaseException) -> ConnectorError:
         return ConnectorError(
             message, code=error_code, reason=reason, hint=hint, transient=transient, details=details
         )
-    message = shortened(str(error).partition(", Timeout:")[0])
+    message = shorten_message(str(error).partition(", Timeout:")[0])
     if isinstance(error, errors.NetworkTimeout):
         return ConnectionLost("The server did not respond in time.", code="target_timeout")
     if isinstance(error, errors.ConnectionFailure | errors.InvalidOperation | OSError):
         return ConnectionLost(f"The connection to the server was lost: {message}")
     if isinstance(error, errors.ConfigurationError | errors.InvalidName):
-        return bad_settings(message, "Check the settings.")
+        return bad_settings_error(message, "Check the settings.")
     return ConnectorError(message)
 
 
@@ -201,7 +201,7 @@ def converting_errors() -> Iterator[None]:
         raise convert_error(error) from error
 
 
-def arrive(link: Link) -> dict[str, Any]:
+def handshake(link: MongodbConnection) -> dict[str, Any]:
     """Connect, sign in if there is an account, and return the server's description of itself."""
     try:
         link.client.admin.command("ping")
@@ -213,7 +213,7 @@ def arrive(link: Link) -> dict[str, Any]:
             raise from_gate_error(link.refused) from None
         if link.broken:
             raise ConnectorError(
-                f"TLS failed: {shortened(link.broken)}",
+                f"TLS failed: {shorten_message(link.broken)}",
                 reason="tls_failed",
                 hint="Check that the server supports TLS. Enter the authority's certificate, or check the host name.",
             ) from None

@@ -11,12 +11,23 @@ from pydantic import model_validator
 
 from webapp import limits
 from webapp.connectors.base import Capabilities, Settings, Stage
-from webapp.connectors.sql.server import ServerConnector, ServerSettings, more_part, part, tls_part
-from webapp.connectors.verification import bad_settings, from_gate_error, run_stages, unknown_option
+from webapp.connectors.sql.server import (
+    ServerConnector,
+    ServerSettings,
+    address_field,
+    options_field,
+    tls_field,
+)
+from webapp.connectors.verification import (
+    bad_settings_error,
+    from_gate_error,
+    run_stages,
+    unknown_option_error,
+)
 from webapp.net.gate import GateError
 
 if TYPE_CHECKING:
-    from webapp.connectors.mongodb.connection import ConnectOptions, Link
+    from webapp.connectors.mongodb.connection import ConnectOptions, MongodbConnection
     from webapp.connectors.mongodb.session import MongodbSession
 
 
@@ -67,9 +78,9 @@ class MongodbSettings(ServerSettings):
     """`connection_string` is a URL. Separate settings override its parts. `options` are options of connection
     strings."""
 
-    database: str | None = part(4, 63)
-    tls: Literal["disable", "require", "verify-ca", "verify-full"] | None = tls_part()
-    options: dict[str, str] = more_part()
+    database: str | None = address_field(4, 63)
+    tls: Literal["disable", "require", "verify-ca", "verify-full"] | None = tls_field()
+    options: dict[str, str] = options_field()
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
@@ -109,10 +120,12 @@ class MongodbConnector(ServerConnector):
         if settings.host:
             hosts = ((settings.host, settings.port or 27017),)
         if any("/" in host or host.endswith(".sock") for host, _ in hosts):
-            raise bad_settings("This is not a host name.", "Enter a host. Unix sockets are not supported.")
+            raise bad_settings_error(
+                "This is not a host name.", "Enter a host. Unix sockets are not supported."
+            )
         database = settings.database or parsed.get("database")
         if not database:
-            raise bad_settings(
+            raise bad_settings_error(
                 "A database name is required.",
                 "Enter it in `database`, or after the host in the connection string.",
             )
@@ -137,14 +150,14 @@ class MongodbConnector(ServerConnector):
     def open(self, timeout: float | None = None) -> MongodbSession:
         """See `Connector.open`."""
         params = self.connect_options()
-        from webapp.connectors.mongodb.connection import Link, arrive
+        from webapp.connectors.mongodb.connection import MongodbConnection, handshake
         from webapp.connectors.mongodb.session import MongodbSession
 
         seconds = timeout or limits.TARGET_CONNECT_SECONDS
         self._resolve_hosts(params)
-        link = Link(params, self.gate, seconds)
+        link = MongodbConnection(params, self.gate, seconds)
         try:
-            return MongodbSession(link, arrive(link), self.read_only)
+            return MongodbSession(link, handshake(link), self.read_only)
         except BaseException:
             link.close()
             raise
@@ -174,8 +187,8 @@ class MongodbConnector(ServerConnector):
                     ("connect", verification.connect),
                     ("tls", verification.tls),
                     ("auth", verification.auth),
-                    ("permission", lambda: verification.session.permitted()),
-                    ("sample", lambda: verification.session.sampled()),
+                    ("permission", lambda: verification.session.check_permission()),
+                    ("sample", lambda: verification.session.check_sample()),
                 )
             )
         finally:
@@ -189,7 +202,7 @@ class _Verification:
 
     def __init__(self, connector: MongodbConnector) -> None:
         self._connector = connector
-        self._link: Link | None = None
+        self._link: MongodbConnection | None = None
 
     def connect(self) -> str:
         refused: GateError | None = None
@@ -207,15 +220,15 @@ class _Verification:
         """Connect without an account."""
         from dataclasses import replace
 
-        from webapp.connectors.mongodb.connection import Link, arrive
+        from webapp.connectors.mongodb.connection import MongodbConnection, handshake
 
         params = self._connector.connect_options()
         auth_options = ("authSource", "authMechanism")
         options = {name: value for name, value in params.options.items() if name not in auth_options}
         anonymous = replace(params, username=None, options=options)
-        link = Link(anonymous, self._connector.gate, limits.TARGET_CONNECT_SECONDS)
+        link = MongodbConnection(anonymous, self._connector.gate, limits.TARGET_CONNECT_SECONDS)
         try:
-            arrive(link)
+            handshake(link)
         finally:
             link.close()
         if not link.encrypted:
@@ -239,7 +252,7 @@ def _parse_connection_string(text: str) -> dict[str, Any]:
 
     text = text.strip()
     if not _STRING.fullmatch(text):
-        raise bad_settings(
+        raise bad_settings_error(
             "The connection string is invalid.",
             "Use mongodb://user:password@host:27017/database, with characters such as @ / : in the password "
             "percent-encoded.",
@@ -249,7 +262,7 @@ def _parse_connection_string(text: str) -> dict[str, Any]:
         # The driver only reads the options that the string itself leads to, such as a cluster's name in DNS.
         parsed = parse_uri(text.partition("?")[0], validate=True, warn=False, srv_service_name=None)
     except (InvalidURI, ConfigurationError, ValueError) as error:
-        raise bad_settings(
+        raise bad_settings_error(
             f"The connection string is invalid: {error}", "Check the host and the database."
         ) from None
     for name in ("authSource", "replicaSet", "loadBalanced"):
@@ -279,9 +292,9 @@ def _parse_options(query: str, srv: bool) -> tuple[dict[str, Any], str | None]:
                 option, read = _OPTIONS[lowered]
                 parsed[option] = read(value)
             elif lowered not in _IGNORED:
-                raise unknown_option(name, ("tls", *(item for item, _ in _OPTIONS.values())))
+                raise unknown_option_error(name, ("tls", *(item for item, _ in _OPTIONS.values())))
         except ValueError as error:
-            raise bad_settings(
+            raise bad_settings_error(
                 f"The option {name} does not accept {value!r}.", f"Supported: {error}."
             ) from None
     if "tls" not in flags:

@@ -35,11 +35,11 @@ from pymongo import errors
 from webapp import limits
 from webapp.connectors import column_values
 from webapp.connectors.base import ConnectorError, RowError, Session, Target, WriteResult, WriteSpec
-from webapp.connectors.column_values import ConversionError, convert_column, plain, shown
-from webapp.connectors.mongodb.connection import Link, convert_error, converting_errors
+from webapp.connectors.column_values import ConversionError, convert_column, shorten_value, to_plain
+from webapp.connectors.mongodb.connection import MongodbConnection, convert_error, converting_errors
 from webapp.connectors.schema import Column, ColumnType, Entity, Metadata
 from webapp.connectors.sql import base as sql
-from webapp.connectors.sql.base import shortened
+from webapp.connectors.sql.base import shorten_message
 from webapp.engine.formats.nested import is_json_text
 
 ID: Final = "_id"
@@ -60,7 +60,7 @@ _CHECKS: Final = (
 )  # fmt: skip
 
 
-def listed(database: Any, name: str | None = None) -> list[Mapping[str, Any]]:
+def list_collections(database: Any, name: str | None = None) -> list[Mapping[str, Any]]:
     """Return collections and views as the server lists them; with a name, those that match ignoring case."""
     query: dict[str, Any] = {"name": {"$not": re.compile("^system\\.")}}
     if name is not None:
@@ -203,7 +203,9 @@ _NESTING: Final = ("other", "json", "array", "objectid")
 """Types of columns that may contain objects and arrays."""
 
 
-def rendered(array: pa.Array, column: Column, json_text: bool = False) -> tuple[list[Any], list[RowError]]:
+def convert_to_bson(
+    array: pa.Array, column: Column, json_text: bool = False
+) -> tuple[list[Any], list[RowError]]:
     """Convert a column's values to BSON, and return the errors of values that do not fit.
 
     `json_text`: the texts are JSON, and are parsed.
@@ -273,11 +275,11 @@ def _to_integer(value: int) -> Int64 | Decimal128:
 
 
 def _long(value: Any) -> Int64:
-    return Int64(column_values.integer(value, _LONG))
+    return Int64(column_values.to_integer(value, _LONG))
 
 
 def _integer(value: Any) -> int:
-    return column_values.integer(value, _INT)
+    return column_values.to_integer(value, _INT)
 
 
 def _decimal(value: Any) -> Decimal128:
@@ -285,24 +287,24 @@ def _decimal(value: Any) -> Decimal128:
         number = Decimal(str(value).strip() if isinstance(value, str | float) else value)
         rounded = _DIGITS.create_decimal(number)
     except (ArithmeticError, ValueError, TypeError):
-        raise ConversionError("wrong_type", f"{shown(value)} is not a number") from None
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not a number") from None
     if number.is_finite() and rounded != number:
-        raise ConversionError("out_of_range", f"{shown(value)} has more than 34 digits")
+        raise ConversionError("out_of_range", f"{shorten_value(value)} has more than 34 digits")
     return Decimal128(rounded)
 
 
 def _float(value: Any) -> float:
-    return column_values.real(value, _LONG)
+    return column_values.to_float(value, _LONG)
 
 
 def _boolean(value: Any) -> bool:
-    return column_values.boolean(value, _LONG)
+    return column_values.to_boolean(value, _LONG)
 
 
 def _moment(value: Any) -> dt.datetime:
     """Convert to a BSON date, which is a UTC time in milliseconds. A date becomes midnight; without a zone,
     UTC is assumed."""
-    instant = column_values.instant(value, _LONG)
+    instant = column_values.to_utc_datetime(value, _LONG)
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
@@ -328,7 +330,7 @@ def _uuid(value: Any) -> Binary:
             uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(_text(value))
         )
     except ValueError:
-        raise ConversionError("wrong_type", f"{shown(value)} is not a UUID") from None
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not a UUID") from None
 
 
 def _object_id(value: Any) -> Any:
@@ -350,7 +352,7 @@ def _json(value: Any) -> Any:
     except ValueError as error:
         if isinstance(error, ConversionError):
             raise
-        raise ConversionError("wrong_type", f"{shown(value)} is not JSON") from None
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not JSON") from None
     except RecursionError:
         raise ConversionError("too_long", "the JSON is nested too deeply") from None
 
@@ -358,7 +360,7 @@ def _json(value: Any) -> Any:
 def _parse_float(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise ConversionError("out_of_range", f"{shown(text)} is not a double")
+        raise ConversionError("out_of_range", f"{shorten_value(text)} is not a double")
     return number
 
 
@@ -369,7 +371,7 @@ def _reject_constant(text: str) -> Any:
 def _array(value: Any) -> list[Any]:
     parsed = _json(value)
     if not isinstance(parsed, list):
-        raise ConversionError("wrong_type", f"{shown(value)} is not an array")
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not an array")
     return parsed
 
 
@@ -383,7 +385,7 @@ _CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
 # --- Documents -------------------------------------------------------------------------------------------------
 
 
-def put(document: dict[str, Any], name: str, value: Any) -> None:
+def set_field(document: dict[str, Any], name: str, value: Any) -> None:
     """Set a field. Dots in the name lead into nested documents."""
     *outer, last = name.split(".")
     for part in outer:
@@ -391,7 +393,7 @@ def put(document: dict[str, Any], name: str, value: Any) -> None:
     document[last] = value
 
 
-def got(document: Mapping[str, Any], name: str) -> Any:
+def get_field(document: Mapping[str, Any], name: str) -> Any:
     """Return a field's value; None if it does not exist."""
     value: Any = document
     for part in name.split("."):
@@ -401,7 +403,7 @@ def got(document: Mapping[str, Any], name: str) -> Any:
 
 def batch_of(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> pa.RecordBatch:
     """Return some fields of documents as a record batch."""
-    arrays = [column_of([got(document, name) for document in documents]) for name in names]
+    arrays = [column_of([get_field(document, name) for document in documents]) for name in names]
     return pa.RecordBatch.from_arrays(arrays, list(names))
 
 
@@ -418,7 +420,7 @@ def column_of(values: list[Any]) -> pa.Array:
         if kinds == {dt.datetime}:
             return pa.array(converted, pa.timestamp("us", "UTC"))
         if len(kinds) <= 1 or kinds == {int, float}:
-            return plain(pa.array(converted))
+            return to_plain(pa.array(converted))
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         pass  # Arrow's type cannot represent one of them
     return pa.array([None if item is None else _text(item) for item in converted], pa.string())
@@ -442,15 +444,15 @@ def to_python(value: Any) -> Any:
     return str(value)
 
 
-def same(value: Any) -> Any:
+def comparable(value: Any) -> Any:
     """Return a value for comparisons as MongoDB does them: numbers by value, regardless of their type."""
     if isinstance(value, Decimal128):
         value = value.to_decimal()
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         if isinstance(value, Mapping):
-            return tuple((name, same(item)) for name, item in value.items())
+            return tuple((name, comparable(item)) for name, item in value.items())
         if isinstance(value, list):
-            return ("array", *map(same, value))
+            return ("array", *map(comparable, value))
         return (type(value).__name__, value)
     return ("number", Decimal(value))
 
@@ -469,9 +471,9 @@ _RULES: Final = {
 }  # fmt: skip
 
 
-def failure(index: int, error: Mapping[str, Any], entity: Entity) -> RowError:
+def to_row_error(index: int, error: Mapping[str, Any], entity: Entity) -> RowError:
     """Return the error of one row of a bulk write."""
-    code, message = error.get("code"), shortened(str(error.get("errmsg", "")))
+    code, message = error.get("code"), shorten_message(str(error.get("errmsg", "")))
     if code == _DUPLICATE_KEY:
         pattern = error.get("keyPattern") or {}
         column = next(iter(pattern)) if len(pattern) == 1 else None
@@ -489,7 +491,7 @@ def failure(index: int, error: Mapping[str, Any], entity: Entity) -> RowError:
                     f"{name}: {rule_name} {rule.get('specifiedAs', {}).get(rule_name)}",
                 )
             known = name if entity.column(name) else None
-            return RowError(index, reason, shortened(f"{message}: {detail}"), str(code), known)
+            return RowError(index, reason, shorten_message(f"{message}: {detail}"), str(code), known)
     return RowError(index, "refused", message or "The server rejected the document.", str(code or ""))
 
 
@@ -509,7 +511,7 @@ _MS = int(limits.TARGET_QUERY_SECONDS * 1000)
 class MongodbSession(Session):
     """A client of one database. `server_info` is the server's description of itself."""
 
-    def __init__(self, link: Link, server_info: Mapping[str, Any], read_only: bool) -> None:
+    def __init__(self, link: MongodbConnection, server_info: Mapping[str, Any], read_only: bool) -> None:
         self.link, self.read_only = link, read_only
         self.database = link.database
         self.title = f"MongoDB {server_info.get('version', '')}".rstrip()
@@ -522,11 +524,11 @@ class MongodbSession(Session):
 
     def cancel(self) -> None:
         """See `Session.cancel`."""
-        self.link.cut()
+        self.link.abort()
 
     # --- verification ---
 
-    def permitted(self) -> str:
+    def check_permission(self) -> str:
         """Return what the account can see, as a message. Raises `ConnectorError` if it may not write.
 
         Compatible servers may list no privileges at all: then it is unknown whether it may write.
@@ -554,10 +556,10 @@ class MongodbSession(Session):
             )
         return f"{count:,} collections in {self.database.name} are visible."
 
-    def sampled(self) -> str:
+    def check_sample(self) -> str:
         """Read one document of the first collection, and return a message."""
         with converting_errors():
-            collections = listed(self.database)
+            collections = list_collections(self.database)
             if not collections:
                 return "No collections yet."
             self.database[collections[0]["name"]].find_one(max_time_ms=_MS)
@@ -569,7 +571,7 @@ class MongodbSession(Session):
         """See `Session.metadata`. Uses two requests for each collection: its indexes, and some of its
         documents."""
         with converting_errors():
-            entities = tuple(entity(self.database, item) for item in listed(self.database))
+            entities = tuple(entity(self.database, item) for item in list_collections(self.database))
         return Metadata("mongodb", self.title, entities)
 
     def entity(self, name: str) -> Entity | None:
@@ -577,10 +579,10 @@ class MongodbSession(Session):
         if not name:
             return None
         with converting_errors():
-            collections = listed(self.database, name)
+            collections = list_collections(self.database, name)
             exact = [collection for collection in collections if collection["name"] == name]
             entities = [entity(self.database, collection) for collection in (exact or collections)[:2]]
-        return sql.matched(entities, name)
+        return sql.find_entity(entities, name)
 
     # --- reading ---
 
@@ -592,7 +594,7 @@ class MongodbSession(Session):
             converting_errors(),
             self.database[entity.name].find(limit=int(limit), max_time_ms=_MS) as cursor,
         ):
-            documents = sql.first(cursor)
+            documents = sql.take_sample(cursor)
         return batch_of(documents, [column.name for column in entity.fields])
 
     def keys(
@@ -608,13 +610,15 @@ class MongodbSession(Session):
                 batch_size=limits.TARGET_READ_ROWS,
             )
             with cursor:
-                for piece in sql.grouped(cursor):
+                for piece in sql.group_rows(cursor):
                     yield batch_of(piece, columns)
 
-    def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+    def contains(self, entity: Entity, columns: Sequence[str], candidates: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.contains`."""
         fields = [entity.column(name) or Column(name, "other", "") for name in columns]
-        cells = [rendered(array, field)[0] for array, field in zip(wanted.columns, fields, strict=True)]
+        cells = [
+            convert_to_bson(array, field)[0] for array, field in zip(candidates.columns, fields, strict=True)
+        ]
         rows = list(zip(*cells, strict=True))
         return pa.array(self.existing(entity.name, columns, rows), pa.bool_())
 
@@ -632,9 +636,10 @@ class MongodbSession(Session):
             with converting_errors():
                 documents = self.database[name].find(query, _projection(columns), max_time_ms=_MS)
                 existing.update(
-                    tuple(same(got(document, column)) for column in columns) for document in documents
+                    tuple(comparable(get_field(document, column)) for column in columns)
+                    for document in documents
                 )
-        return [None not in row and tuple(map(same, row)) in existing for row in rows]
+        return [None not in row and tuple(map(comparable, row)) in existing for row in rows]
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`, which MongoDB does not support."""
@@ -648,7 +653,7 @@ class MongodbSession(Session):
 
     def execute(self, statement: str) -> None:
         """See `Session.execute`, which MongoDB does not support."""
-        self.may_write()
+        self.check_writable()
         raise ConnectorError(
             "MongoDB does not support SQL.", reason="unsupported", hint="Remove the statements."
         )
@@ -656,7 +661,7 @@ class MongodbSession(Session):
     def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
         """See `Session.create`: creates the collection, and a unique index on keys other than `_id`."""
         statement = self.create_statement(name, columns, keys)
-        self.may_write()
+        self.check_writable()
         with converting_errors():
             self.database.create_collection(name, check_exists=False)
             if keys and tuple(keys) != (ID,):
@@ -680,17 +685,17 @@ class MongodbSession(Session):
             lines.append(f"db.getCollection({collection}).createIndex({index_keys}, {{unique: true}})")
         return ";\n".join(lines)
 
-    def target(self, writing: WriteSpec) -> Target:
+    def target(self, spec: WriteSpec) -> Target:
         """See `Session.target`."""
 
-        self.may_write()
-        if writing.entity.kind == "view":
+        self.check_writable()
+        if spec.entity.kind == "view":
             raise ConnectorError(
-                f"{writing.entity.name} is a view.",
+                f"{spec.entity.name} is a view.",
                 reason="unsupported",
                 hint="Select the underlying collection.",
             )
-        return MongodbTarget(self, writing)
+        return MongodbTarget(self, spec)
 
     def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """See `Session.commit_outcome`. There are no transactions; rows have keys, and are sent again."""
@@ -744,11 +749,11 @@ _DUPLICATE: Final = 11000
 class MongodbTarget(Target):
     """See `Target`."""
 
-    def __init__(self, session: MongodbSession, writing: WriteSpec) -> None:
-        self.writing = writing
+    def __init__(self, session: MongodbSession, spec: WriteSpec) -> None:
+        self.spec = spec
         self._session = session
-        self._collection = session.database[writing.entity.name]
-        self._names = [column.name for column in writing.columns]
+        self._collection = session.database[spec.entity.name]
+        self._names = [column.name for column in spec.columns]
         for name in self._names:
             parts = name.split(".")
             if not all(parts) or any(part.startswith("$") or "\0" in part for part in parts):
@@ -761,10 +766,10 @@ class MongodbTarget(Target):
                     reason="bad_name",
                     hint="Map only one of the two.",
                 )
-        unsupported = set(writing.capture) - {ID, *self._names}
-        if unsupported or (writing.capture and writing.mode != "insert"):
+        unsupported = set(spec.capture) - {ID, *self._names}
+        if unsupported or (spec.capture and spec.mode != "insert"):
             raise ConnectorError(
-                f"MongoDB does not return {', '.join(unsupported or writing.capture)}.",
+                f"MongoDB does not return {', '.join(unsupported or spec.capture)}.",
                 reason="unsupported",
                 hint="For inserted documents, _id can be captured.",
             )
@@ -789,14 +794,14 @@ class MongodbTarget(Target):
     def statements(self, batch: pa.RecordBatch) -> list[str]:
         """See `Target.statements`: returns commands for the MongoDB shell."""
         rows, _ = self._rows(batch)
-        collection = f"db.getCollection({json_util.dumps(self.writing.entity.name, ensure_ascii=False)})"
+        collection = f"db.getCollection({json_util.dumps(self.spec.entity.name, ensure_ascii=False)})"
         commands = []
         for row in rows:
-            if self.writing.mode == "insert":
+            if self.spec.mode == "insert":
                 commands.append(f"{collection}.insertOne({_to_shell(self._document(row))})")
                 continue
             query, change = self._filter_and_update(row)
-            tail = ", {upsert: true}" if self.writing.mode == "upsert" else ""
+            tail = ", {upsert: true}" if self.spec.mode == "upsert" else ""
             commands.append(f"{collection}.updateOne({_to_shell(query)}, {_to_shell(change)}{tail})")
         return commands
 
@@ -806,7 +811,7 @@ class MongodbTarget(Target):
         rejected = {error.index for error in failures}
         indexes = [index for index in range(len(rows)) if index not in rejected]
         ids: list[Any] = [None] * len(rows)
-        if self.writing.mode == "insert":
+        if self.spec.mode == "insert":
             documents = {index: self._document(rows[index]) for index in indexes}
             for index, document in documents.items():
                 ids[index] = document.setdefault(ID, ObjectId())
@@ -814,25 +819,25 @@ class MongodbTarget(Target):
         else:
             failures += self._update(indexes, rows)
         failures = sorted(failures, key=lambda item: item.index)
-        if not self.writing.capture:
+        if not self.spec.capture:
             return WriteResult(failures)
         rejected, arrays = {error.index for error in failures}, []
-        for name in self.writing.capture:
+        for name in self.spec.capture:
             values = ids if name == ID else [row[self._names.index(name)] for row in rows]
             arrays.append(
                 column_of([None if index in rejected else value for index, value in enumerate(values)])
             )
-        return WriteResult(failures, pa.RecordBatch.from_arrays(arrays, list(self.writing.capture)))
+        return WriteResult(failures, pa.RecordBatch.from_arrays(arrays, list(self.spec.capture)))
 
     def delete(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.delete`."""
-        keys = self.writing.key_columns
+        keys = self.spec.key_columns
         rows, failures = self._rows(batch)
         cells = [tuple(row[self._names.index(key)] for key in keys) for row in rows]
-        exists = self._session.existing(self.writing.entity.name, keys, cells)
+        exists = self._session.existing(self.spec.entity.name, keys, cells)
         rejected, done, operations = {error.index for error in failures}, set(), []
         for index, cell in enumerate(cells):
-            identity = tuple(map(same, cell))
+            identity = tuple(map(comparable, cell))
             if index in rejected:
                 continue
             if not exists[index] or identity in done:
@@ -846,8 +851,8 @@ class MongodbTarget(Target):
     def _rows(self, batch: pa.RecordBatch) -> tuple[list[tuple[Any, ...]], list[RowError]]:
         cells: list[list[Any]] = []
         failures: dict[int, RowError] = {}
-        for array, field, column in zip(batch.columns, batch.schema, self.writing.columns, strict=True):
-            values, rejected = rendered(array, column, is_json_text(field))
+        for array, field, column in zip(batch.columns, batch.schema, self.spec.columns, strict=True):
+            values, rejected = convert_to_bson(array, column, is_json_text(field))
             cells.append(values)
             failures |= {error.index: error for error in rejected}
         return list(zip(*cells, strict=True)), list(failures.values())
@@ -856,7 +861,7 @@ class MongodbTarget(Target):
         document: dict[str, Any] = {}
         for name, value in zip(self._names, row, strict=True):
             if not (name == ID and value is None):
-                put(document, name, value)
+                set_field(document, name, value)
         return document
 
     # --- inserts ---
@@ -885,7 +890,7 @@ class MongodbTarget(Target):
             row_errors = self._row_errors(error)
             delivered = self._delivered({indexes[item["index"]]: item for item in row_errors}, documents)
             failures += [
-                failure(indexes[item["index"]], item, self.writing.entity)
+                to_row_error(indexes[item["index"]], item, self.spec.entity)
                 for item in row_errors
                 if indexes[item["index"]] not in delivered
             ]
@@ -919,9 +924,9 @@ class MongodbTarget(Target):
         candidates: dict[Any, int] = {}
         for index, document in documents.items():
             key = document[ID]
-            if not (self.writing.is_retry or isinstance(key, ObjectId)):
+            if not (self.spec.is_retry or isinstance(key, ObjectId)):
                 continue
-            identity = same(key)
+            identity = comparable(key)
             if identity not in seen and index in row_errors and row_errors[index].get("code") == _DUPLICATE:
                 candidates[identity] = index
             seen.add(identity)
@@ -929,7 +934,7 @@ class MongodbTarget(Target):
             return set()
         with converting_errors():
             keys = [documents[index][ID] for index in candidates.values()]
-            stored = {same(item[ID]): item for item in self._collection.find({ID: {"$in": keys}})}
+            stored = {comparable(item[ID]): item for item in self._collection.find({ID: {"$in": keys}})}
         return {
             index
             for identity, index in candidates.items()
@@ -940,23 +945,23 @@ class MongodbTarget(Target):
 
     def _filter_and_update(self, row: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the filter and the update of a row."""
-        keys, pairs = self.writing.key_columns, dict(zip(self._names, row, strict=True))
+        keys, pairs = self.spec.key_columns, dict(zip(self._names, row, strict=True))
         others = {name: value for name, value in pairs.items() if name not in keys}
         change: dict[str, Any] = {}
         if ID in others:
             new_id = others.pop(ID)
-            if new_id is not None and self.writing.mode == "upsert":
+            if new_id is not None and self.spec.mode == "upsert":
                 change["$setOnInsert"] = {ID: new_id}
         change["$set"] = others or {keys[0]: pairs[keys[0]]}
         return {name: pairs[name] for name in keys}, change
 
     def _update(self, indexes: Sequence[int], rows: Sequence[Sequence[Any]]) -> list[RowError]:
-        upsert = self.writing.mode == "upsert"
+        upsert = self.spec.mode == "upsert"
         missing: list[RowError] = []
         if not upsert:
-            keys = self.writing.key_columns
+            keys = self.spec.key_columns
             cells = [[rows[index][self._names.index(key)] for key in keys] for index in indexes]
-            exists = self._session.existing(self.writing.entity.name, keys, cells)
+            exists = self._session.existing(self.spec.entity.name, keys, cells)
             missing = [
                 self._missing_error(index)
                 for index, is_there in zip(indexes, exists, strict=True)
@@ -978,7 +983,7 @@ class MongodbTarget(Target):
                 break
             except errors.BulkWriteError as error:
                 (details,) = self._row_errors(error)
-                failures.append(failure(operations[details["index"]][0], details, self.writing.entity))
+                failures.append(to_row_error(operations[details["index"]][0], details, self.spec.entity))
                 operations = operations[details["index"] + 1 :]
             except (InvalidDocument, OverflowError, errors.DocumentTooLarge) as error:
                 if len(operations) == 1:
@@ -993,13 +998,13 @@ class MongodbTarget(Target):
         return failures
 
     def _missing_error(self, index: int) -> RowError:
-        return RowError(index, "missing_row", f"No such document exists in {self.writing.entity.name}.")
+        return RowError(index, "missing_row", f"No such document exists in {self.spec.entity.name}.")
 
 
 def _is_same_document(stored: dict[str, Any], sent: dict[str, Any]) -> bool:
-    return all(same(got(stored, name)) == same(value) for name, value in sent.items()) and len(stored) == len(
-        sent
-    )
+    return all(
+        comparable(get_field(stored, name)) == comparable(value) for name, value in sent.items()
+    ) and len(stored) == len(sent)
 
 
 def _to_shell(document: dict[str, Any]) -> str:

@@ -19,13 +19,13 @@ from webapp.connectors.schema import (
 )
 
 Rows = Sequence[Sequence[Any]]
-Ask = Callable[[str, Sequence[Any]], Rows]
+RunQuery = Callable[[str, Sequence[Any]], Rows]
 """Runs a query with its values, and returns its rows, with texts as `str`."""
 
-Place = tuple[str, str]
+TableId = tuple[str, str]
 """Schema and table."""
 
-SYSTEM: Final = ("mysql", "information_schema", "performance_schema", "sys")
+SYSTEM_SCHEMAS: Final = ("mysql", "information_schema", "performance_schema", "sys")
 
 _BITS: Final = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64, "year": 16}
 _TYPES: Final[Mapping[str, ColumnType]] = {
@@ -52,55 +52,60 @@ _JSON_CHECK: Final = re.compile(r"json_valid\(`([^`]+)`\)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerVersion:
     """The kind and version of a server, and the features that depend on it."""
 
     version: str
-    maria: bool
+    is_mariadb: bool
     number: tuple[int, int, int]
 
     @property
     def title(self) -> str:
         """The name for users, such as MariaDB 10.11.6."""
-        return f"{'MariaDB' if self.maria else 'MySQL'} {'.'.join(map(str, self.number))}"
+        return f"{'MariaDB' if self.is_mariadb else 'MySQL'} {'.'.join(map(str, self.number))}"
 
     @property
-    def names_rows(self) -> bool:
+    def reports_failed_row(self) -> bool:
         """Whether diagnostics name the row of a statement that was rejected (MariaDB 10.7, "GET
         DIAGNOSTICS")."""
-        return self.maria and self.number >= (10, 7, 0)
+        return self.is_mariadb and self.number >= (10, 7, 0)
 
     @property
-    def returns(self) -> bool:
+    def supports_returning(self) -> bool:
         """Whether INSERT ... RETURNING is supported (MariaDB 10.5)."""
-        return self.maria and self.number >= (10, 5, 0)
+        return self.is_mariadb and self.number >= (10, 5, 0)
 
     @property
-    def expressions(self) -> bool:
+    def supports_expression_indexes(self) -> bool:
         """Whether indexes may be on expressions (MySQL 8.0.13). MariaDB has generated columns for that."""
-        return not self.maria and self.number >= (8, 0, 13)
+        return not self.is_mariadb and self.number >= (8, 0, 13)
 
     @property
-    def checks(self) -> bool:
+    def supports_checks(self) -> bool:
         """Whether CHECK constraints are enforced and listed."""
-        return self.number >= ((10, 2, 22) if self.maria else (8, 0, 16))
+        return self.number >= ((10, 2, 22) if self.is_mariadb else (8, 0, 16))
 
 
-def server(version: str) -> Server:
+def parse_version(version: str) -> ServerVersion:
     """Parse the result of `SELECT VERSION()`: `10.11.6-MariaDB-log`, `5.5.5-10.4.1-MariaDB`, `8.0.36`."""
     maria = "mariadb" in version.lower()
     numbers = re.findall(r"(\d+)\.(\d+)\.(\d+)", version) or [("0", "0", "0")]
     parts = numbers[1] if maria and len(numbers) > 1 and numbers[0] == ("5", "5", "5") else numbers[0]
-    return Server(version, maria, (int(parts[0]), int(parts[1]), int(parts[2])))
+    return ServerVersion(version, maria, (int(parts[0]), int(parts[1]), int(parts[2])))
 
 
-def entities(ask: Ask, of: Server, home: str | None, only: Place | None = None) -> list[Entity]:
+def entities(
+    run_query: RunQuery,
+    server_version: ServerVersion,
+    default_schema: str | None,
+    only: TableId | None = None,
+) -> list[Entity]:
     """Return the tables and views of the connection's database, or only one of them.
 
     Without a database, all tables outside of system schemas that the account can see.
     """
-    where, values = _where(only, home)
-    tables = ask(
+    where, values = _where(only, default_schema)
+    tables = run_query(
         "SELECT t.table_schema, t.table_name, t.table_type, t.table_comment, t.engine, e.transactions "
         "FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine "
         f"WHERE {where('t.table_schema', 't.table_name')} ORDER BY t.table_schema, t.table_name",
@@ -108,14 +113,14 @@ def entities(ask: Ask, of: Server, home: str | None, only: Place | None = None) 
     )
     if not tables:
         return []
-    columns = _columns(ask, of, where, values)
-    uniques, indexes = _uniques(ask, of, where, values)
-    relations = _relations(ask, where, values, home)
-    checks = _checks(ask, of, where, values)
+    columns = _columns(run_query, server_version, where, values)
+    uniques, indexes = _uniques(run_query, server_version, where, values)
+    relations = _relations(run_query, where, values, default_schema)
+    checks = _checks(run_query, server_version, where, values)
     return [
         _entity(
             (schema, name),
-            home,
+            default_schema,
             columns[schema, name],
             uniques[schema, name],
             indexes[schema, name],
@@ -132,29 +137,34 @@ def entities(ask: Ask, of: Server, home: str | None, only: Place | None = None) 
     ]
 
 
-def name_of(place: Place, home: str | None) -> str:
+def name_of(table_id: TableId, default_schema: str | None) -> str:
     """Return the `Entity.name`: the plain name in the connection's own database."""
-    return place[1] if place[0] == home else f"{place[0]}.{place[1]}"
+    return table_id[1] if table_id[0] == default_schema else f"{table_id[0]}.{table_id[1]}"
 
 
-def _where(only: Place | None, home: str | None) -> tuple[Callable[[str, str], str], tuple[str, ...]]:
-    if only is None and home:
-        return lambda schema, _: f"{schema} = %s", (home,)
+def _where(
+    only: TableId | None, default_schema: str | None
+) -> tuple[Callable[[str, str], str], tuple[str, ...]]:
+    if only is None and default_schema:
+        return lambda schema, _: f"{schema} = %s", (default_schema,)
     if only is None:
-        placeholders = ", ".join(["%s"] * len(SYSTEM))
-        return lambda schema, _: f"{schema} NOT IN ({placeholders})", SYSTEM
+        placeholders = ", ".join(["%s"] * len(SYSTEM_SCHEMAS))
+        return lambda schema, _: f"{schema} NOT IN ({placeholders})", SYSTEM_SCHEMAS
     return lambda schema, table: f"{schema} = %s AND {table} = %s", only
 
 
 def _columns(
-    ask: Ask, of: Server, where: Callable[[str, str], str], values: Sequence[str]
-) -> dict[Place, list[tuple[Column, str]]]:
+    run_query: RunQuery,
+    server_version: ServerVersion,
+    where: Callable[[str, str], str],
+    values: Sequence[str],
+) -> dict[TableId, list[tuple[Column, str]]]:
     """Return the columns by table, each with the expression that computes it, or ""."""
-    result: dict[Place, list[tuple[Column, str]]] = defaultdict(list)
+    result: dict[TableId, list[tuple[Column, str]]] = defaultdict(list)
     for (
         schema, table, name, kind, declared, nullable, default, extra, length, precision, scale, expression, comment,
         characters,
-    ) in ask(
+    ) in run_query(
         "SELECT table_schema, table_name, column_name, data_type, column_type, is_nullable, column_default, extra, "
         "character_maximum_length, numeric_precision, numeric_scale, generation_expression, column_comment, "
         "character_set_name "
@@ -182,7 +192,7 @@ def _columns(
             bits=_BITS.get(lowered) or (int(precision or 1) if lowered == "bit" else None),
             unsigned="unsigned" in declared.lower() or lowered in ("bit", "year"),
             generated=generated,
-            default=None if of.maria and default == "NULL" else default,
+            default=None if server_version.is_mariadb and default == "NULL" else default,
             choices=tuple(choice.replace("''", "'") for choice in choices),
             comment=comment or "",
             characters=_CHARACTERS.get(characters or "", ""),
@@ -192,14 +202,17 @@ def _columns(
 
 
 def _uniques(
-    ask: Ask, of: Server, where: Callable[[str, str], str], values: Sequence[str]
-) -> tuple[dict[Place, dict[str, list[str]]], dict[Place, list[list[str]]]]:
+    run_query: RunQuery,
+    server_version: ServerVersion,
+    where: Callable[[str, str], str],
+    values: Sequence[str],
+) -> tuple[dict[TableId, dict[str, list[str]]], dict[TableId, list[list[str]]]]:
     """Return the columns of each unique index by name; and the columns and expressions of those that compare prefixes
     of columns or expressions."""
-    columns: dict[Place, dict[str, list[str]]] = defaultdict(dict)
-    partial: set[tuple[Place, str]] = set()
-    expression = "expression" if of.expressions else "NULL"
-    for schema, table, index, column, part, text in ask(
+    columns: dict[TableId, dict[str, list[str]]] = defaultdict(dict)
+    partial: set[tuple[TableId, str]] = set()
+    expression = "expression" if server_version.supports_expression_indexes else "NULL"
+    for schema, table, index, column, part, text in run_query(
         f"SELECT table_schema, table_name, index_name, column_name, sub_part, {expression} "
         f"FROM information_schema.statistics WHERE non_unique = 0 AND {where('table_schema', 'table_name')} "
         "ORDER BY table_schema, table_name, index_name, seq_in_index",
@@ -208,17 +221,17 @@ def _uniques(
         columns[schema, table].setdefault(index, []).append(text or "" if column is None else column)
         if part is not None or column is None:
             partial.add(((schema, table), index))
-    result: dict[Place, list[list[str]]] = defaultdict(list)
+    result: dict[TableId, list[list[str]]] = defaultdict(list)
     for table_id, index in sorted(partial):
         result[table_id].append(columns[table_id].pop(index))
     return columns, result
 
 
 def _relations(
-    ask: Ask, where: Callable[[str, str], str], values: Sequence[str], home: str | None
-) -> dict[Place, list[Relation]]:
-    pairs: dict[Place, dict[str, tuple[Place, list[str], list[str]]]] = defaultdict(dict)
-    for schema, table, name, column, to_schema, to_table, to_column in ask(
+    run_query: RunQuery, where: Callable[[str, str], str], values: Sequence[str], default_schema: str | None
+) -> dict[TableId, list[Relation]]:
+    pairs: dict[TableId, dict[str, tuple[TableId, list[str], list[str]]]] = defaultdict(dict)
+    for schema, table, name, column, to_schema, to_table, to_column in run_query(
         "SELECT table_schema, table_name, constraint_name, column_name, referenced_table_schema, "
         "referenced_table_name, referenced_column_name FROM information_schema.key_column_usage "
         f"WHERE referenced_table_name IS NOT NULL AND {where('table_schema', 'table_name')} "
@@ -228,20 +241,25 @@ def _relations(
         key = pairs[schema, table].setdefault(name, ((to_schema, to_table), [], []))
         key[1].append(column)
         key[2].append(to_column)
-    result: dict[Place, list[Relation]] = defaultdict(list)
+    result: dict[TableId, list[Relation]] = defaultdict(list)
     for table_id, keys in pairs.items():
         for name, (to, columns, others) in keys.items():
-            result[table_id].append(Relation(name, tuple(columns), name_of(to, home), tuple(others)))
+            result[table_id].append(
+                Relation(name, tuple(columns), name_of(to, default_schema), tuple(others))
+            )
     return result
 
 
 def _checks(
-    ask: Ask, of: Server, where: Callable[[str, str], str], values: Sequence[str]
-) -> dict[Place, tuple[str, ...]]:
-    result: dict[Place, tuple[str, ...]] = defaultdict(tuple)
-    if not of.checks:
+    run_query: RunQuery,
+    server_version: ServerVersion,
+    where: Callable[[str, str], str],
+    values: Sequence[str],
+) -> dict[TableId, tuple[str, ...]]:
+    result: dict[TableId, tuple[str, ...]] = defaultdict(tuple)
+    if not server_version.supports_checks:
         return result
-    if of.maria:
+    if server_version.is_mariadb:
         text = (
             "SELECT constraint_schema, table_name, check_clause FROM information_schema.check_constraints "
             f"WHERE {where('constraint_schema', 'table_name')} ORDER BY 1, 2, constraint_name"
@@ -253,14 +271,14 @@ def _checks(
             "AND t.constraint_name = c.constraint_name AND t.constraint_type = 'CHECK' "
             f"WHERE {where('t.table_schema', 't.table_name')} ORDER BY 1, 2, c.constraint_name"
         )
-    for schema, table, clause in ask(text, values):
+    for schema, table, clause in run_query(text, values):
         result[schema, table] += (clause,)
     return result
 
 
 def _entity(
-    table_id: Place,
-    home: str | None,
+    table_id: TableId,
+    default_schema: str | None,
     columns: list[tuple[Column, str]],
     indexes: Mapping[str, list[str]],
     partial: Sequence[Sequence[str]],
@@ -290,8 +308,8 @@ def _entity(
         for index in partial
     ]
     entity = Entity(
-        name_of(table_id, home),
-        (table_id[1],) if table_id[0] == home else table_id,
+        name_of(table_id, default_schema),
+        (table_id[1],) if table_id[0] == default_schema else table_id,
         tuple(fields),
         keys=keys,
         uniques=uniques,

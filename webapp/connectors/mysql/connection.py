@@ -22,11 +22,11 @@ from pymysql.constants import CLIENT, COMMAND, FIELD_TYPE, FLAG
 
 from webapp import limits
 from webapp.connectors.base import ConnectionLost, ConnectorError
-from webapp.connectors.column_values import read
+from webapp.connectors.column_values import from_texts
 from webapp.connectors.row_isolation import RowRejection
 from webapp.connectors.schema import ColumnType, Entity
-from webapp.connectors.sql.base import is_of_row, reason_of, shortened
-from webapp.connectors.verification import bad_settings, from_gate_error
+from webapp.connectors.sql.base import is_row_error, reason_of, shorten_message
+from webapp.connectors.verification import bad_settings_error, from_gate_error
 from webapp.net.gate import Gate, GateError
 
 _LOST: Final = frozenset({
@@ -114,27 +114,27 @@ _INDEX: Final = re.compile(r"for key '(?:[^'.]*\.)?([^']+)'$")
 _JSON_CHECK: Final = re.compile(r"CONSTRAINT `[^`.]*\.([^`]+)`")
 
 
-def number_of(error: BaseException) -> int:
+def error_number(error: BaseException) -> int:
     """Return the number of an error of the server or the driver; 0 if it has none."""
     number = error.args[0] if error.args else 0
     return number if isinstance(number, int) else 0
 
 
-def message_of(error: BaseException) -> str:
+def error_message(error: BaseException) -> str:
     """Return the server's message without the number."""
-    return shortened(str(error.args[1] if len(error.args) > 1 else error))
+    return shorten_message(str(error.args[1] if len(error.args) > 1 else error))
 
 
-def is_lost(error: BaseException) -> bool:
+def is_connection_lost(error: BaseException) -> bool:
     """Return whether the connection was lost with this error."""
     if isinstance(error, OSError):
         return True
-    return number_of(error) in _LOST or "Packet sequence number wrong" in str(error)
+    return error_number(error) in _LOST or "Packet sequence number wrong" in str(error)
 
 
 def convert_error(error: BaseException) -> ConnectorError:
     """Convert an error of the driver that does not concern a row."""
-    number, message = number_of(error), message_of(error)
+    number, message = error_number(error), error_message(error)
     origin = getattr(error, "original_exception", None) or error
     if isinstance(origin, ssl.SSLError):
         problem = getattr(origin, "verify_message", "") or origin.reason or "the handshake failed"
@@ -142,7 +142,7 @@ def convert_error(error: BaseException) -> ConnectorError:
         return ConnectorError(f"TLS failed: {problem}.", reason="tls_failed", hint=hint)
     if isinstance(origin, TimeoutError) or "timed out" in message:
         return ConnectionLost("The server did not respond in time.", code="target_timeout")
-    if is_lost(error) or isinstance(origin, OSError):
+    if is_connection_lost(error) or isinstance(origin, OSError):
         return ConnectionLost(f"The connection to the server was lost: {message or 'it was closed'}.")
     reason, hint, transient = _STATEMENT_ERRORS.get(number, ("failed", "", False))
     details = {"native": str(number)} if number else {}
@@ -167,11 +167,11 @@ def converting_errors() -> Iterator[None]:
 
 def row_rejection(error: BaseException, entity: Entity) -> RowRejection | None:
     """Return why a row of a table was rejected; None if the error does not concern a row."""
-    number, message = number_of(error), message_of(error)
+    number, message = error_number(error), error_message(error)
     state = getattr(error, "sqlstate", None) or _GENERAL
-    if is_lost(error) or number in _STATEMENT_ERRORS:
+    if is_connection_lost(error) or number in _STATEMENT_ERRORS:
         return None
-    if number not in _REASONS and state != _GENERAL and not is_of_row(state):
+    if number not in _REASONS and state != _GENERAL and not is_row_error(state):
         return None
     reason = _REASONS.get(number) or reason_of(state)
     column = _column_of(number, message, entity)
@@ -223,7 +223,7 @@ class ConnectOptions:
     """Session variables."""
 
 
-class Link(_Connection):
+class MysqlConnection(_Connection):
     """A driver connection with adjustable timeouts, which another thread can abort."""
 
     if TYPE_CHECKING:  # attributes missing in the type stubs of PyMySQL
@@ -235,18 +235,18 @@ class Link(_Connection):
         def _force_close(self) -> None: ...
 
     @property
-    def number(self) -> int:
+    def connection_id(self) -> int:
         """The server's id of this connection (`CONNECTION_ID()`)."""
         return int(self.thread_id())  # type: ignore[no-untyped-call]  # the stubs give it no types
 
-    def patience(self, seconds: float | None) -> None:
+    def set_timeout(self, seconds: float | None) -> None:
         """Set how long each following operation may wait for the server; None for no limit."""
         self._read_timeout = self._write_timeout = seconds
 
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
         return sslp if isinstance(sslp, ssl.SSLContext) else _tls_context("prefer", None)
 
-    def several(self, on: bool) -> None:
+    def allow_multiple_statements(self, on: bool) -> None:
         """Allow or forbid several statements in one command."""
         self._execute_command(COMMAND.COM_SET_OPTION, bytes([_MULTIPLE_ON if on else _MULTIPLE_OFF, 0]))
         self._read_packet()
@@ -260,23 +260,23 @@ class Link(_Connection):
                 _FILE_REFUSED, "The server requested a local file of this machine."
             ) from None
 
-    def hand_over(self, statements: bytes) -> None:
+    def send_statements(self, statements: bytes) -> None:
         """Send statements whose results `next_result` returns one by one."""
         self._execute_command(COMMAND.COM_QUERY, statements)
 
-    def next_answer(self) -> int:
+    def next_row_count(self) -> int:
         """Return how many rows the next of several statements matched.
 
         Raises the driver's error if it was rejected; the server then skips the statements after it.
         """
         return self._read_query_result()
 
-    def write(self, statement: bytes) -> int:
+    def run_statement(self, statement: bytes) -> int:
         """Run one statement, and return the number of rows that it matched."""
         return self.query(statement)
 
     @property
-    def first_id(self) -> int:
+    def first_insert_id(self) -> int:
         """The first AUTO_INCREMENT value that the last statement generated; 0 if none."""
         return self._result.insert_id or 0 if self._result else 0
 
@@ -292,7 +292,7 @@ class Link(_Connection):
         fields: list[Any] = self._result.fields if self._result and self._result.field_count else []
         return fields
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Abort the connection without informing the server. An operation in another thread then fails."""
         connection = self._sock
         if connection is not None:
@@ -301,7 +301,7 @@ class Link(_Connection):
             except OSError:
                 pass  # already closed
 
-    def discard(self) -> bool:
+    def close_if_unread(self) -> bool:
         """Close the connection if the server is still sending rows. Returns whether it did."""
         result = self._result
         if result is None or not result.unbuffered_active:
@@ -311,7 +311,7 @@ class Link(_Connection):
         return True
 
     @property
-    def encrypted(self) -> str:
+    def tls_version(self) -> str:
         """The TLS version; empty if the connection is not encrypted."""
         return (self._sock.version() or "TLS") if isinstance(self._sock, ssl.SSLSocket) else ""
 
@@ -320,12 +320,12 @@ class _PasswordOverTls:
     """Sends a password in clear text, as LDAP and PAM require, but only over TLS, because any server may
     request it."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: MysqlConnection) -> None:
         self._link = link
 
     def authenticate(self, _packet: Any) -> Any:
         """See PyMySQL's `auth_plugin_map`."""
-        if not self._link.encrypted:
+        if not self._link.tls_version:
             raise ConnectorError(
                 "The server requests the password in clear text, but the connection does not use TLS.",
                 reason="tls_failed",
@@ -356,15 +356,15 @@ def open_socket(params: ConnectOptions, gate: Gate, seconds: float) -> socket.so
     return connection
 
 
-def sign_in(params: ConnectOptions, connection: socket.socket, seconds: float) -> Link:
+def sign_in(params: ConnectOptions, connection: socket.socket, seconds: float) -> MysqlConnection:
     """Sign in over a socket, which is closed if that fails."""
     try:
         link = _create_link(params)
-        link.patience(seconds)
+        link.set_timeout(seconds)
         link.connect(connection)
     except ssl.SSLError as error:
         connection.close()
-        raise bad_settings(
+        raise bad_settings_error(
             f"The CA certificate is invalid: {error.reason}.", "Enter it in PEM format."
         ) from None
     except (
@@ -398,7 +398,7 @@ def sign_in(params: ConnectOptions, connection: socket.socket, seconds: float) -
     except BaseException:
         connection.close()
         raise
-    link.patience(None)
+    link.set_timeout(None)
     return link
 
 
@@ -414,7 +414,7 @@ def _tls_context(tls: str, authority: str | None) -> ssl.SSLContext:
     return context
 
 
-def _create_link(params: ConnectOptions) -> Link:
+def _create_link(params: ConnectOptions) -> MysqlConnection:
     tls_options: dict[str, Any] = {}
     if params.tls == "disable":
         tls_options["ssl_disabled"] = True
@@ -422,7 +422,7 @@ def _create_link(params: ConnectOptions) -> Link:
         tls_options["ssl"] = _tls_context(params.tls, params.authority)
     encoders: dict[Any, Any] = dict(pymysql.converters.encoders)
     auth_plugins: dict[str, Any] = {"mysql_clear_password": _PasswordOverTls, "dialog": _PasswordOverTls}
-    return Link(
+    return MysqlConnection(
         host=params.host,
         port=params.port,
         user=params.username,
@@ -491,13 +491,13 @@ def _array(field: Any, values: list[Any]) -> pa.Array:
     if column_type == "timestamptz":
         # The session's time zone is UTC.
         values = [None if value is None else f"{value}Z" for value in values]
-    return read(values, column_type, field.scale if column_type == "decimal" else None)
+    return from_texts(values, column_type, field.scale if column_type == "decimal" else None)
 
 
 def _to_integers(values: list[str | None], field: Any) -> pa.Array:
     """Convert integers. A column of one digit or one bit that contains only 0 and 1 becomes boolean."""
     if field.length == 1 and set(values) <= {"0", "1", None}:
-        return read(values, "boolean")
+        return from_texts(values, "boolean")
     if field.flags & FLAG.UNSIGNED and field.type_code == FIELD_TYPE.LONGLONG:
         return pa.array(values, pa.string()).cast(pa.uint64())
-    return read(values, "integer")
+    return from_texts(values, "integer")

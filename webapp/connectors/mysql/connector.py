@@ -11,11 +11,18 @@ from pydantic import model_validator
 
 from webapp import limits
 from webapp.connectors.base import Capabilities, ConnectorError, Settings, Stage
-from webapp.connectors.sql.server import ServerConnector, ServerSettings, more_part, parse_url, part, tls_part
-from webapp.connectors.verification import bad_settings, run_stages, unknown_option
+from webapp.connectors.sql.server import (
+    ServerConnector,
+    ServerSettings,
+    address_field,
+    options_field,
+    parse_url,
+    tls_field,
+)
+from webapp.connectors.verification import bad_settings_error, run_stages, unknown_option_error
 
 if TYPE_CHECKING:
-    from webapp.connectors.mysql.connection import ConnectOptions, Link
+    from webapp.connectors.mysql.connection import ConnectOptions, MysqlConnection
     from webapp.connectors.mysql.session import MysqlSession
 
 _SCHEMES: Final = ("mysql", "mariadb")
@@ -48,9 +55,9 @@ _VARIABLE: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 class MysqlSettings(ServerSettings):
     """`connection_string` is a URL. Separate settings override its parts. `options` are session variables."""
 
-    database: str | None = part(4, 64)
-    tls: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = tls_part()
-    options: dict[str, str] = more_part()
+    database: str | None = address_field(4, 64)
+    tls: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = tls_field()
+    options: dict[str, str] = options_field()
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
@@ -83,7 +90,9 @@ class MysqlConnector(ServerConnector):
         parsed = _parse_connection_string(settings.connection_string) if settings.connection_string else {}
         host = settings.host or parsed.get("host")
         if not host or host.startswith("/"):
-            raise bad_settings("A host name is required.", "Enter a host. Unix sockets are not supported.")
+            raise bad_settings_error(
+                "A host name is required.", "Enter a host. Unix sockets are not supported."
+            )
         return ConnectOptions(
             host=host,
             port=settings.port or parsed.get("port") or 3306,
@@ -103,18 +112,18 @@ class MysqlConnector(ServerConnector):
         seconds = timeout or limits.TARGET_CONNECT_SECONDS
         return self.session(params, sign_in(params, open_socket(params, self.gate, seconds), seconds))
 
-    def session(self, params: ConnectOptions, link: Link) -> MysqlSession:
+    def session(self, params: ConnectOptions, link: MysqlConnection) -> MysqlSession:
         """Return a session for a new connection."""
         from webapp.connectors.mysql.connection import open_socket, sign_in
         from webapp.connectors.mysql.session import MysqlSession
 
-        def another(seconds: float) -> Link:
+        def another(seconds: float) -> MysqlConnection:
             return sign_in(params, open_socket(params, self.gate, seconds), seconds)
 
         try:
             return MysqlSession(link, params, another, self.read_only)
         except BaseException:
-            link.cut()
+            link.abort()
             link.close()
             raise
 
@@ -148,7 +157,7 @@ class _Verification:
     def __init__(self, connector: MysqlConnector) -> None:
         self._connector = connector
         self._socket: socket.socket | None = None
-        self._link: Link | None = None
+        self._link: MysqlConnection | None = None
         self._sign_in_error: ConnectorError | None = None
         self._session: MysqlSession | None = None
 
@@ -175,8 +184,10 @@ class _Verification:
                 raise
             self._sign_in_error = error
             return "TLS succeeded, but signing in failed: see the next stage."
-        if self._link.encrypted:
-            return f"{self._link.encrypted}, certificate {'' if params.tls in VERIFYING else 'not '}verified."
+        if self._link.tls_version:
+            return (
+                f"{self._link.tls_version}, certificate {'' if params.tls in VERIFYING else 'not '}verified."
+            )
         if params.tls == "disable":
             return "Without TLS, as configured."
         return "The server does not support TLS; passwords and rows are sent unencrypted."
@@ -190,17 +201,17 @@ class _Verification:
 
     def permission(self) -> str:
         assert self._session is not None
-        return self._session.permitted()
+        return self._session.check_permission()
 
     def sample(self) -> str:
         assert self._session is not None
-        return self._session.sampled()
+        return self._session.check_sample()
 
     def end(self) -> None:
         if self._session is not None:
             self._session.close()
         elif self._link is not None:
-            self._link.cut()
+            self._link.abort()
         elif self._socket is not None:
             self._socket.close()
 
@@ -213,7 +224,7 @@ def _parse_connection_string(text: str) -> dict[str, Any]:
             raise ValueError
         parsed, pairs = parse_url(rest)
     except ValueError:
-        raise bad_settings(
+        raise bad_settings_error(
             "The connection string is invalid.",
             "Use mysql://user:password@host:3306/database, with characters such as @ / : in the password "
             "percent-encoded.",
@@ -221,11 +232,13 @@ def _parse_connection_string(text: str) -> dict[str, Any]:
     options = {name.lower(): value for name, value in pairs}
     for name in options:
         if name not in (*_USED, *_IGNORED):
-            raise unknown_option(name, _USED, "Use the setting options for session variables.")
+            raise unknown_option_error(name, _USED, "Use the setting options for session variables.")
     mode = next((options[key] for key in _TLS_KEYS if key in options), None)
     if mode is not None and mode.lower() not in _TLS:
         known = ", ".join(dict.fromkeys(_TLS.values()))
-        raise bad_settings("The connection string has an unknown TLS mode.", f"Supported modes: {known}.")
+        raise bad_settings_error(
+            "The connection string has an unknown TLS mode.", f"Supported modes: {known}."
+        )
     from_options = {
         "username": options.get("user"),
         "password": options.get("password"),

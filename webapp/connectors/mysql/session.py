@@ -32,17 +32,17 @@ import pymysql
 from webapp import limits
 from webapp.connectors.base import ConnectorError, RowError, Session, Target, WriteResult, WriteSpec
 from webapp.connectors.mysql import catalog
-from webapp.connectors.mysql.catalog import Server
+from webapp.connectors.mysql.catalog import ServerVersion
 from webapp.connectors.mysql.connection import (
     ConnectOptions,
-    Link,
+    MysqlConnection,
     batch_of,
     convert_error,
     converting_errors,
-    number_of,
+    error_number,
     row_rejection,
 )
-from webapp.connectors.mysql.values import DIALECT, Literals, Writer, fit, texts
+from webapp.connectors.mysql.values import DIALECT, Literals, LiteralWriter, convert_array, texts
 from webapp.connectors.row_isolation import BatchSizer, RowRejection, isolate_bad_rows
 from webapp.connectors.schema import Column, Entity, Metadata
 from webapp.connectors.sql import base as sql
@@ -52,7 +52,7 @@ _NOT_OWNER: Final = 1095
 _LOCKED: Final = 1205
 _WAIT_FOR_LOCKS: Final = " LOCK IN SHARE MODE"
 
-Ask = Callable[..., Sequence[Sequence[Any]]]
+RunQuery = Callable[..., Sequence[Sequence[Any]]]
 _ROW_NUMBER: Final = b"GET DIAGNOSTICS CONDITION 1 @rowsmith_row = ROW_NUMBER"
 # Division by zero, by which an upsert's statement reports that the row conflicts with another unique key.
 _OTHER_KEY_CONFLICT: Final = 1365
@@ -75,10 +75,10 @@ _PLAIN_OPTION: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?|ON|OFF|DEFAULT", re.I)
 class CommitTokenBuilder:
     """Records what identifies the outcome of the open transaction."""
 
-    def __init__(self, link: Link, writing: WriteSpec) -> None:
-        self._link, self._writing = link, writing
-        self._shortest_key = _shortest_key(writing)
-        self._identity = auto_increment_column(writing)
+    def __init__(self, link: MysqlConnection, spec: WriteSpec) -> None:
+        self._link, self._writing = link, spec
+        self._shortest_key = _shortest_key(spec)
+        self._identity = auto_increment_column(spec)
         self._rows: list[list[str]] = []
         self._first: int = 0
         self._written = 0
@@ -88,7 +88,7 @@ class CommitTokenBuilder:
         """Start over for a new transaction."""
         self._rows, self._first, self._written = [], 0, 0
 
-    def wrote(self, batch: pa.RecordBatch, rows: np.ndarray, first: int) -> None:
+    def record(self, batch: pa.RecordBatch, rows: np.ndarray, first: int) -> None:
         """Record that these rows of a batch were written. `first_id` is the first AUTO_INCREMENT value they
         got."""
         self._written += rows.size
@@ -100,7 +100,9 @@ class CommitTokenBuilder:
             next(item for item in self._writing.columns if item.name == name) for name in self._shortest_key
         ]
         values = [
-            fit(column, batch.column(self._writing.columns.index(column)).take(pa.array(sampled)))[0]
+            convert_array(column, batch.column(self._writing.columns.index(column)).take(pa.array(sampled)))[
+                0
+            ]
             for column in columns
         ]
         if any(value.null_count for value in values):
@@ -120,20 +122,25 @@ class CommitTokenBuilder:
         if self._written and not rows:
             return {}
         if self._account is None:
-            self._link.write(
+            self._link.run_statement(
                 b"SELECT USER, HOST FROM information_schema.processlist WHERE ID = CONNECTION_ID()"
             )
             self._account = (str(self._link.rows[0][0]), str(self._link.rows[0][1]))
-        return {"connection": self._link.number, "from": list(self._account), "keys": keys, "rows": rows}
+        return {
+            "connection": self._link.connection_id,
+            "from": list(self._account),
+            "keys": keys,
+            "rows": rows,
+        }
 
 
 class CommitOutcome:
     """Determines the outcome from a commit token, and prevents the old connection from committing."""
 
-    def __init__(self, link: Link, ask: Ask) -> None:
-        self._link, self._query = link, ask
+    def __init__(self, link: MysqlConnection, run_query: RunQuery) -> None:
+        self._link, self._query = link, run_query
 
-    def of(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
+    def determine(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """See `base.Session.commit_outcome`."""
         if not {"connection", "from", "keys", "rows"} <= commit_token.keys():
             return None
@@ -148,7 +155,7 @@ class CommitOutcome:
                     for row in commit_token["rows"]
                 ]
             except pymysql.err.OperationalError as error:
-                if number_of(error) != _LOCKED:
+                if error_number(error) != _LOCKED:
                     raise
                 return None
         return existing[0] if all(existing) or not any(existing) else None
@@ -168,37 +175,39 @@ class CommitOutcome:
             if time.monotonic() > deadline:
                 return False
             try:
-                self._link.write(f"KILL CONNECTION {connection}".encode())
+                self._link.run_statement(f"KILL CONNECTION {connection}".encode())
             except pymysql.err.Error as error:
-                if number_of(error) == _NOT_OWNER:
+                if error_number(error) == _NOT_OWNER:
                     return False
-                if number_of(error) != _NO_SUCH_THREAD:
+                if error_number(error) != _NO_SUCH_THREAD:
                     raise
             time.sleep(limits.PROBE_PAUSE_SECONDS)
 
 
-def row_exists(link: Link, entity: Entity, keys: Sequence[str], row: Sequence[str], how: str = "") -> bool:
+def row_exists(
+    link: MysqlConnection, entity: Entity, keys: Sequence[str], row: Sequence[str], how: str = ""
+) -> bool:
     """Return whether the table has a row with these keys, which are literals."""
     condition = " AND ".join(
-        f"{DIALECT.quoted(name)} = {value}" for name, value in zip(keys, row, strict=True)
+        f"{DIALECT.quote_name(name)} = {value}" for name, value in zip(keys, row, strict=True)
     )
-    link.write(
-        f"SELECT 1 FROM {sql.qualified(DIALECT, entity.parts)} WHERE {condition} LIMIT 1{how}".encode()
+    link.run_statement(
+        f"SELECT 1 FROM {sql.qualified_name(DIALECT, entity.parts)} WHERE {condition} LIMIT 1{how}".encode()
     )
     return bool(link.rows)
 
 
-def _shortest_key(writing: WriteSpec) -> tuple[str, ...]:
+def _shortest_key(spec: WriteSpec) -> tuple[str, ...]:
     """Return the columns of the shortest unique key that the rows contain completely."""
-    entity, written = writing.entity, {column.name for column in writing.columns}
+    entity, written = spec.entity, {column.name for column in spec.columns}
     fit_keys = [item for item in (entity.keys, *entity.uniques) if item and set(item) <= written]
     return min(fit_keys, key=len, default=())
 
 
-def auto_increment_column(writing: WriteSpec) -> str | None:
+def auto_increment_column(spec: WriteSpec) -> str | None:
     """Return the unique AUTO_INCREMENT column, unless the rows contain values for it."""
-    written = {column.name for column in writing.columns}
-    fields = (column for column in writing.entity.fields if column.generated == "identity" and column.unique)
+    written = {column.name for column in spec.columns}
+    fields = (column for column in spec.entity.fields if column.generated == "identity" and column.unique)
     return next((column.name for column in fields if column.name not in written), None)
 
 
@@ -208,9 +217,9 @@ def auto_increment_column(writing: WriteSpec) -> str | None:
 class MysqlTarget(Target):
     """See `Target`."""
 
-    def __init__(self, link: Link, server: Server, packet: int, writing: WriteSpec) -> None:
-        names = [column.name for column in writing.columns]
-        if writing.mode == "update" and not set(writing.key_columns) < set(names):
+    def __init__(self, link: MysqlConnection, server: ServerVersion, packet: int, spec: WriteSpec) -> None:
+        names = [column.name for column in spec.columns]
+        if spec.mode == "update" and not set(spec.key_columns) < set(names):
             raise ConnectorError(
                 "An update needs key columns and other columns to change.",
                 reason="unsupported",
@@ -220,18 +229,18 @@ class MysqlTarget(Target):
             raise ConnectorError(
                 "No column is mapped.", reason="unsupported", hint="Map at least one column."
             )
-        self.writing = writing
+        self.spec = spec
         self._link, self._server = link, server
-        self._writer = Writer(writing.columns)
+        self._writer = LiteralWriter(spec.columns)
         self._max_bytes = min(packet, limits.MYSQL_STATEMENT_BYTES) - limits.MYSQL_STATEMENT_MARGIN
         self._max_row_bytes = packet - limits.MYSQL_STATEMENT_MARGIN
         self._rows = limits.MYSQL_STATEMENT_ROWS
         self._batch_sizer = BatchSizer(limits.MYSQL_STATEMENT_ROWS, limits.MYSQL_STATEMENT_ROWS)
-        self._table = sql.qualified(DIALECT, writing.entity.parts)
-        self._prefix = f"INSERT INTO {self._table} ({sql.listed(DIALECT, names)}) VALUES ".encode()
-        self._capture = _Capture(link, server, writing)
+        self._table = sql.qualified_name(DIALECT, spec.entity.parts)
+        self._prefix = f"INSERT INTO {self._table} ({sql.column_list(DIALECT, names)}) VALUES ".encode()
+        self._capture = _Capture(link, server, spec)
         self._suffix = (self._on_duplicate() + self._capture.tail).encode()
-        self._token_builder = CommitTokenBuilder(link, writing)
+        self._token_builder = CommitTokenBuilder(link, spec)
         self.is_open = False
 
     # --- transactions ---
@@ -241,7 +250,7 @@ class MysqlTarget(Target):
         if self.is_open:
             return
         with converting_errors():
-            self._link.write(b"START TRANSACTION")
+            self._link.run_statement(b"START TRANSACTION")
         self._token_builder.begin()
         self.is_open = True
 
@@ -254,14 +263,14 @@ class MysqlTarget(Target):
         """See `Target.commit`."""
         self.is_open = False
         with converting_errors():
-            self._link.write(b"COMMIT")
+            self._link.run_statement(b"COMMIT")
 
     def rollback(self) -> None:
         """See `Target.rollback`."""
         self.is_open = False
         try:
             if self._link.open:
-                self._link.write(b"ROLLBACK")
+                self._link.run_statement(b"ROLLBACK")
         except (pymysql.err.Error, OSError):
             pass  # the connection is lost, and the transaction with it
 
@@ -269,7 +278,7 @@ class MysqlTarget(Target):
 
     def statements(self, batch: pa.RecordBatch) -> list[str]:
         """See `Target.statements`."""
-        return sql.statements(DIALECT, self.writing, batch)
+        return sql.statements(DIALECT, self.spec, batch)
 
     def send(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.send`."""
@@ -277,9 +286,9 @@ class MysqlTarget(Target):
 
     def prepare(self, batch: pa.RecordBatch) -> Callable[[], WriteResult]:
         """See `Target.prepare`: converts the rows of an INSERT to literals."""
-        if self.writing.mode == "update":
+        if self.spec.mode == "update":
             return partial(self._run_statements, batch, self._update)
-        arrays, failures = self._writer.fit(batch)
+        arrays, failures = self._writer.convert(batch)
         rows = _accepted_rows(batch.num_rows, failures)
         if failures:
             arrays = [array.take(pa.array(rows)) for array in arrays]
@@ -293,9 +302,9 @@ class MysqlTarget(Target):
         if literals is not None:
             rejection = self._insert(literals, rows)
             failures += rejection
-            if self.writing.mode == "insert":
+            if self.spec.mode == "insert":
                 rejected = {error.index for error in rejection}
-                self._token_builder.wrote(
+                self._token_builder.record(
                     batch, rows if not rejected else rows[~np.isin(rows, list(rejected))], self._capture.first
                 )
         return WriteResult(sorted(failures, key=lambda failure: failure.index), self._capture.keys())
@@ -307,12 +316,14 @@ class MysqlTarget(Target):
         def attempt(piece: np.ndarray) -> RowRejection | None:
             start, end = int(piece[0]), int(piece[-1]) + 1
             try:
-                self._link.write(b"".join((self._prefix, literals.of(start, end), self._suffix)))
+                self._link.run_statement(
+                    b"".join((self._prefix, literals.slice_rows(start, end), self._suffix))
+                )
             except (pymysql.err.Error, OSError) as error:
-                rejection = row_rejection(error, self.writing.entity)
+                rejection = row_rejection(error, self.spec.entity)
                 if rejection is None:
                     raise convert_error(error) from error
-                if self.writing.mode == "upsert" and rejection.native == str(_OTHER_KEY_CONFLICT):
+                if self.spec.mode == "upsert" and rejection.native == str(_OTHER_KEY_CONFLICT):
                     message = "Another row has the same value in a different unique index."
                     rejection = replace(rejection, reason="unique", message=message)
                 if end - start > 1:
@@ -324,7 +335,7 @@ class MysqlTarget(Target):
         failures: list[RowError] = []
         position = 0
         while position < rows.size:
-            end = literals.cut(position, min(rows.size, position + self._rows), self._max_bytes)
+            end = literals.end_within(position, min(rows.size, position + self._rows), self._max_bytes)
             if end == position + 1 and literals.size(position, end) > self._max_row_bytes:
                 message = (
                     f"The row has {literals.size(position, end):,} bytes, which exceeds max_allowed_packet."
@@ -343,11 +354,11 @@ class MysqlTarget(Target):
 
     def _failed_row(self, count: int) -> int | None:
         """Return the position of the row at which the last statement failed, if the server reports it."""
-        if not self._server.names_rows:
+        if not self._server.reports_failed_row:
             return None
         with converting_errors():
-            self._link.write(_ROW_NUMBER)
-            self._link.write(b"SELECT @rowsmith_row")
+            self._link.run_statement(_ROW_NUMBER)
+            self._link.run_statement(b"SELECT @rowsmith_row")
             number = int(self._link.rows[0][0] or 0)
         return number - 1 if 0 < number <= count else None
 
@@ -357,10 +368,10 @@ class MysqlTarget(Target):
         A row that conflicts in any other unique index must not be updated: a division by zero, an error in
         strict mode, rejects it.
         """
-        writing = self.writing
-        if writing.mode != "upsert":
+        spec = self.spec
+        if spec.mode != "upsert":
             return ""
-        keys, entity = writing.key_columns, writing.entity
+        keys, entity = spec.key_columns, spec.entity
         known = [set(item) for item in (entity.keys, *entity.uniques) if item]
         if set(keys) not in known:
             raise ConnectorError(
@@ -368,10 +379,10 @@ class MysqlTarget(Target):
                 reason="unsupported",
                 hint="Choose the columns of its primary key or of a unique index.",
             )
-        quoted = DIALECT.quoted
+        quoted = DIALECT.quote_name
         sets = [
             f"{quoted(column.name)} = VALUES({quoted(column.name)})"
-            for column in writing.columns
+            for column in spec.columns
             if column.name not in keys
         ]
         first = quoted(keys[0])
@@ -388,9 +399,9 @@ class MysqlTarget(Target):
 
     def _update(self, columns: Sequence[Column], values: Sequence[str]) -> str:
         pairs = dict(zip((column.name for column in columns), values, strict=True))
-        keys = self.writing.key_columns
+        keys = self.spec.key_columns
         setting = ", ".join(
-            f"{DIALECT.quoted(name)} = {value}" for name, value in pairs.items() if name not in keys
+            f"{DIALECT.quote_name(name)} = {value}" for name, value in pairs.items() if name not in keys
         )
         return f"UPDATE {self._table} SET {setting} WHERE {_key_condition(keys, pairs)}"
 
@@ -399,15 +410,15 @@ class MysqlTarget(Target):
         return f"DELETE FROM {self._table} WHERE {_key_condition(tuple(pairs), pairs)}"
 
     def _run_statements(self, batch: pa.RecordBatch, statement: Any) -> WriteResult:
-        arrays, failures = self._writer.fit(batch)
-        columns = self.writing.columns
+        arrays, failures = self._writer.convert(batch)
+        columns = self.spec.columns
         literals = [texts(column, array) for column, array in zip(columns, arrays, strict=True)]
         rows = _accepted_rows(batch.num_rows, failures).tolist()
         statements = [statement(columns, [column[row] for column in literals]).encode() for row in rows]
         self._capture.begin(batch)
         position = 0
         with converting_errors():
-            self._link.several(True)
+            self._link.allow_multiple_statements(True)
             try:
                 while position < len(rows):
                     end, size = position, 0
@@ -421,25 +432,25 @@ class MysqlTarget(Target):
                     position += self._run_command(statements[position:end], rows[position:end], failures)
             finally:
                 if self._link.open:
-                    self._link.several(False)
+                    self._link.allow_multiple_statements(False)
         failed = {error.index for error in failures}
         self._capture.record(np.array([row for row in rows if row not in failed], np.int64))
         return WriteResult(sorted(failures, key=lambda failure: failure.index), self._capture.keys())
 
     def _run_command(self, statements: list[bytes], rows: list[int], failures: list[RowError]) -> int:
         """Run statements up to the first that fails, and return how many have a result."""
-        self._link.hand_over(b";".join(statements))
+        self._link.send_statements(b";".join(statements))
         for index, row in enumerate(rows):
             try:
-                matched = self._link.next_answer()
+                matched = self._link.next_row_count()
             except (pymysql.err.Error, OSError) as error:
-                rejection = row_rejection(error, self.writing.entity)
+                rejection = row_rejection(error, self.spec.entity)
                 if rejection is None:
                     raise
-                failures.append(rejection.of(row))
+                failures.append(rejection.error_for(row))
                 return index + 1
             if not matched:
-                message = f"No such row exists in {self.writing.entity.name}."
+                message = f"No such row exists in {self.spec.entity.name}."
                 failures.append(RowError(row, "missing_row", message))
         return len(rows)
 
@@ -452,30 +463,30 @@ class _Capture:
     (MySQL, "AUTO_INCREMENT Handling in InnoDB").
     """
 
-    def __init__(self, link: Link, server: Server, writing: WriteSpec) -> None:
-        self._link, self._writing = link, writing
-        self._column_names = [column.name for column in writing.columns]
-        self._generated = [name for name in writing.capture if name not in self._column_names]
-        self._uses_returning = bool(self._generated) and server.returns and writing.mode != "update"
+    def __init__(self, link: MysqlConnection, server: ServerVersion, spec: WriteSpec) -> None:
+        self._link, self._writing = link, spec
+        self._column_names = [column.name for column in spec.columns]
+        self._generated = [name for name in spec.capture if name not in self._column_names]
+        self._uses_returning = bool(self._generated) and server.supports_returning and spec.mode != "update"
         self._step = 1
-        self._identity = auto_increment_column(writing)
+        self._identity = auto_increment_column(spec)
         returned = dict.fromkeys([*self._generated, *([self._identity] if self._identity else [])])
-        self.tail = f" RETURNING {sql.listed(DIALECT, returned)}" if self._uses_returning else ""
+        self.tail = f" RETURNING {sql.column_list(DIALECT, returned)}" if self._uses_returning else ""
         self.first = 0
         """The first AUTO_INCREMENT value of the last statement that generated one."""
         self._batch: pa.RecordBatch | None = None
         self._parts: list[tuple[np.ndarray, pa.RecordBatch]] = []
         self._positions: list[np.ndarray] = []
         if self._generated and not self._uses_returning:
-            columns = [writing.entity.column(name) for name in self._generated]
+            columns = [spec.entity.column(name) for name in self._generated]
             identity = len(columns) == 1 and columns[0] is not None and columns[0].generated == "identity"
-            if not identity or writing.mode != "insert":
+            if not identity or spec.mode != "insert":
                 raise ConnectorError(
                     f"This server cannot return {', '.join(self._generated)} for written rows.",
                     reason="unsupported",
                     hint="It returns only AUTO_INCREMENT values of inserted rows. MariaDB 10.5 returns any column.",
                 )
-            link.write(b"SELECT @@auto_increment_increment")
+            link.run_statement(b"SELECT @@auto_increment_increment")
             self._step = int(link.rows[0][0])
 
     def begin(self, batch: pa.RecordBatch) -> None:
@@ -496,7 +507,7 @@ class _Capture:
             if self._identity:
                 self.first = self.first or int(answer.column(self._identity)[0].as_py())
             return
-        first = self._link.first_id
+        first = self._link.first_insert_id
         self.first = self.first or first
         if self._generated:
             ids = first + self._step * np.arange(rows.size, dtype=np.int64)
@@ -544,37 +555,41 @@ def _accepted_rows(count: int, failures: Sequence[RowError]) -> np.ndarray:
 
 
 def _key_condition(keys: Sequence[str], pairs: dict[str, str]) -> str:
-    return " AND ".join(f"{DIALECT.quoted(name)} <=> {pairs[name]}" for name in keys)
+    return " AND ".join(f"{DIALECT.quote_name(name)} <=> {pairs[name]}" for name in keys)
 
 
 class MysqlSession(Session):
-    """A connection in autocommit mode. Transactions are opened where needed. `another` opens a second
+    """A connection in autocommit mode. Transactions are opened where needed. `open_another` opens a second
     connection."""
 
     def __init__(
-        self, link: Link, params: ConnectOptions, another: Callable[[float], Link], read_only: bool
+        self,
+        link: MysqlConnection,
+        params: ConnectOptions,
+        open_another: Callable[[float], MysqlConnection],
+        read_only: bool,
     ) -> None:
         self.link, self.connect_options, self.read_only = link, params, read_only
-        self._another = another
+        self._open_another = open_another
         self._target: MysqlTarget | None = None
         with converting_errors():
             self._set_up(link)
-            version, self.home, self.packet = self._fetch_rows(
+            version, self.default_schema, self.packet = self._fetch_rows(
                 "SELECT VERSION(), DATABASE(), @@max_allowed_packet"
             )[0]
-        self.server = catalog.server(version)
+        self.server = catalog.parse_version(version)
 
-    def _set_up(self, link: Link) -> None:
+    def _set_up(self, link: MysqlConnection) -> None:
         wait = int(limits.TARGET_LOCK_SECONDS)
-        link.write(
+        link.run_statement(
             f"SET SESSION sql_mode = '{SQL_MODE}', time_zone = '+00:00', innodb_lock_wait_timeout = {wait}, "
             f"lock_wait_timeout = {wait}, net_write_timeout = {int(limits.TARGET_READER_SECONDS)}".encode()
         )
         for name, value in self.connect_options.options.items():
             literal = value if _PLAIN_OPTION.fullmatch(value) else link.escape(value)
-            link.write(f"SET SESSION `{name}` = {literal}".encode())
+            link.run_statement(f"SET SESSION `{name}` = {literal}".encode())
         if self.read_only:
-            link.write(b"SET SESSION TRANSACTION READ ONLY")
+            link.run_statement(b"SET SESSION TRANSACTION READ ONLY")
 
     # --- the connection ---
 
@@ -582,7 +597,7 @@ class MysqlSession(Session):
         """Return the rows of a query, as the server wrote them."""
         if values:
             text = text % tuple(self.link.escape(value) for value in values)
-        self.link.write(text.encode())
+        self.link.run_statement(text.encode())
         return self.link.rows
 
     def close(self) -> None:
@@ -595,44 +610,50 @@ class MysqlSession(Session):
     def cancel(self) -> None:
         """See `Session.cancel`."""
         try:
-            other = self._another(limits.PUSH_STUCK_SECONDS / 2)
+            other = self._open_another(limits.PUSH_STUCK_SECONDS / 2)
         except ConnectorError:
-            self.link.cut()
+            self.link.abort()
             return
         try:
-            other.patience(limits.PUSH_STUCK_SECONDS / 2)
-            other.write(f"KILL QUERY {self.link.number}".encode())
+            other.set_timeout(limits.PUSH_STUCK_SECONDS / 2)
+            other.run_statement(f"KILL QUERY {self.link.connection_id}".encode())
             other.close()
         except (pymysql.err.Error, OSError):
-            self.link.cut()
+            self.link.abort()
 
     @contextmanager
-    def _read_only(self, link: Link, seconds: float | None, rows: int | None = None) -> Iterator[None]:
+    def _read_only(
+        self, link: MysqlConnection, seconds: float | None, rows: int | None = None
+    ) -> Iterator[None]:
         """Make statements read-only, and limit their time and their rows.
 
         Uses session variables of the server, because a CREATE would end a read-only transaction and then run.
         """
-        variable = "max_statement_time" if self.server.maria else "max_execution_time"
-        time_limit = 0 if seconds is None else seconds if self.server.maria else int(seconds * 1000)
+        variable = "max_statement_time" if self.server.is_mariadb else "max_execution_time"
+        time_limit = 0 if seconds is None else seconds if self.server.is_mariadb else int(seconds * 1000)
         row_limit = "DEFAULT" if rows is None else rows
         with converting_errors():
             if not self.read_only:
-                link.write(b"SET SESSION TRANSACTION READ ONLY")
+                link.run_statement(b"SET SESSION TRANSACTION READ ONLY")
             try:
-                link.write(f"SET SESSION {variable} = {time_limit}, sql_select_limit = {row_limit}".encode())
+                link.run_statement(
+                    f"SET SESSION {variable} = {time_limit}, sql_select_limit = {row_limit}".encode()
+                )
                 yield
             finally:
                 if link.open:
-                    link.write(f"SET SESSION {variable} = DEFAULT, sql_select_limit = DEFAULT".encode())
+                    link.run_statement(
+                        f"SET SESSION {variable} = DEFAULT, sql_select_limit = DEFAULT".encode()
+                    )
                     if not self.read_only:
-                        link.write(b"SET SESSION TRANSACTION READ WRITE")
+                        link.run_statement(b"SET SESSION TRANSACTION READ WRITE")
 
     # --- metadata ---
 
     def metadata(self) -> Metadata:
         """See `Session.metadata`."""
         with self._read_only(self.link, limits.TARGET_QUERY_SECONDS):
-            entities = catalog.entities(self._fetch_rows, self.server, self.home)
+            entities = catalog.entities(self._fetch_rows, self.server, self.default_schema)
         return Metadata("mysql", self.server.title, tuple(entities))
 
     def entity(self, name: str) -> Entity | None:
@@ -643,27 +664,32 @@ class MysqlSession(Session):
                 " AND table_schema = DATABASE() OR LOWER(CONCAT(table_schema, '.', table_name)) = LOWER(%s)",
                 (name, name),
             )
-            names = {catalog.name_of((schema, table), self.home): (schema, table) for schema, table in tables}
+            names = {
+                catalog.name_of((schema, table), self.default_schema): (schema, table)
+                for schema, table in tables
+            }
             if name in names:
                 tables = (names[name],)
             entities = [
                 entity
                 for schema, table in tables[:2]
-                for entity in catalog.entities(self._fetch_rows, self.server, self.home, (schema, table))
+                for entity in catalog.entities(
+                    self._fetch_rows, self.server, self.default_schema, (schema, table)
+                )
             ]
-        return sql.matched(entities, name)
+        return sql.find_entity(entities, name)
 
-    def permitted(self) -> str:
+    def check_permission(self) -> str:
         """Return what the account can see, as a message. Raises `ConnectorError` if it sees nothing."""
         with converting_errors():
-            where = "= DATABASE()" if self.home else f"NOT IN {catalog.SYSTEM}"
+            where = "= DATABASE()" if self.default_schema else f"NOT IN {catalog.SYSTEM_SCHEMAS}"
             count = int(
                 self._fetch_rows(
                     f"SELECT COUNT(*) FROM information_schema.tables WHERE table_schema {where}"
                 )[0][0]
             )
             grants = [str(row[0]) for row in self._fetch_rows("SHOW GRANTS")]
-        scope = f"the database {self.home}" if self.home else "the server"
+        scope = f"the database {self.default_schema}" if self.default_schema else "the server"
         if not count and all(grant.startswith("GRANT USAGE ON") for grant in grants):
             raise ConnectorError(
                 f"The account cannot see any table in {scope}.",
@@ -672,9 +698,9 @@ class MysqlSession(Session):
             )
         return f"{count:,} tables in {scope} are visible."
 
-    def sampled(self) -> str:
+    def check_sample(self) -> str:
         """Read one row of the first readable table, and return a message."""
-        where = "= DATABASE()" if self.home else f"NOT IN {catalog.SYSTEM}"
+        where = "= DATABASE()" if self.default_schema else f"NOT IN {catalog.SYSTEM_SCHEMAS}"
         with converting_errors():
             tables = self._fetch_rows(
                 f"SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema {where}"
@@ -683,41 +709,43 @@ class MysqlSession(Session):
         if not tables:
             return "No tables yet."
         with self._read_only(self.link, limits.TARGET_QUERY_SECONDS):
-            self.link.write(f"SELECT * FROM {sql.qualified(DIALECT, tables[0])} LIMIT 1".encode())
+            self.link.run_statement(
+                f"SELECT * FROM {sql.qualified_name(DIALECT, tables[0])} LIMIT 1".encode()
+            )
         return f"Read from {tables[0][1]}."
 
     # --- reading ---
 
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
         """See `Session.sample`."""
-        names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
-        text = f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)} LIMIT {int(limit)}"
+        names = sql.column_list(DIALECT, (column.name for column in entity.fields)) or "*"
+        text = f"SELECT {names} FROM {sql.qualified_name(DIALECT, entity.parts)} LIMIT {int(limit)}"
         with self._unbuffered(text) as (fields, rows):
-            return batch_of(fields, sql.first(rows))
+            return batch_of(fields, sql.take_sample(rows))
 
     def keys(
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`."""
-        names = sql.listed(DIALECT, columns)
+        names = sql.column_list(DIALECT, columns)
         condition = sql.where_clause("mysql", where)
-        condition += sql.ordered(DIALECT, columns, order)
+        condition += sql.order_by_clause(DIALECT, columns, order)
         for batch in self._stream_batches(
-            f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)}{condition}"
+            f"SELECT {names} FROM {sql.qualified_name(DIALECT, entity.parts)}{condition}"
         ):
             if batch.num_rows:
                 yield batch
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
         """See `Session.stream`."""
-        statement = sql.bound(text, {}, "%s")[0]
+        statement = sql.bind_parameters(text, {}, "%s")[0]
         _check_read_only(statement)
         yield from self._stream_batches(statement)
 
     def _stream_batches(self, text: str) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a query. The last batch is empty."""
         with self._unbuffered(text) as (fields, rows):
-            for piece in sql.grouped(rows):
+            for piece in sql.group_rows(rows):
                 yield batch_of(fields, piece)
             yield batch_of(fields, [])
 
@@ -728,31 +756,34 @@ class MysqlSession(Session):
         This uses a separate connection, which is aborted if not all rows are read, because the driver would read
         the rest.
         """
-        link = self._another(limits.TARGET_CONNECT_SECONDS)
+        link = self._open_another(limits.TARGET_CONNECT_SECONDS)
         try:
             with converting_errors():
                 self._set_up(link)
-                link.write(b"SET SESSION TRANSACTION READ ONLY")
+                link.run_statement(b"SET SESSION TRANSACTION READ ONLY")
                 cursor = link.cursor(pymysql.cursors.SSCursor)
                 cursor.execute(text)
                 yield link.fields, iter(cursor.fetchone, None)
         finally:
-            if not link.discard():
+            if not link.close_if_unread():
                 link.close()
 
-    def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+    def contains(self, entity: Entity, columns: Sequence[str], candidates: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.contains`. Values are compared as literals, with the column's collation."""
         fields = [entity.column(name) or Column(name, "text", "text") for name in columns]
-        missing = [False] * wanted.num_rows
+        missing = [False] * candidates.num_rows
         literals = []
-        for column, values in zip(fields, wanted.columns, strict=True):
-            fitted, misfits = fit(column, values)
+        for column, values in zip(fields, candidates.columns, strict=True):
+            fitted, misfits = convert_array(column, values)
             for where, _, _ in misfits:
                 missing = [
                     item or bool(wrong) for item, wrong in zip(missing, where.to_pylist(), strict=True)
                 ]
             literals.append(texts(column, fitted))
-        table, names = sql.qualified(DIALECT, entity.parts), [DIALECT.quoted(name) for name in columns]
+        table, names = (
+            sql.qualified_name(DIALECT, entity.parts),
+            [DIALECT.quote_name(name) for name in columns],
+        )
         queries = [
             f"SELECT {row} FROM DUAL WHERE EXISTS (SELECT 1 FROM {table} WHERE "
             + " AND ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
@@ -765,13 +796,13 @@ class MysqlSession(Session):
         with self._read_only(self.link, limits.TARGET_QUERY_SECONDS):
             for start in range(0, len(queries), step):
                 existing.update(self._existing_rows(queries[start : start + step], entity))
-        return pa.array([row in existing for row in range(wanted.num_rows)], pa.bool_())
+        return pa.array([row in existing for row in range(candidates.num_rows)], pa.bool_())
 
     def _existing_rows(self, queries: list[str], entity: Entity) -> list[int]:
         """Return the numbers that the queries return. A value that does not fit the column's type is not in
         the table."""
         try:
-            self.link.write(" UNION ALL ".join(queries).encode())
+            self.link.run_statement(" UNION ALL ".join(queries).encode())
             return [int(row[0]) for row in self.link.rows]
         except pymysql.err.Error as error:
             if row_rejection(error, entity) is None:
@@ -785,15 +816,15 @@ class MysqlSession(Session):
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`. Runs read-only for at most `limits.TARGET_QUERY_SECONDS`."""
-        statement, parameters = sql.bound(text, values, "%s", doubled="%")
+        statement, parameters = sql.bind_parameters(text, values, "%s", doubled_chars="%")
         _check_read_only(statement)
         with self._read_only(self.link, limits.TARGET_QUERY_SECONDS, int(limit)):
             cursor = self.link.cursor(pymysql.cursors.SSCursor)
             try:
                 cursor.execute(statement, parameters)
-                rows = sql.answer(iter(cursor.fetchone, None), int(limit))
+                rows = sql.take_rows(iter(cursor.fetchone, None), int(limit))
             except BaseException:
-                self.link.discard()
+                self.link.close_if_unread()
                 raise
             fields = self.link.fields
             cursor.close()
@@ -803,16 +834,16 @@ class MysqlSession(Session):
 
     def execute(self, statement: str) -> None:
         """See `Session.execute`. DDL commits implicitly, so no transaction may be open."""
-        self.may_write()
+        self.check_writable()
         if self._target is not None and self._target.is_open:
             raise ConnectorError("A chunk is being written. Wait until its transaction ends.", reason="busy")
         with converting_errors():
-            self.link.write(statement.strip().rstrip(";").encode())
+            self.link.run_statement(statement.strip().rstrip(";").encode())
             # The statement may have opened a transaction, or changed session variables.
-            self.link.write(b"COMMIT")
+            self.link.run_statement(b"COMMIT")
             self._set_up(self.link)
-            if self.home:
-                self.link.write(f"USE {DIALECT.quoted(self.home)}".encode())
+            if self.default_schema:
+                self.link.run_statement(f"USE {DIALECT.quote_name(self.default_schema)}".encode())
 
     def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
         """See `Session.create`."""
@@ -826,18 +857,18 @@ class MysqlSession(Session):
         parts = (schema, table) if dot else (name,)
         return f"{sql.create_statement(DIALECT, parts, columns, keys)} ENGINE = InnoDB"
 
-    def target(self, writing: WriteSpec) -> Target:
+    def target(self, spec: WriteSpec) -> Target:
         """See `Session.target`."""
-        self.may_write()
-        entity = writing.entity
+        self.check_writable()
+        entity = spec.entity
         if entity.kind == "view":
             raise ConnectorError(
                 f"{entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
             )
-        table_name = entity.parts if len(entity.parts) > 1 else (self.home or "", *entity.parts)
-        table = sql.qualified(DIALECT, entity.parts)
-        names = [DIALECT.quoted(column.name) for column in writing.columns]
-        if writing.mode == "update":
+        table_name = entity.parts if len(entity.parts) > 1 else (self.default_schema or "", *entity.parts)
+        table = sql.qualified_name(DIALECT, entity.parts)
+        names = [DIALECT.quote_name(column.name) for column in spec.columns]
+        if spec.mode == "update":
             setting = ", ".join(f"{name} = {name}" for name in names)
             statement = f"UPDATE {table} SET {setting} WHERE 1 = 0"
         else:
@@ -857,19 +888,19 @@ class MysqlSession(Session):
                     hint=f"Run ALTER TABLE {table} ENGINE = InnoDB.",
                 )
             try:  # EXPLAIN checks the privileges for a statement without running it
-                self.link.write(f"EXPLAIN {statement}".encode())
+                self.link.run_statement(f"EXPLAIN {statement}".encode())
             except pymysql.err.Error as error:
                 if row_rejection(error, entity) is None:
                     raise
-            self._target = MysqlTarget(self.link, self.server, int(self.packet), writing)
+            self._target = MysqlTarget(self.link, self.server, int(self.packet), spec)
         return self._target
 
-    def may_suspend_foreign_keys(self) -> bool:
+    def can_suspend_foreign_keys(self) -> bool:
         """See `Session`: every account may set `foreign_key_checks` for its session."""
         return True
 
     @contextmanager
-    def suspended_foreign_keys(self) -> Iterator[None]:
+    def suspend_foreign_keys(self) -> Iterator[None]:
         """See `Session`."""
         with converting_errors():
             self._fetch_rows("SET SESSION foreign_key_checks = 0")
@@ -882,23 +913,23 @@ class MysqlSession(Session):
             ):  # a connection that is gone has no session either
                 self._fetch_rows("SET SESSION foreign_key_checks = 1")
 
-    def highest(self, entity: Entity, column: str) -> int | None:
-        """See `Session.highest`."""
+    def max_value(self, entity: Entity, column: str) -> int | None:
+        """See `Session.max_value`."""
         with converting_errors():
             rows = self._fetch_rows(
-                f"SELECT MAX({DIALECT.quoted(column)}) FROM {sql.qualified(DIALECT, entity.parts)}"
+                f"SELECT MAX({DIALECT.quote_name(column)}) FROM {sql.qualified_name(DIALECT, entity.parts)}"
             )
         return None if rows[0][0] is None else int(rows[0][0])
 
     def count(self, entity: Entity) -> int:
         """See `Session.count`."""
         with converting_errors():
-            rows = self._fetch_rows(f"SELECT COUNT(*) FROM {sql.qualified(DIALECT, entity.parts)}")
+            rows = self._fetch_rows(f"SELECT COUNT(*) FROM {sql.qualified_name(DIALECT, entity.parts)}")
         return int(rows[0][0])
 
     def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """See `Session.commit_outcome`."""
-        return CommitOutcome(self.link, self._fetch_rows).of(entity, commit_token)
+        return CommitOutcome(self.link, self._fetch_rows).determine(entity, commit_token)
 
 
 def _check_read_only(statement: str) -> None:

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.connectors.base import RowError
-from webapp.connectors.column_values import convert_to_column, hexed
+from webapp.connectors.column_values import convert_to_column, to_hex
 from webapp.connectors.schema import Column
 from webapp.engine.formats import codecs
-from webapp.engine.formats.base import Codec, Frame, Wrapping
+from webapp.engine.formats.base import Codec, RowLiterals, ValueLiterals
 from webapp.engine.formats.base import Column as Spelled
 from webapp.engine.formats.layout import Layout, Slot
 from webapp.engine.formats.nested import scalar_codec
@@ -51,7 +51,7 @@ class Literals:
     text: memoryview
     bounds: np.ndarray
 
-    def of(self, start: int, end: int) -> memoryview:
+    def slice_rows(self, start: int, end: int) -> memoryview:
         """Return the rows from ``start`` up to ``end``, without the first comma."""
         return self.text[int(self.bounds[start]) + 1 : int(self.bounds[end])]
 
@@ -59,13 +59,13 @@ class Literals:
         """Return the number of bytes of these rows."""
         return int(self.bounds[end]) - int(self.bounds[start])
 
-    def cut(self, start: int, end: int, max_bytes: int) -> int:
+    def end_within(self, start: int, end: int, max_bytes: int) -> int:
         """Return the end of the rows from ``start`` that fit in ``max_bytes`` bytes; at least one row."""
         fitting = int(np.searchsorted(self.bounds, int(self.bounds[start]) + max_bytes, side="right")) - 1
         return max(start + 1, min(end, fitting))
 
 
-class Writer:
+class LiteralWriter:
     """Converts batches for a table's columns. May be used by any thread, one at a time."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
@@ -73,12 +73,12 @@ class Writer:
         self._rows: dict[tuple[pa.DataType, ...], Layout] = {}
         self._writing = threading.Lock()
 
-    def fit(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[RowError]]:
+    def convert(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[RowError]]:
         """Return the batch's converted arrays, and the first error of each row that does not fit."""
         failures: dict[int, RowError] = {}
         arrays = []
         for column, values in zip(self._columns, batch.columns, strict=True):
-            array, mismatches = fit(column, values)
+            array, mismatches = convert_array(column, values)
             arrays.append(array)
             for where, reason, message in mismatches:
                 rows = np.flatnonzero(pc.fill_null(where, False).to_numpy(zero_copy_only=False))
@@ -96,7 +96,7 @@ class Writer:
                     _output_column(column, kind, "," if index else "")
                     for index, (column, kind) in enumerate(zip(self._columns, kinds, strict=True))
                 ]
-                rows = self._rows[kinds] = Layout(columns, Frame("(", (")",), (",",)), joint=False)
+                rows = self._rows[kinds] = Layout(columns, RowLiterals("(", (")",), (",",)), joint=False)
             texts = rows.texts_of(arrays, np.zeros(len(arrays[0]), np.uint8))
             _, offsets, data = texts.buffers()
             bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
@@ -105,12 +105,12 @@ class Writer:
 
 def texts(column: Column, array: pa.Array) -> list[str]:
     """Return a fitted array as literals, one by one."""
-    rows = Layout([_output_column(column, array.type, "")], Frame(), joint=False)
+    rows = Layout([_output_column(column, array.type, "")], RowLiterals(), joint=False)
     result: list[str] = rows.texts_of([array]).to_pylist()
     return result
 
 
-def fit(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
+def convert_array(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     """Return ``values`` converted for ``column``. Values in rows that do not fit are unspecified."""
     values = convert_to_column(values, column)
     if pa.types.is_dictionary(values.type) and column.type not in _TEXT_TYPES:
@@ -244,12 +244,12 @@ _CONVERTERS: Final[dict[str, Callable[[Column, pa.Array], tuple[pa.Array, list[M
 class HexCodec(codecs.BaseCodec):
     """Bytes as pairs of hexadecimal digits."""
 
-    width = 1
+    piece_count = 1
     key = "hex"
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
         """See `codecs.BaseCodec`."""
-        slot.text(0, hexed(column), None)
+        slot.put_text(0, to_hex(column), None)
 
 
 def _numeric(kind: pa.DataType) -> bool:
@@ -272,4 +272,6 @@ def _output_column(column: Column, kind: pa.DataType, prefix: str) -> Spelled:
         codec = scalar_codec(value, _ESCAPE)
         if _numeric(value) and column.type in _UNQUOTED:
             start = end = ""
-    return Spelled(column.name, codec, Wrapping((prefix + start, prefix + "NULL", prefix), (end, "", "")))
+    return Spelled(
+        column.name, codec, ValueLiterals((prefix + start, prefix + "NULL", prefix), (end, "", ""))
+    )

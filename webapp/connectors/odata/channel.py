@@ -35,17 +35,17 @@ from requests.structures import CaseInsensitiveDict
 
 from webapp import limits
 from webapp.connectors.base import ConnectorError, WriteSpec
-from webapp.connectors.column_values import ConversionError, hexed, plain
+from webapp.connectors.column_values import ConversionError, to_hex, to_plain
 from webapp.connectors.http import retry as http_retry
 from webapp.connectors.http.authentication import send_authenticated
-from webapp.connectors.http.channel import LOCATION, Channel, RowOutcome, Rows, SendControl, Sender, State
+from webapp.connectors.http.channel import LOCATION, Channel, RowBatch, RowOutcome, SendControl, Sender, State
 from webapp.connectors.http.parallel import SenderThreads, SendingStopped
 from webapp.connectors.http.retry import RequestOutcome
 from webapp.connectors.http.verification import from_net_error
 from webapp.connectors.odata import metadata
 from webapp.connectors.odata.metadata import Service, Version
-from webapp.connectors.odata.values import Shaper, instant, service_of
-from webapp.connectors.rest.fetch import Fetched, Fetching, FetchOptions
+from webapp.connectors.odata.values import BodyBuilder, format_instant, service_of
+from webapp.connectors.rest.fetch import Fetched, Fetcher, FetchOptions
 from webapp.connectors.schema import Entity, Metadata
 from webapp.net.gate import Gate
 from webapp.net.session import NetError, Reply, Session, exchange, open_session
@@ -68,9 +68,9 @@ CAUSES: Final = (
 class CsrfSource:
     """Where the service issues CSRF tokens, shared by the clients of a push."""
 
-    place: tuple[str, str] | None = None
+    location: tuple[str, str] | None = None
     """Method and URL that issued a token."""
-    none: bool = False
+    is_absent: bool = False
     """No address issued a token."""
 
 
@@ -126,11 +126,11 @@ class FetchedToken:
     """The result of fetching a token."""
 
     token: str = ""
-    answer: Reply | None = None
+    reply: Reply | None = None
     """A response that ends the attempt: the service is unavailable (429, 5xx), or rejects the credentials
     (401)."""
     cookies: bool = False
-    tried: list[str] = field(default_factory=list)
+    attempted_urls: list[str] = field(default_factory=list)
 
 
 class ServiceClient:
@@ -167,17 +167,17 @@ class ServiceClient:
         """
         if self.endpoint.settings.csrf == "off":
             return self.read(request, seconds, max_bytes)
-        if self.fetched is None or self.fetched.answer is not None:
+        if self.fetched is None or self.fetched.reply is not None:
             self.fetched = self._fetch_token(seconds)
-        if self.fetched.answer is not None:
-            return self.fetched.answer
+        if self.fetched.reply is not None:
+            return self.fetched.reply
         reply = self._send(request, seconds, max_bytes)
         if is_csrf_rejection(reply):
             self.session.cookies.clear()
-            self.endpoint.csrf.none = False
+            self.endpoint.csrf.is_absent = False
             self.fetched = self._fetch_token(seconds)
-            if self.fetched.answer is not None:
-                return self.fetched.answer
+            if self.fetched.reply is not None:
+                return self.fetched.reply
             reply = self._send(request, seconds, max_bytes)
         return reply
 
@@ -204,7 +204,7 @@ class ServiceClient:
         without its slash, with HEAD and then GET.
         """
         result, csrf, settings = FetchedToken(), self.endpoint.csrf, self.endpoint.settings.csrf
-        if csrf.none:
+        if csrf.is_absent:
             return result
         assert settings != "off"
         urls = [self.endpoint.root, self.endpoint.root.rstrip("/")]
@@ -213,7 +213,7 @@ class ServiceClient:
             urls = [self.endpoint.url(settings.fetch_path)] if settings.fetch_path else urls
             methods = list(dict.fromkeys([settings.fetch_method, "GET"]))
         addresses = [(method, url) for url in urls for method in methods]
-        if previous := csrf.place:
+        if previous := csrf.location:
             addresses = [previous, *(address for address in addresses if address != previous)]
         for method, url in addresses:
             request = requests.Request(
@@ -223,10 +223,10 @@ class ServiceClient:
                 params=self.endpoint.query,
             )
             reply = self.read(request, seconds, limits.HTTP_ANSWER_BYTES)
-            result.tried.append(f"{method} {urlsplit(url).path}: {reply.status}")
+            result.attempted_urls.append(f"{method} {urlsplit(url).path}: {reply.status}")
             token = reply.headers.get(HEADER, "").strip()
             if token and token.lower() not in ("required", "fetch"):
-                csrf.place = (method, url)
+                csrf.location = (method, url)
                 # Cookies marked as secure are not sent back over http.
                 secure = self.endpoint.root.startswith("https:")
                 result.token = token
@@ -235,16 +235,16 @@ class ServiceClient:
             if method == "GET" and (
                 reply.status == 401 or reply.status in self.endpoint.settings.retry.retry_on
             ):
-                result.answer = reply
+                result.reply = reply
                 return result
-        csrf.none = True
+        csrf.is_absent = True
         return result
 
     def describe_csrf(self) -> str:
         """Describe tokens and cookies after a second rejection, for users."""
         fetched = self.fetched or FetchedToken()
         if not fetched.token:
-            finding = f"No address issued a CSRF token ({'; '.join(fetched.tried) or 'none was requested'})"
+            finding = f"No address issued a CSRF token ({'; '.join(fetched.attempted_urls) or 'none was requested'})"
         elif not fetched.cookies:
             finding = "A CSRF token was issued, but without a session cookie that can be sent back"
             if len(self.session.cookies):
@@ -261,12 +261,12 @@ def is_csrf_rejection(reply: Reply) -> bool:
     return reply.headers.get(HEADER, "").strip().lower() == "required" or b"csrf" in reply.body.lower()
 
 
-def named(name: str) -> str:
+def encode_name(name: str) -> str:
     """Return an entity set's name for a URL."""
     return quote(name, safe="._-~")
 
 
-def masked(request: requests.Request, endpoint: ServiceEndpoint, note: str) -> str:
+def format_masked_request(request: requests.Request, endpoint: ServiceEndpoint, note: str) -> str:
     """Return the exact HTTP request with secrets masked, for a dry run."""
     auth: Any = endpoint.settings.auth
     params = dict(request.params)
@@ -317,22 +317,23 @@ _REASON_PATTERNS: Final[Sequence[tuple[str, re.Pattern[str]]]] = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """Why a service rejected a request. `read` says whether the error is in OData's format."""
+class ServiceError:
+    """Why a service rejected a request. `is_parsed` says whether the error is in OData's format."""
 
     code: str
     message: str
     """Code, message, target and details in one text."""
-    read: bool
+    is_parsed: bool
 
-    def meaning(self) -> str:
+    def reason(self) -> str:
         """Return the `base.REASONS` entry for known words, or ""."""
         return next(
-            (reason for reason, words in _REASON_PATTERNS if self.read and words.search(self.message)), ""
+            (reason for reason, words in _REASON_PATTERNS if self.is_parsed and words.search(self.message)),
+            "",
         )
 
 
-def fault(body: bytes) -> Fault:
+def parse_service_error(body: bytes) -> ServiceError:
     """Parse an error body of V2 or V4 in JSON or XML. Any other body becomes text without tags."""
     text = body.decode("utf-8", "replace").strip()
     error: Any = None
@@ -347,9 +348,9 @@ def fault(body: bytes) -> Fault:
                 error = _to_json(root)
     if not isinstance(error, Mapping):
         stripped = " ".join(_TAG.sub(" ", text).split()) if text[:1] == "<" else text
-        return Fault("", stripped[: limits.HTTP_BODY_CHARS], False)
+        return ServiceError("", stripped[: limits.HTTP_BODY_CHARS], False)
     lines = list(dict.fromkeys(_lines(error)))
-    return Fault(_text_of(error.get("code")), "; ".join(lines)[: limits.HTTP_BODY_CHARS], True)
+    return ServiceError(_text_of(error.get("code")), "; ".join(lines)[: limits.HTTP_BODY_CHARS], True)
 
 
 def _to_json(element: Element, depth: int = 0) -> Any:
@@ -397,7 +398,7 @@ def _lines(error: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 # --- Keys ---------------------------------------------------------------------------------------------------
 
 
-def values(body: bytes, version: Version) -> dict[str, Any]:
+def created_values(body: bytes, version: Version) -> dict[str, Any]:
     """Return the properties of the created row, with dates of V2 as ISO text. Empty if the response contains
     none."""
     try:
@@ -425,10 +426,10 @@ def _convert_date(value: Any) -> Any:
         moment = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=int(match[1]))  # noqa: DTZ001
     except OverflowError:
         return value
-    return instant(moment.replace(tzinfo=dt.UTC) if match[2] else moment)
+    return format_instant(moment.replace(tzinfo=dt.UTC) if match[2] else moment)
 
 
-def key_of(location: str, names: Sequence[str]) -> dict[str, str]:
+def parse_key(location: str, names: Sequence[str]) -> dict[str, str]:
     """Return the key in `.../Orders(ID=guid'…',Item=2)` as text by name. An unnamed key belongs to the only
     name."""
     segment = unquote(location.partition("?")[0].rstrip("/").rpartition("/")[2]) if location else ""
@@ -476,14 +477,14 @@ class _Row:
 class OdataSender(Sender):
     """See `Sender`."""
 
-    size = limits.HTTP_CHUNK_ROWS
+    chunk_rows = limits.HTTP_CHUNK_ROWS
 
     def __init__(
-        self, endpoint: ServiceEndpoint, shaper: Shaper, writing: WriteSpec, control: SendControl
+        self, endpoint: ServiceEndpoint, shaper: BodyBuilder, spec: WriteSpec, control: SendControl
     ) -> None:
-        self.endpoint, self.shaper, self.writing, self.settings = endpoint, shaper, writing, endpoint.settings
-        self.repeatable = self.settings.idempotent or writing.mode == "update"
-        self.capture = tuple(dict.fromkeys([*writing.capture, *self.settings.capture]))
+        self.endpoint, self.shaper, self.spec, self.settings = endpoint, shaper, spec, endpoint.settings
+        self.is_idempotent = self.settings.idempotent or spec.mode == "update"
+        self.capture = tuple(dict.fromkeys([*spec.capture, *self.settings.capture]))
         self._control = control
         self._threads = SenderThreads(
             control, self.settings.retry, self.settings.parallel, self.settings.rate_per_second
@@ -493,7 +494,7 @@ class OdataSender(Sender):
         self._clients: list[ServiceClient] = []
         self._has_response = self._stopped = False
         key = set(shaper.kind.key)
-        if writing.mode == "update" and set(writing.key_columns or key) != key:
+        if spec.mode == "update" and set(spec.key_columns or key) != key:
             raise ConnectorError(
                 "OData can update rows only by their key.",
                 reason="unsupported",
@@ -531,19 +532,19 @@ class OdataSender(Sender):
 
     # --- interface
 
-    def send(self, rows: Rows, stop_at_failure: bool = False) -> list[RowOutcome]:
+    def send(self, rows: RowBatch, stop_at_failure: bool = False) -> list[RowOutcome]:
         """See `Sender.send`."""
         requests = self._requests(rows)
-        if self.settings.batch and self.writing.mode == "insert":
+        if self.settings.batch and self.spec.mode == "insert":
             return self._send_batches(requests, stop_at_failure)
         return self._threads.run(
             len(requests), lambda index: self._send_row(requests[index]), stop_at_failure
         )
 
-    def delete(self, rows: Rows) -> list[RowOutcome]:
+    def delete(self, rows: RowBatch) -> list[RowOutcome]:
         """See `Sender.delete`. A row is found by its key, or by its captured Location (`@location`)."""
         requests = []
-        for index, values in enumerate(_row_values(rows, self.writing)):
+        for index, values in enumerate(_row_values(rows, self.spec)):
             try:
                 location = values.get(LOCATION)
                 path = (
@@ -557,29 +558,31 @@ class OdataSender(Sender):
                 requests.append(_Row(index, None, error=error))
         return self._threads.run(len(requests), lambda position: self._send_row(requests[position]))
 
-    def requests(self, rows: Rows) -> list[str]:
+    def requests(self, rows: RowBatch) -> list[str]:
         """See `Sender.requests`."""
         note = "(fetched before the first row is sent)"
         texts = []
         for row in self._requests(rows):
             if row.request is None:
                 texts.append(self.endpoint.redact(f"Not sent: {row.error}"))
-            elif self.settings.batch and self.writing.mode == "insert":
-                texts.append(masked(self._batch_request([row], "batch", True), self.endpoint, note))
+            elif self.settings.batch and self.spec.mode == "insert":
+                texts.append(
+                    format_masked_request(self._batch_request([row], "batch", True), self.endpoint, note)
+                )
             else:
-                texts.append(masked(row.request, self.endpoint, note))
+                texts.append(format_masked_request(row.request, self.endpoint, note))
         return texts
 
     # --- requests
 
-    def _requests(self, rows: Rows) -> list[_Row]:
+    def _requests(self, rows: RowBatch) -> list[_Row]:
         """Return the request of each row."""
-        is_update = self.writing.mode == "update"
+        is_update = self.spec.mode == "update"
         method = "POST" if not is_update else "PATCH" if self.shaper.version == "v4" else "MERGE"
         result = []
-        for index, values in enumerate(_row_values(rows, self.writing)):
+        for index, values in enumerate(_row_values(rows, self.spec)):
             try:
-                path = self.shaper.path(values) if is_update else named(self.writing.entity.name)
+                path = self.shaper.path(values) if is_update else encode_name(self.spec.entity.name)
                 body = self.shaper.body(values, is_update)
                 headers = {
                     **_ACCEPT,
@@ -642,13 +645,13 @@ class OdataSender(Sender):
             return RowOutcome(
                 index, "delivered", reply.status, outcome.attempts, ms=outcome.ms, keys=self._keys(reply)
             )
-        problem = fault(reply.body)
+        problem = parse_service_error(reply.body)
         reason = "csrf" if is_csrf else _reason(reply, problem, method)
         message = problem.message or reply.reason or f"Status {reply.status}"
         if is_csrf:
             message = f"{client.describe_csrf()} {CAUSES}"
         state: State = "failed"
-        if reason == "unique" and (outcome.unanswered or self.writing.is_retry):
+        if reason == "unique" and (outcome.unanswered or self.spec.is_retry):
             state, message = "unknown", f"{message} {_EARLIER_ATTEMPT}"
         if stopped and state == "failed":
             reason = "interrupted"
@@ -659,9 +662,9 @@ class OdataSender(Sender):
         """Return the captured values, from the body, otherwise from the URL of the created row."""
         if not self.capture:
             return {}
-        properties = values(reply.body, self.shaper.version) if not reply.truncated else {}
+        properties = created_values(reply.body, self.shaper.version) if not reply.truncated else {}
         location = reply.headers.get("Location") or reply.headers.get("OData-EntityId") or ""
-        in_key = key_of(location, self.shaper.kind.key)
+        in_key = parse_key(location, self.shaper.kind.key)
         captured: dict[str, Any] = {}
         for name in self.capture:
             if name == LOCATION:
@@ -728,12 +731,12 @@ class OdataSender(Sender):
         outcome, stopped = self._threads.attempt(
             lambda: client.write(request, retry.timeout_seconds, limits.ODATA_BATCH_BYTES)
         )
-        if outcome.reply is None or not http_retry.delivered(outcome.reply):
+        if outcome.reply is None or not http_retry.is_delivered(outcome.reply):
             failed = self._row_outcome(0, outcome, stopped, "POST", client)
             return [replace(failed, index=row.index) for row in pending], []
         try:
-            parts = batch_answers(outcome.reply)
-        except BadBatch as error:
+            parts = parse_batch_response(outcome.reply)
+        except BatchResponseError as error:
             unreadable = RowOutcome(
                 0,
                 "unknown",
@@ -758,14 +761,14 @@ class OdataSender(Sender):
         return finished, [*to_retry, *pending[len(parts) :]]
 
 
-def _row_values(rows: Rows, writing: WriteSpec) -> Iterator[dict[str, Any]]:
+def _row_values(rows: RowBatch, spec: WriteSpec) -> Iterator[dict[str, Any]]:
     """Yield rows as Python values by column name."""
-    types = {column.name: column.type for column in writing.columns}
+    types = {column.name: column.type for column in spec.columns}
     columns = []
     for name, array in zip(rows.batch.schema.names, rows.batch.columns, strict=True):
-        values = plain(array)
+        values = to_plain(array)
         if pa.types.is_binary(values.type) and types.get(name, "text") not in ("binary", "uuid", "other"):
-            values = hexed(values)
+            values = to_hex(values)
         columns.append(values.to_pylist())
     names = rows.batch.schema.names
     return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
@@ -784,7 +787,7 @@ def _requires_etag(reply: Reply) -> bool:
     return reply.status == 428 or (reply.status in (400, 412) and (b"if-match" in body or b"etag" in body))
 
 
-def _reason(reply: Reply, fault: Fault, method: str) -> str:
+def _reason(reply: Reply, fault: ServiceError, method: str) -> str:
     """Return why a request was rejected: see `channel.HTTP_REASONS` and `base.REASONS`."""
     if reply.status in (401, 403):
         return "forbidden"
@@ -794,9 +797,9 @@ def _reason(reply: Reply, fault: Fault, method: str) -> str:
         return "missing_row"
     if reply.status == 429:
         return "throttled"
-    meaning = fault.meaning()
+    meaning = fault.reason()
     if reply.status >= 500:
-        return meaning or ("rejected" if reply.status == 500 and fault.read else "unavailable")
+        return meaning or ("rejected" if reply.status == 500 and fault.is_parsed else "unavailable")
     return meaning or "rejected"
 
 
@@ -805,7 +808,7 @@ _STATUS: Final = re.compile(rb"HTTP/1\.\d (\d{3}) ?([^\r\n]*)\r?\n")
 _HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
 
 
-class BadBatch(ValueError):
+class BatchResponseError(ValueError):
     """A batch response that cannot be parsed."""
 
 
@@ -815,38 +818,40 @@ def batch_body(inner: Sequence[Request], paths: Sequence[str], boundary: str) ->
     for index, (request, path) in enumerate(zip(inner, paths, strict=True), 1):
         parts += [
             f"--{boundary}\r\nContent-Type: multipart/mixed; boundary={boundary}-{index}\r\n\r\n".encode(),
-            batch_part(request, path, f"{boundary}-{index}", index),
+            batch_changeset(request, path, f"{boundary}-{index}", index),
             b"\r\n",
         ]
     return b"".join([*parts, f"--{boundary}--\r\n".encode()])
 
 
-def batch_part(one: Request, path: str, boundary: str, number: int) -> bytes:
+def batch_changeset(request: Request, path: str, boundary: str, number: int) -> bytes:
     """Return the changeset of one request."""
-    data: bytes = one.data or b""
-    headers = {**one.headers, "Content-Length": str(len(data))}
+    data: bytes = request.data or b""
+    headers = {**request.headers, "Content-Length": str(len(data))}
     lines = [
         f"--{boundary}", "Content-Type: application/http", "Content-Transfer-Encoding: binary",
-        f"Content-ID: {number}", "", f"{one.method} {path} HTTP/1.1",
+        f"Content-ID: {number}", "", f"{request.method} {path} HTTP/1.1",
         *(f"{name}: {value}" for name, value in headers.items()), "", "",
     ]  # fmt: skip
     return "\r\n".join(lines).encode() + data + f"\r\n--{boundary}--\r\n".encode()
 
 
-def batch_answers(reply: Reply) -> list[Reply]:
-    """Return the responses in a batch response, in the order of the rows. Raises `BadBatch`."""
+def parse_batch_response(reply: Reply) -> list[Reply]:
+    """Return the responses in a batch response, in the order of the rows. Raises `BatchResponseError`."""
     if reply.truncated:
-        raise BadBatch("the batch response is too long or was interrupted")
+        raise BatchResponseError("the batch response is too long or was interrupted")
     replies = _batch_replies(reply.body, reply.headers.get("Content-Type", ""), reply, 0)
     if not replies:
-        raise BadBatch("the batch response contains no responses")
+        raise BatchResponseError("the batch response contains no responses")
     return replies
 
 
 def _batch_replies(content: bytes, kind: str, reply: Reply, depth: int) -> list[Reply]:
     match = _BOUNDARY.search(kind)
     if match is None or depth > 2:
-        raise BadBatch(f"the batch response is {kind.partition(';')[0] or 'untyped'}, not multipart/mixed")
+        raise BatchResponseError(
+            f"the batch response is {kind.partition(';')[0] or 'untyped'}, not multipart/mixed"
+        )
     delimiter = b"--" + match[1].encode("latin-1", "replace")
     parts = re.split(rb"(?:^|\r?\n)" + re.escape(delimiter) + rb"(?=--|[ \t]*\r?\n)", content)
     replies: list[Reply] = []
@@ -866,7 +871,7 @@ def _parse_http(text: bytes, reply: Reply) -> Reply:
     text = text.lstrip(b"\r\n")
     line = _STATUS.match(text)
     if line is None:
-        raise BadBatch("a part of the batch response is not an HTTP response")
+        raise BatchResponseError("a part of the batch response is not an HTTP response")
     headers, content = _split_headers(text[line.end() :])
     length = headers.get("Content-Length", "")
     if length.isdigit():
@@ -969,8 +974,8 @@ class OdataChannel(Channel):
             return reply.body
         if reply.truncated:
             limit_mb = limits.ODATA_DOCUMENT_BYTES // limits.MB
-            raise metadata.bad_document(f"The $metadata document is larger than {limit_mb} MB.")
-        detail = self.connector.redact(fault(reply.body).message)[:200]
+            raise metadata.bad_document_error(f"The $metadata document is larger than {limit_mb} MB.")
+        detail = self.connector.redact(parse_service_error(reply.body).message)[:200]
         if reply.status in (401, 403) and self._root_status() == 200:
             raise ConnectorError(
                 f"$metadata returns {reply.status}, but the service root returns 200: the gateway treats metadata"
@@ -1021,7 +1026,7 @@ class OdataChannel(Channel):
 
     # --- reading values
 
-    def fetch(self, paths: Sequence[str], manner: FetchOptions) -> Fetched:
+    def fetch(self, paths: Sequence[str], options: FetchOptions) -> Fetched:
         """See `rest.fetch.Fetches`: fetches paths below the service root, with the parameters of every
         request."""
         settings, endpoint = self.settings, self.endpoint
@@ -1032,24 +1037,24 @@ class OdataChannel(Channel):
                 if self._stopped:
                     session.stop()
             try:
-                return Fetching(
-                    self.connector, session, settings.auth.requests_auth(session), manner, base
-                ).all(paths)
+                return Fetcher(
+                    self.connector, session, settings.auth.requests_auth(session), options, base
+                ).fetch_all(paths)
             finally:
                 with self._lock:
                     self._fetch_session = None
 
     # --- sending
 
-    def sending(self, writing: WriteSpec, control: SendControl) -> OdataSender:
-        """See `Channel.sending`."""
+    def create_sender(self, spec: WriteSpec, control: SendControl) -> OdataSender:
+        """See `Channel.create_sender`."""
         if self.connector.read_only:
             raise ConnectorError(
                 "This connection is read-only.", code="read_only_connection", reason="read_only"
             )
-        if writing.mode not in self.connector.can.modes:
+        if spec.mode not in self.connector.can.modes:
             raise ConnectorError(
-                f"OData does not support {writing.mode}.",
+                f"OData does not support {spec.mode}.",
                 reason="unsupported",
                 hint="Use insert, or update by key.",
             )
@@ -1063,16 +1068,16 @@ class OdataChannel(Channel):
             if version == "auto":
                 known = self.connector.cached_metadata
                 version = "v2" if known is not None and known.version.endswith("V2") else "v4"
-            service = service_of(writing.entity, version)
-        if writing.entity.name not in service.sets:
+            service = service_of(spec.entity, version)
+        if spec.entity.name not in service.sets:
             raise ConnectorError(
-                f"The service has no entity set {writing.entity.name}.",
+                f"The service has no entity set {spec.entity.name}.",
                 reason="no_table",
                 hint="Refresh the metadata.",
             )
         strings = _IEEE in self.settings.default_headers.get("Content-Type", "").lower()
-        shaper = Shaper(service, service.sets[writing.entity.name], self.endpoint.root, strings)
-        sender = OdataSender(self.endpoint, shaper, writing, control)
+        shaper = BodyBuilder(service, service.sets[spec.entity.name], self.endpoint.root, strings)
+        sender = OdataSender(self.endpoint, shaper, spec, control)
         with self._lock:
             self._senders.append(sender)
         return sender
@@ -1094,7 +1099,7 @@ class OdataChannel(Channel):
             "ms": reply.ms,
         }
 
-    def greeted(self) -> str:
+    def check_tls(self) -> str:
         """Run the stage `tls`. Raises NetError (reason `tls_failed`)."""
         if not self.endpoint.root.startswith("https:"):
             return "Without TLS: credentials and rows are sent unencrypted."
@@ -1111,12 +1116,12 @@ class OdataChannel(Channel):
             session.close()
         return "The certificate is trusted."
 
-    def authenticate(self) -> str:
+    def check_auth(self) -> str:
         """Run the stage `auth`."""
         reply = self._get("", _JSON)
         if reply.status == 401:
             raise ConnectorError(
-                f"The service root returned 401: {fault(reply.body).message[:200] or reply.reason}",
+                f"The service root returned 401: {parse_service_error(reply.body).message[:200] or reply.reason}",
                 reason="auth_failed",
                 hint="Check the kind of authentication, the account and its password or token.",
             )
@@ -1128,7 +1133,7 @@ class OdataChannel(Channel):
             )
         return f"The service root returned {reply.status}."
 
-    def permitted(self) -> str:
+    def check_permission(self) -> str:
         """Run the stage `permission`: the metadata, and a CSRF token if the service issues one."""
         service = self.service()
         if not service.sets:
@@ -1143,12 +1148,12 @@ class OdataChannel(Channel):
             return message
         fetched = self._reader().fetch(self.seconds)
         return (
-            f"{message} A CSRF token was issued ({fetched.tried[-1]})."
+            f"{message} A CSRF token was issued ({fetched.attempted_urls[-1]})."
             if fetched.token
             else f"{message} No CSRF token was issued."
         )
 
-    def sampled(self) -> str:
+    def check_sample(self) -> str:
         """Run the stage `sample`. Skips sets that require a filter. The first set that returns rows is
         enough."""
         service, problem = self.service(), ""
@@ -1156,10 +1161,13 @@ class OdataChannel(Channel):
             source for source in service.sets.values() if source.terms.get("required-in-filter") is not True
         ]
         for source in sets[:3]:
-            reply = self._get(named(source.name), _JSON, {"$top": "1"})
+            reply = self._get(encode_name(source.name), _JSON, {"$top": "1"})
             if reply.status < 300:
                 return f"{source.name} returned rows."
-            problem = problem or f"{source.name} returned {reply.status}: {fault(reply.body).message[:200]}"
+            problem = (
+                problem
+                or f"{source.name} returned {reply.status}: {parse_service_error(reply.body).message[:200]}"
+            )
         if not problem:
             return "All entity sets require a filter: none was read."
         raise ConnectorError(

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 
 from webapp import limits
 from webapp.connectors.base import Capabilities, Settings, Stage
-from webapp.connectors.http.authentication import BINDS, Auth, NoAuth, TlsSettings, Url
+from webapp.connectors.http.authentication import SECRET_BINDING_SETTINGS, Auth, NoAuth, TlsSettings, Url
 from webapp.connectors.http.channel import HttpConnector
 from webapp.connectors.http.request_template import Headers
 from webapp.connectors.http.retry import Retry
@@ -98,8 +98,8 @@ class OdataConnector(HttpConnector):
     reads_document: ClassVar[bool] = True
     Settings: ClassVar[type[Settings]] = OdataSettings
     settings: OdataSettings
-    harmless: ClassVar[frozenset[str]] = frozenset(OdataSettings.model_fields) - {
-        "service_url", "auth", "csrf", *BINDS
+    secret_independent_settings: ClassVar[frozenset[str]] = frozenset(OdataSettings.model_fields) - {
+        "service_url", "auth", "csrf", *SECRET_BINDING_SETTINGS
     }  # fmt: skip
 
     def open(self, timeout: float | None = None) -> OdataChannel:
@@ -119,10 +119,10 @@ class OdataConnector(HttpConnector):
         steps: tuple[tuple[str, Step], ...] = (("resolve", self._resolve), ("connect", self._connect))
         with self.open(limits.TARGET_QUERY_SECONDS) as channel:
             steps += (
-                ("tls", channel.greeted),
-                ("auth", channel.authenticate),
-                ("permission", channel.permitted),
-                ("sample", channel.sampled),
+                ("tls", channel.check_tls),
+                ("auth", channel.check_auth),
+                ("permission", channel.check_permission),
+                ("sample", channel.check_sample),
             )
             previous: Stage | None = None
             for stage in run_stages(tuple((name, _converting_errors(step)) for name, step in steps)):

@@ -64,7 +64,7 @@ class Navigation:
 
 
 @dataclass(slots=True)
-class Structured:
+class StructuredType:
     """An entity type or a complex type, without inherited members."""
 
     name: str
@@ -102,16 +102,16 @@ class Service:
     """A service. Type names are qualified with their namespace, and aliases are resolved."""
 
     version: Version
-    types: dict[str, Structured] = field(default_factory=dict)
+    types: dict[str, StructuredType] = field(default_factory=dict)
     enums: dict[str, Enumeration] = field(default_factory=dict)
     definitions: dict[str, Property] = field(default_factory=dict)
     """Type definitions of V4: the Edm type with its facets."""
     sets: dict[str, EntitySet] = field(default_factory=dict)
-    _flat: dict[str, Structured] = field(default_factory=dict)
+    _flat: dict[str, StructuredType] = field(default_factory=dict)
     _derived: frozenset[str] | None = None
     _sets_of: dict[str, list[str]] | None = None
 
-    def structured(self, name: str) -> Structured | None:
+    def structured(self, name: str) -> StructuredType | None:
         """Return a type including everything that it inherits; None if the document does not define it."""
         if name not in self._flat:
             defined = self.types.get(name)
@@ -120,7 +120,7 @@ class Service:
             chain = list(self.lineage(defined))
             flat = defined
             if len(chain) > 1:
-                flat = Structured(
+                flat = StructuredType(
                     defined.name,
                     defined.entity,
                     defined.base,
@@ -135,9 +135,9 @@ class Service:
             self._flat[name] = flat
         return self._flat[name]
 
-    def lineage(self, own: Structured) -> Iterator[Structured]:
+    def lineage(self, own: StructuredType) -> Iterator[StructuredType]:
         """Yield a type and its base types."""
-        current: Structured | None = own
+        current: StructuredType | None = own
         for _ in range(DEPTH):
             if current is None:
                 return
@@ -153,17 +153,17 @@ class Service:
             )
         return name in self._derived
 
-    def facets(self, one: Property) -> Property:
+    def facets(self, property_: Property) -> Property:
         """Return a property with its type definition, if any, replaced by the underlying type."""
-        definition = self.definitions.get(one.type)
+        definition = self.definitions.get(property_.type)
         if definition is None:
-            return one
+            return property_
         return Property(
-            one.name, definition.type, one.collection, one.nullable,
-            definition.max_length if one.max_length is None else one.max_length,
-            definition.precision if one.precision is None else one.precision,
-            definition.scale if one.scale is None else one.scale,
-            one.default, definition.terms | one.terms,
+            property_.name, definition.type, property_.collection, property_.nullable,
+            definition.max_length if property_.max_length is None else property_.max_length,
+            definition.precision if property_.precision is None else property_.precision,
+            definition.scale if property_.scale is None else property_.scale,
+            property_.default, definition.terms | property_.terms,
         )  # fmt: skip
 
     def set_of(self, source: EntitySet | None, navigation: Navigation) -> str:
@@ -179,13 +179,13 @@ class Service:
         names = self._sets_of.get(navigation.type, [])
         return names[0] if len(names) == 1 else ""
 
-    def entity_type(self, name: str) -> Structured | None:
+    def entity_type(self, name: str) -> StructuredType | None:
         """Return the type of an entity set's rows."""
         entity_set = self.sets.get(name)
         return self.structured(entity_set.type) if entity_set else None
 
 
-def creatable(terms: Mapping[str, Any]) -> bool:
+def is_creatable(terms: Mapping[str, Any]) -> bool:
     """Return whether clients may send this. Computed, read-only and not creatable values are not sent."""
     if terms.get("Computed") or terms.get("creatable") is False:
         return False
@@ -230,10 +230,10 @@ class _DocumentTooLarge(Exception):
 
 
 def read(document: bytes) -> Service:
-    """Read a `$metadata` document. Raises `ConnectorError` (reason `bad_document`), which names the position."""
+    """Read a `$metadata` document. Raises `ConnectorError` (reason `bad_document_error`), which names the position."""
     if len(document) > limits.ODATA_DOCUMENT_BYTES:
         limit_mb = limits.ODATA_DOCUMENT_BYTES // limits.MB
-        raise bad_document(
+        raise bad_document_error(
             f"The document has {len(document) // limits.MB} MB; at most {limit_mb} MB are allowed."
         )
     if document[:1_000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
@@ -246,26 +246,30 @@ def read(document: bytes) -> Service:
     except ParseError as error:
         line, column = error.position
         problem = str(error).partition(":")[0]
-        raise bad_document(f"The document is not well-formed XML: {problem}", (line, column + 1)) from None
+        raise bad_document_error(
+            f"The document is not well-formed XML: {problem}", (line, column + 1)
+        ) from None
     except DefusedXmlException:
-        raise bad_document(
+        raise bad_document_error(
             "The document declares a DTD or entities, which are not allowed", _position(parser)
         ) from None
     except _DocumentTooLarge:
-        raise bad_document(
+        raise bad_document_error(
             "The document has too many elements, or is nested too deeply", _position(parser)
         ) from None
     except (LookupError, ValueError):
-        raise bad_document("The document's encoding is unknown", (1, 1)) from None
+        raise bad_document_error("The document's encoding is unknown", (1, 1)) from None
     if _local_name(root.tag) not in ("Edmx", "Schema"):
-        raise bad_document(f"The document is XML, but its root is {_local_name(root.tag)[:60]}, not Edmx.")
+        raise bad_document_error(
+            f"The document is XML, but its root is {_local_name(root.tag)[:60]}, not Edmx."
+        )
     schemas = (
         [root]
         if _local_name(root.tag) == "Schema"
         else [element for element in root.iter() if _local_name(element.tag) == "Schema"]
     )
     if not schemas:
-        raise bad_document("The document has no Schema.")
+        raise bad_document_error("The document has no Schema.")
     v4 = any(schema.tag.startswith("{" + _V4) for schema in schemas) or root.get("Version", "").startswith(
         "4"
     )
@@ -275,15 +279,17 @@ def read(document: bytes) -> Service:
 def read_safely(document: bytes) -> Service:
     """Read a `$metadata` document in a separate process, with limits on memory and time. Raises as `read`."""
     function = f"{__name__}:service_in_process"
-    return _SERVICE.validate_json(metadata_documents.run(function, document, {}, limits.METADATA_CPU_SECONDS))
+    return _SERVICE.validate_json(
+        metadata_documents.run_in_process(function, document, {}, limits.METADATA_CPU_SECONDS)
+    )
 
 
 def service_in_process(file: IO[bytes]) -> bytes | dict[str, Any]:
     """Run by `read_safely` in the separate process."""
-    return metadata_documents.answer(lambda: _SERVICE.dump_json(read(file.read())))
+    return metadata_documents.result_or_error(lambda: _SERVICE.dump_json(read(file.read())))
 
 
-def bad_document(message: str, where: tuple[int, int] | None = None) -> ConnectorError:
+def bad_document_error(message: str, where: tuple[int, int] | None = None) -> ConnectorError:
     """Return the error for an invalid document. `where` is line and column, from 1."""
     position = f" (line {where[0]}, column {where[1]})" if where else ""
     details = {"line": where[0], "column": where[1]} if where else {}
@@ -365,9 +371,9 @@ class _Reader:
             return self.qualified(text[11:-1]), True
         return self.qualified(text), False
 
-    def _structured(self, element: Element, name: str, entity: bool) -> Structured:
+    def _structured(self, element: Element, name: str, entity: bool) -> StructuredType:
         base = element.get("BaseType", "")
-        result = Structured(
+        result = StructuredType(
             name, entity, self.qualified(base) if base else "", element.get("Abstract") == "true",
             element.get("OpenType") == "true", terms=self._terms(element),
         )  # fmt: skip
@@ -396,7 +402,9 @@ class _Reader:
         )  # fmt: skip
 
     def _terms(self, element: Element) -> dict[str, Any]:
-        return of_attributes(element.attrib) | (of_children(element, self.aliases) if len(element) else {})
+        return terms_from_attributes(element.attrib) | (
+            terms_from_children(element, self.aliases) if len(element) else {}
+        )
 
     def _scale(self, text: str | None, precision: str | None) -> int | None:
         return _integer(text)
@@ -440,9 +448,9 @@ class _Reader:
                 continue
             for item in element:
                 if _local_name(item.tag) == "Annotation" and (
-                    term_name := term(item.get("Term", ""), self.aliases)
+                    term_name := supported_term(item.get("Term", ""), self.aliases)
                 ):
-                    annotated.terms[term_name] = value_of(item)
+                    annotated.terms[term_name] = annotation_value(item)
 
 
 class _V4Reader(_Reader):
@@ -547,22 +555,28 @@ _Json = Mapping[str, Any]
 
 
 def _read_json(document: bytes) -> Service:
-    """Read a JSON document. Raises `ConnectorError` (reason `bad_document`)."""
+    """Read a JSON document. Raises `ConnectorError` (reason `bad_document_error`)."""
 
     try:
         parsed = json.loads(document)
     except json.JSONDecodeError as error:
-        raise bad_document(f"The document is not JSON: {error.msg}", (error.lineno, error.colno)) from None
+        raise bad_document_error(
+            f"The document is not JSON: {error.msg}", (error.lineno, error.colno)
+        ) from None
     except (UnicodeDecodeError, RecursionError):
-        raise bad_document("The document is not JSON in UTF-8, or is nested too deeply", (1, 1)) from None
+        raise bad_document_error(
+            "The document is not JSON in UTF-8, or is nested too deeply", (1, 1)
+        ) from None
     if not isinstance(parsed, dict) or "$Version" not in parsed:
-        raise bad_document("The document is JSON without $Version, so it is not OData metadata", (1, 1))
+        raise bad_document_error("The document is JSON without $Version, so it is not OData metadata", (1, 1))
     try:
         return _JsonReader(parsed).service()
     except ConnectorError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        raise bad_document("The document is JSON, but does not follow OData 4.01 CSDL", (1, 1)) from None
+        raise bad_document_error(
+            "The document is JSON, but does not follow OData 4.01 CSDL", (1, 1)
+        ) from None
 
 
 class _JsonReader:
@@ -607,14 +621,16 @@ class _JsonReader:
         prefix, dot, local = name.rpartition(".")
         return f"{self.aliases.get(prefix, prefix)}{dot}{local}"
 
-    def _structured(self, one: _Json, name: str, entity: bool) -> Structured:
-        base = one.get("$BaseType", "")
-        key = tuple(part if isinstance(part, str) else next(iter(part)) for part in one.get("$Key", ()))
-        result = Structured(
-            name, entity, self._qualified(base) if base else "", bool(one.get("$Abstract")),
-            bool(one.get("$OpenType")), key, terms=self._terms(one),
+    def _structured(self, definition: _Json, name: str, entity: bool) -> StructuredType:
+        base = definition.get("$BaseType", "")
+        key = tuple(
+            part if isinstance(part, str) else next(iter(part)) for part in definition.get("$Key", ())
+        )
+        result = StructuredType(
+            name, entity, self._qualified(base) if base else "", bool(definition.get("$Abstract")),
+            bool(definition.get("$OpenType")), key, terms=self._terms(definition),
         )  # fmt: skip
-        for member, part in _members(one):
+        for member, part in _members(definition):
             if part.get("$Kind") == "NavigationProperty":
                 result.navigations[member] = Navigation(
                     member, self._qualified(part["$Type"]), bool(part.get("$Collection")),
@@ -629,14 +645,14 @@ class _JsonReader:
                 result.properties[member] = self._property(member, part, part.get("$Type", "Edm.String"))
         return result
 
-    def _property(self, name: str, one: _Json, declared: str) -> Property:
-        precision, scale = _json_integer(one.get("$Precision")), one.get("$Scale")
-        default = one.get("$DefaultValue")
+    def _property(self, name: str, definition: _Json, declared: str) -> Property:
+        precision, scale = _json_integer(definition.get("$Precision")), definition.get("$Scale")
+        default = definition.get("$DefaultValue")
         return Property(
-            name, self._qualified(declared), bool(one.get("$Collection")), bool(one.get("$Nullable")),
-            _json_integer(one.get("$MaxLength")), precision,
+            name, self._qualified(declared), bool(definition.get("$Collection")), bool(definition.get("$Nullable")),
+            _json_integer(definition.get("$MaxLength")), precision,
             0 if scale is None and precision is not None else _json_integer(scale),
-            None if default is None else str(default), self._terms(one),
+            None if default is None else str(default), self._terms(definition),
         )  # fmt: skip
 
     def _container(self, container: _Json) -> None:
@@ -653,7 +669,7 @@ class _JsonReader:
         """Return annotations, which are next to the members as `@Term`."""
         terms: Terms = {}
         for name, value in one.items():
-            if name[:1] == "@" and (term_name := term(name[1:], self.aliases)):
+            if name[:1] == "@" and (term_name := supported_term(name[1:], self.aliases)):
                 terms[term_name] = value
         return terms
 
@@ -678,7 +694,7 @@ def _json_integer(value: Any) -> int | None:
 
 
 # Terms that are used, by their last part. Terms with the same name in other vocabularies are ignored.
-WANTED: Final = frozenset(
+SUPPORTED_TERMS: Final = frozenset(
     "Computed ComputedDefaultValue Immutable Permissions Label Description LongDescription FieldControl ValueList"
     " ValueListWithFixedValues AllowedValues InsertRestrictions UpdateRestrictions"
     " DeleteRestrictions".split()
@@ -698,16 +714,16 @@ _GENERATED: Final = "StoreGeneratedPattern"
 _DEPTH: Final = 16  # maximum depth of nested records and collections
 
 
-def term(name: str, aliases: Mapping[str, str]) -> str:
+def supported_term(name: str, aliases: Mapping[str, str]) -> str:
     """Return the last part of a used term, otherwise "". `aliases` are those of the document."""
     prefix, _, last = name.partition("#")[0].rpartition(".")
-    if last not in WANTED:
+    if last not in SUPPORTED_TERMS:
         return ""
     namespace = aliases.get(prefix, prefix)
     return last if "." not in namespace or namespace.startswith(_VOCABULARIES) else ""
 
 
-def of_attributes(attributes: Mapping[str, str]) -> Terms:
+def terms_from_attributes(attributes: Mapping[str, str]) -> Terms:
     """Return the sap: attributes of an element, and what the server generates (EDM annotation attributes)."""
     terms: Terms = {}
     for name, value in attributes.items():
@@ -726,16 +742,18 @@ def of_attributes(attributes: Mapping[str, str]) -> Terms:
     return terms
 
 
-def of_children(element: Element, aliases: Mapping[str, str]) -> Terms:
+def terms_from_children(element: Element, aliases: Mapping[str, str]) -> Terms:
     """Return the annotations inside an element."""
     terms: Terms = {}
     for child in element:
-        if child.tag.endswith("}Annotation") and (term_name := term(child.get("Term", ""), aliases)):
-            terms[term_name] = value_of(child)
+        if child.tag.endswith("}Annotation") and (
+            term_name := supported_term(child.get("Term", ""), aliases)
+        ):
+            terms[term_name] = annotation_value(child)
     return terms
 
 
-def value_of(element: Element, depth: int = 0) -> Any:
+def annotation_value(element: Element, depth: int = 0) -> Any:
     """Return the value of an annotation: text, boolean, number, a dict for a record, a list for a collection.
 
     Without a value it is true, the default of tagging terms.
@@ -761,7 +779,7 @@ def value_of(element: Element, depth: int = 0) -> Any:
         name = child.tag.rpartition("}")[2]
         if name == "Record":
             return {
-                item.get("Property", ""): value_of(item, depth + 1)
+                item.get("Property", ""): annotation_value(item, depth + 1)
                 for item in child
                 if item.tag.endswith("}PropertyValue")
             }
@@ -777,7 +795,7 @@ def _item_value(one: Element, depth: int) -> Any:
     if name == "Record":
         wrapper = Element("holder")
         wrapper.append(one)
-        return value_of(wrapper, depth)
+        return annotation_value(wrapper, depth)
     return _constant(name, one.text or "")
 
 
@@ -818,7 +836,7 @@ def metadata(service: Service) -> Metadata:
 
 def metadata_in_process(file: IO[bytes], found_at: str) -> bytes | dict[str, Any]:
     """Read a `$metadata` document: see `metadata_documents.metadata`."""
-    return metadata_documents.answer(lambda: metadata_documents.dump(metadata(read(file.read()))))
+    return metadata_documents.result_or_error(lambda: metadata_documents.dump(metadata(read(file.read()))))
 
 
 def entity(service: Service, source: EntitySet) -> Entity:
@@ -830,7 +848,7 @@ def entity(service: Service, source: EntitySet) -> Entity:
     # creatable property says nothing about them.
     excluded = _excluded_names(source.terms.get("InsertRestrictions"), "NonInsertableProperties")
     trusts_creatable = any(
-        creatable(property_.terms) and property_.name not in excluded
+        is_creatable(property_.terms) and property_.name not in excluded
         for property_ in kind.properties.values()
     )
     columns = [
@@ -855,45 +873,49 @@ def _excluded_names(record: Any, key: str) -> frozenset[str]:
     )
 
 
-def column(service: Service, one: Property, kind: Structured, trusts_creatable: bool = True) -> Column:
+def column(
+    service: Service, property_: Property, kind: StructuredType, trusts_creatable: bool = True
+) -> Column:
     """Return the column for a property."""
-    one = service.facets(one)
-    column_type = "array" if one.collection else _type(service, one)
-    key = one.name in kind.key
-    mandatory = str(one.terms.get("FieldControl", "")).rpartition("/")[2] == "Mandatory"
+    property_ = service.facets(property_)
+    column_type = "array" if property_.collection else _type(service, property_)
+    key = property_.name in kind.key
+    mandatory = str(property_.terms.get("FieldControl", "")).rpartition("/")[2] == "Mandatory"
     # A key that the server may generate can be omitted or sent; a computed property is never sent.
-    generated, default = "", one.default
-    if key and (one.terms.get("ComputedDefaultValue") or not creatable(one.terms)):
+    generated, default = "", property_.default
+    if key and (property_.terms.get("ComputedDefaultValue") or not is_creatable(property_.terms)):
         generated = "identity"
-    elif not key and trusts_creatable and not creatable(one.terms):
+    elif not key and trusts_creatable and not is_creatable(property_.terms):
         generated = "computed"
-    if default is None and one.terms.get("ComputedDefaultValue") and not key:
+    if default is None and property_.terms.get("ComputedDefaultValue") and not key:
         default = "generated by the service"
     return Column(
-        one.name, column_type, f"Collection({one.type})" if one.collection else one.type,
-        nullable=one.nullable and not key and not mandatory,
-        max_length=one.max_length, precision=one.precision if column_type == "decimal" else None,
-        scale=one.scale, bits=_BITS.get(one.type), unsigned=one.type == "Edm.Byte",
-        key=key, unique=kind.key == (one.name,), generated=generated,
-        default=default, choices=_choices(service, one),
-        items=_type(service, one) if one.collection else None, comment=_label(one.terms),
+        property_.name, column_type, f"Collection({property_.type})" if property_.collection else property_.type,
+        nullable=property_.nullable and not key and not mandatory,
+        max_length=property_.max_length, precision=property_.precision if column_type == "decimal" else None,
+        scale=property_.scale, bits=_BITS.get(property_.type), unsigned=property_.type == "Edm.Byte",
+        key=key, unique=kind.key == (property_.name,), generated=generated,
+        default=default, choices=_choices(service, property_),
+        items=_type(service, property_) if property_.collection else None, comment=_label(property_.terms),
     )  # fmt: skip
 
 
-def _type(service: Service, one: Property) -> ColumnType:
-    if one.type in service.enums or (one.type == "Edm.String" and _choices(service, one)):
+def _type(service: Service, property_: Property) -> ColumnType:
+    if property_.type in service.enums or (property_.type == "Edm.String" and _choices(service, property_)):
         return "enum"
-    if one.type in service.types or one.type.startswith(("Edm.Geo", "Edm.Untyped", "Edm.ComplexType")):
+    if property_.type in service.types or property_.type.startswith(
+        ("Edm.Geo", "Edm.Untyped", "Edm.ComplexType")
+    ):
         return "json"
-    if one.type == "Edm.DateTime" and one.terms.get("display-format") == "Date":
+    if property_.type == "Edm.DateTime" and property_.terms.get("display-format") == "Date":
         return "date"
-    return _TYPES.get(one.type, "other")
+    return _TYPES.get(property_.type, "other")
 
 
-def _choices(service: Service, one: Property) -> tuple[str, ...]:
-    if enumeration := service.enums.get(one.type):
+def _choices(service: Service, property_: Property) -> tuple[str, ...]:
+    if enumeration := service.enums.get(property_.type):
         return tuple(enumeration.members)
-    allowed = one.terms.get("AllowedValues")
+    allowed = property_.terms.get("AllowedValues")
     values = (
         [item.get("Value") for item in allowed if isinstance(item, dict)] if isinstance(allowed, list) else []
     )
@@ -907,7 +929,7 @@ def _label(terms: Mapping[str, Any]) -> str:
 
 def _is_insertable(navigation: Navigation, source: EntitySet) -> bool:
     excluded = _excluded_names(source.terms.get("InsertRestrictions"), "NonInsertableNavigationProperties")
-    return creatable(navigation.terms) and navigation.name not in excluded
+    return is_creatable(navigation.terms) and navigation.name not in excluded
 
 
 def _navigation(service: Service, source: EntitySet, navigation: Navigation) -> Column:
@@ -918,7 +940,7 @@ def _navigation(service: Service, source: EntitySet, navigation: Navigation) -> 
     )  # fmt: skip
 
 
-def _relations(service: Service, source: EntitySet, kind: Structured) -> list[Relation]:
+def _relations(service: Service, source: EntitySet, kind: StructuredType) -> list[Relation]:
     """Return relations for referential constraints, and for other properties whose values another entity set lists.
 
     Without a constraint, navigation to a single entity is a relation too: the given key becomes a reference.
@@ -946,7 +968,7 @@ def _relations(service: Service, source: EntitySet, kind: Structured) -> list[Re
         if (
             property_.name in referencing
             or not isinstance(value_list, dict)
-            or not creatable(property_.terms)
+            or not is_creatable(property_.terms)
         ):
             continue
         target = str(value_list.get("CollectionPath", "")).rpartition("/")[2]

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import orjson
 
 from webapp.connectors import column_values
-from webapp.connectors.column_values import ConversionError, shown
+from webapp.connectors.column_values import ConversionError, shorten_value
 from webapp.connectors.odata import metadata
 from webapp.connectors.odata.metadata import (
     EntitySet,
@@ -30,7 +30,7 @@ from webapp.connectors.odata.metadata import (
     Navigation,
     Property,
     Service,
-    Structured,
+    StructuredType,
     Version,
 )
 from webapp.connectors.schema import Column, Entity
@@ -56,7 +56,7 @@ class Body:
         return orjson.dumps(self.data)
 
 
-class Shaper:
+class BodyBuilder:
     """Converts rows of an entity set to bodies and keys. `root` is the service's URL with its slash."""
 
     def __init__(self, service: Service, source: EntitySet, root: str, strings: bool = False) -> None:
@@ -64,7 +64,7 @@ class Shaper:
         property."""
         self.service, self.source, self.root, self.always = service, source, root, strings
         self.version: Version = service.version
-        self.kind = service.structured(source.type) or Structured(source.type, True, open=True)
+        self.kind = service.structured(source.type) or StructuredType(source.type, True, open=True)
         self._columns: dict[tuple[str, str], Column] = {}
         self._strings = strings
 
@@ -79,7 +79,7 @@ class Shaper:
         self._strings = self.always
         try:
             data = self._object(values, self.kind, self.source, updating)
-        except NeedsStrings:
+        except StringNumbersRequired:
             self._strings = True
             data = self._object(values, self.kind, self.source, updating)
         if self.version == "v2" and self.service.has_derived(self.kind.name):
@@ -93,7 +93,11 @@ class Shaper:
     # --- objects and properties
 
     def _object(
-        self, values: Mapping[str, Any], kind: Structured, source: EntitySet | None, updating: bool = False
+        self,
+        values: Mapping[str, Any],
+        kind: StructuredType,
+        source: EntitySet | None,
+        updating: bool = False,
     ) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for name, value in values.items():
@@ -117,30 +121,30 @@ class Shaper:
                 raise _PropertyError(error.reason, f"{name}: {error}") from None
         return result
 
-    def _sends_null(self, property_: Property, kind: Structured) -> bool:
+    def _sends_null(self, property_: Property, kind: StructuredType) -> bool:
         column = self._column(property_, kind)
         return property_.nullable and column.default is None and not column.generated
 
-    def _column(self, property_: Property, kind: Structured) -> Column:
+    def _column(self, property_: Property, kind: StructuredType) -> Column:
         key = (kind.name, property_.name)
         if key not in self._columns:
             self._columns[key] = metadata.column(self.service, property_, kind)
         return self._columns[key]
 
-    def _property(self, property_: Property, kind: Structured, value: Any) -> Any:
+    def _property(self, property_: Property, kind: StructuredType, value: Any) -> Any:
         if not property_.collection:
             return self._single(property_, kind, value)
         items = _parse_json(value)
         if not isinstance(items, Sequence) or isinstance(items, str | bytes):
-            raise ConversionError("wrong_type", f"{shown(value)} is not a list")
+            raise ConversionError("wrong_type", f"{shorten_value(value)} is not a list")
         converted = [None if item is None else self._single(property_, kind, item) for item in items]
         return {"results": converted} if self.version == "v2" else converted
 
-    def _single(self, property_: Property, kind: Structured, value: Any) -> Any:
+    def _single(self, property_: Property, kind: StructuredType, value: Any) -> Any:
         facets = self.service.facets(property_)
         edm = facets.type
         if (enumeration := self.service.enums.get(edm)) is not None:
-            return member(value, enumeration)
+            return enum_member(value, enumeration)
         if (inner := self.service.structured(edm)) is not None:
             return self._object(_record(value), inner, None)
         if not edm.startswith("Edm.") or edm.startswith(("Edm.Geo", "Edm.Untyped")):
@@ -160,7 +164,7 @@ class Shaper:
         precision = facets.precision if edm != "Edm.Decimal" else None
         if precision is None and self.version == "v4" and edm in _NO_FRACTION:
             precision = 0
-        return as_json(checked(value, column, precision), edm, self.version, self._strings)
+        return format_json(to_edm_value(value, column, precision), edm, self.version, self._strings)
 
     def _untyped(self, value: Any) -> Any:
         """Convert a value whose type is unknown."""
@@ -169,12 +173,12 @@ class Shaper:
         if isinstance(value, list | tuple):
             return [self._untyped(item) for item in value]
         edm = "Edm.Int64" if isinstance(value, int) and abs(value) > 2**31 and self.version == "v2" else ""
-        return as_json(value, edm, self.version, self._strings)
+        return format_json(value, edm, self.version, self._strings)
 
     # --- navigation
 
     def _navigation(
-        self, navigation: Navigation, kind: Structured, source: EntitySet | None, value: Any, binds: bool
+        self, navigation: Navigation, kind: StructuredType, source: EntitySet | None, value: Any, binds: bool
     ) -> dict[str, Any]:
         """Return nested rows to insert with this one, or references to existing rows."""
         target = self.service.sets.get(self.service.set_of(source, navigation))
@@ -208,7 +212,7 @@ class Shaper:
             }
         return self._references(navigation, [self._uri(navigation, target, target_type, value)])
 
-    def _nested_row(self, value: Any, target_type: Structured | None, target: EntitySet | None) -> Any:
+    def _nested_row(self, value: Any, target_type: StructuredType | None, target: EntitySet | None) -> Any:
         row = _record(value)
         if target_type is None:
             return self._untyped(row)
@@ -218,7 +222,7 @@ class Shaper:
         return result
 
     def _uri(
-        self, navigation: Navigation, target: EntitySet | None, target_type: Structured | None, value: Any
+        self, navigation: Navigation, target: EntitySet | None, target_type: StructuredType | None, value: Any
     ) -> str:
         if isinstance(value, str) and value.endswith(")") and "(" in value:
             return value
@@ -244,7 +248,7 @@ class Shaper:
         ]
         return {navigation.name: {"results": links} if navigation.collection else links[0]}
 
-    def _path(self, source: EntitySet, kind: Structured, values: Mapping[str, Any]) -> str:
+    def _path(self, source: EntitySet, kind: StructuredType, values: Mapping[str, Any]) -> str:
         if not kind.key:
             raise ConversionError("wrong_type", f"{source.name} has no key")
         parts = {}
@@ -257,10 +261,10 @@ class Shaper:
             edm = self.service.facets(property_).type
             enumeration = self.service.enums.get(edm)
             if enumeration is not None:
-                converted = member(values[name], enumeration)
+                converted = enum_member(values[name], enumeration)
             else:
-                converted = checked(values[name], self._column(property_, kind))
-            parts[name] = literal(converted, edm, self.version)
+                converted = to_edm_value(values[name], self._column(property_, kind))
+            parts[name] = format_literal(converted, edm, self.version)
         predicate = (
             next(iter(parts.values())) if len(parts) == 1 else ",".join(f"{a}={b}" for a, b in parts.items())
         )
@@ -280,7 +284,7 @@ def _parse_json(value: Any) -> Any:
 def _record(value: Any) -> Mapping[str, Any]:
     parsed = _parse_json(value)
     if not isinstance(parsed, Mapping):
-        raise ConversionError("wrong_type", f"{shown(value)} is not an object with names and values")
+        raise ConversionError("wrong_type", f"{shorten_value(value)} is not an object with names and values")
     return parsed
 
 
@@ -290,7 +294,7 @@ def service_of(entity: Entity, version: Version) -> Service:
     Nested values are sent unchanged.
     """
     name = f"known.{entity.name}"
-    kind = Structured(name, True, key=entity.keys, open=True)
+    kind = StructuredType(name, True, key=entity.keys, open=True)
     for column in entity.fields:
         if column.declared.startswith(metadata.NAVIGATION):
             continue
@@ -312,14 +316,14 @@ _DURATION: Final = re.compile(
 _MAX_EXACT: Final = 2**53 - 1  # RFC 8259, section 6
 
 
-class NeedsStrings(Exception):
+class StringNumbersRequired(Exception):
     """A number would lose precision as a double: the body is created again with IEEE754Compatible strings."""
 
 
 # --- Checks -------------------------------------------------------------------------------------------------
 
 
-def checked(value: Any, column: Column, precision: int | None = None) -> Any:
+def to_edm_value(value: Any, column: Column, precision: int | None = None) -> Any:
     """Convert to the Python value of the Edm type in `column.declared`, with seconds truncated to `precision`
     digits.
 
@@ -333,7 +337,7 @@ def checked(value: Any, column: Column, precision: int | None = None) -> Any:
 
 
 def _text(value: Any, column: Column) -> str:
-    text = column_values.text(value, column)
+    text = column_values.to_text(value, column)
     if column.max_length is not None and len(text) > column.max_length:
         raise ConversionError(
             "too_long", f"the value has {len(text):,} characters, but at most {column.max_length:,} fit"
@@ -343,17 +347,17 @@ def _text(value: Any, column: Column) -> str:
 
 def _decimal(value: Any, column: Column) -> Decimal:
     """Round to the scale as a database does."""
-    number = column_values.number(value, column)
+    number = column_values.to_decimal(value, column)
     if column.scale is not None and -int(number.as_tuple().exponent) > column.scale:
         try:
             number = number.quantize(Decimal(1).scaleb(-column.scale), ROUND_HALF_UP)
         except InvalidOperation:
-            raise ConversionError("out_of_range", f"{shown(value)} has too many digits") from None
-    return column_values.number(number, column)
+            raise ConversionError("out_of_range", f"{shorten_value(value)} has too many digits") from None
+    return column_values.to_decimal(number, column)
 
 
 def _integer(value: Any, column: Column) -> int:
-    return column_values.integer(int(value) if isinstance(value, bool) else value, column)
+    return column_values.to_integer(int(value) if isinstance(value, bool) else value, column)
 
 
 def _duration(value: Any, column: Column) -> dt.timedelta:
@@ -375,16 +379,18 @@ def _duration(value: Any, column: Column) -> dt.timedelta:
             return -length if sign else length
         return dt.timedelta(seconds=float(value))
     except (ValueError, TypeError, OverflowError):
-        raise ConversionError("wrong_type", f"{shown(value)} is not a duration such as PT1H30M") from None
+        raise ConversionError(
+            "wrong_type", f"{shorten_value(value)} is not a duration such as PT1H30M"
+        ) from None
 
 
 def _time(value: Any, column: Column) -> dt.time:
     if isinstance(value, dt.timedelta) or (isinstance(value, str) and value.strip().startswith("PT")):
         length = _duration(value, column)
         if not dt.timedelta() <= length < dt.timedelta(1):
-            raise ConversionError("out_of_range", f"{shown(value)} is not a time of day")
+            raise ConversionError("out_of_range", f"{shorten_value(value)} is not a time of day")
         return (_EPOCH + length).time()
-    return column_values.time(value, column)
+    return column_values.to_time(value, column)
 
 
 def _unchanged(value: Any, column: Column) -> Any:
@@ -392,15 +398,17 @@ def _unchanged(value: Any, column: Column) -> Any:
 
 
 _CHECKS: Final[Mapping[str, Callable[[Any, Column], Any]]] = {
-    "Edm.String": _text, "Edm.Guid": column_values.identifier, "Edm.Boolean": column_values.boolean,
-    "Edm.Binary": column_values.octets, "Edm.Byte": _integer, "Edm.SByte": _integer, "Edm.Int16": _integer,
-    "Edm.Int32": _integer, "Edm.Int64": _integer, "Edm.Decimal": _decimal, "Edm.Double": column_values.real,
-    "Edm.Single": column_values.real, "Edm.Date": column_values.day, "Edm.DateTime": column_values.local,
-    "Edm.DateTimeOffset": column_values.instant, "Edm.Time": _time, "Edm.TimeOfDay": _time, "Edm.Duration": _duration,
+    "Edm.String": _text, "Edm.Guid": column_values.to_uuid, "Edm.Boolean": column_values.to_boolean,
+    "Edm.Binary": column_values.to_bytes, "Edm.Byte": _integer, "Edm.SByte": _integer, "Edm.Int16": _integer,
+    "Edm.Int32": _integer, "Edm.Int64": _integer, "Edm.Decimal": _decimal, "Edm.Double": column_values.to_float,
+    "Edm.Single": column_values.to_float, "Edm.Date": column_values.to_date,
+    "Edm.DateTime": column_values.to_naive_datetime,
+    "Edm.DateTimeOffset": column_values.to_utc_datetime, "Edm.Time": _time, "Edm.TimeOfDay": _time,
+    "Edm.Duration": _duration,
 }  # fmt: skip
 
 
-def member(value: Any, enumeration: Enumeration) -> str:
+def enum_member(value: Any, enumeration: Enumeration) -> str:
     """Return a member's name for its name or value; for flags, several names joined by commas. Raises
     `ConversionError`."""
     if isinstance(value, str) and not value.strip().lstrip("-").isdecimal():
@@ -408,7 +416,7 @@ def member(value: Any, enumeration: Enumeration) -> str:
         if all(word in enumeration.members for word in words):
             return ",".join(words)
     else:
-        number = column_values.integer(value, Column("", "integer", ""))
+        number = column_values.to_integer(value, Column("", "integer", ""))
         for name, item in enumeration.members.items():
             if item == number:
                 return name
@@ -416,16 +424,16 @@ def member(value: Any, enumeration: Enumeration) -> str:
         if enumeration.flags and names and sum({enumeration.members[name] for name in names}) == number:
             return ",".join(names)
     examples = ", ".join(list(enumeration.members)[:10])
-    raise ConversionError("wrong_type", f"{shown(value)} is not one of {examples}")
+    raise ConversionError("wrong_type", f"{shorten_value(value)} is not one of {examples}")
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------
 
 
-def as_json(value: Any, edm: str, version: Version, strings: bool = False) -> Any:
-    """Format a result of `checked` as JSON. `strings`: Int64 and Decimal of V4 as IEEE754Compatible requires.
+def format_json(value: Any, edm: str, version: Version, strings: bool = False) -> Any:
+    """Format a result of `to_edm_value` as JSON. `strings`: Int64 and Decimal of V4 as IEEE754Compatible requires.
 
-    Raises `NeedsStrings`.
+    Raises `StringNumbersRequired`.
     """
     if version == "v2":
         return _v2(value, edm)
@@ -433,13 +441,13 @@ def as_json(value: Any, edm: str, version: Version, strings: bool = False) -> An
         if strings:
             return f"{value:f}"
         if Decimal(repr(float(value))) != value:
-            raise NeedsStrings
+            raise StringNumbersRequired
         return orjson.Fragment(f"{value:f}")
     if isinstance(value, int) and not isinstance(value, bool):
         if edm == "Edm.Int64" and strings:
             return str(value)
         if abs(value) > _MAX_EXACT:
-            raise NeedsStrings
+            raise StringNumbersRequired
         return value
     if isinstance(value, bytes):
         return base64.urlsafe_b64encode(value).decode()
@@ -453,7 +461,7 @@ def _v2(value: Any, edm: str) -> Any:
     if isinstance(value, dt.date):
         return _v2(dt.datetime.combine(value, dt.time()), edm)
     if isinstance(value, dt.time):
-        return lasting(_duration(value, Column("", "time", edm)))
+        return format_duration(_duration(value, Column("", "time", edm)))
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, Decimal):
@@ -468,11 +476,11 @@ def _v2(value: Any, edm: str) -> Any:
 def _iso(value: Any) -> Any:
     """Format values that are the same in both versions."""
     if isinstance(value, dt.datetime):
-        return instant(value)
+        return format_instant(value)
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, dt.timedelta):
-        return lasting(value)
+        return format_duration(value)
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
@@ -484,13 +492,13 @@ def _float(value: float) -> str:
     return {"inf": "INF", "-inf": "-INF", "nan": "NaN"}.get(repr(value), repr(value))
 
 
-def instant(value: dt.datetime) -> str:
+def format_instant(value: dt.datetime) -> str:
     """Return 2026-01-02T03:04:05Z, with a fraction only if it is not zero."""
     text = value.replace(tzinfo=None).isoformat()
     return (text.rstrip("0") if "." in text else text) + ("Z" if value.tzinfo is not None else "")
 
 
-def lasting(value: dt.timedelta) -> str:
+def format_duration(value: dt.timedelta) -> str:
     """Return PT01H30M00.5S, with two digits each, because some V2 services accept no other format."""
     sign, length = ("-", -value) if value < dt.timedelta() else ("", value)
     minutes, seconds = divmod(length.seconds, 60)
@@ -503,12 +511,12 @@ def lasting(value: dt.timedelta) -> str:
 # --- Literals in URLs ----------------------------------------------------------------------------------------
 
 
-def literal(value: Any, edm: str, version: Version) -> str:
-    """Format a result of `checked` as a percent-encoded literal of a key predicate."""
+def format_literal(value: Any, edm: str, version: Version) -> str:
+    """Format a result of `to_edm_value` as a percent-encoded literal of a key predicate."""
     return quote((_v2_literal if version == "v2" else _v4_literal)(value, edm), safe="'-._~:,")
 
 
-def quoted(text: str) -> str:
+def quote_string(text: str) -> str:
     """Return a string literal with doubled apostrophes."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -520,14 +528,14 @@ def _v2_literal(value: Any, edm: str) -> str:
         return f"guid'{value}'"
     if isinstance(value, dt.datetime):
         return (
-            f"datetimeoffset'{instant(value)}'"
+            f"datetimeoffset'{format_instant(value)}'"
             if edm == "Edm.DateTimeOffset"
-            else f"datetime'{instant(value)}'"
+            else f"datetime'{format_instant(value)}'"
         )
     if isinstance(value, dt.date):
         return f"datetime'{value.isoformat()}T00:00:00'"
     if isinstance(value, dt.time):
-        return f"time'{lasting(_duration(value, Column('', 'time', edm)))}'"
+        return f"time'{format_duration(_duration(value, Column('', 'time', edm)))}'"
     if isinstance(value, bytes):
         return f"X'{value.hex().upper()}'"
     if isinstance(value, Decimal):
@@ -536,19 +544,19 @@ def _v2_literal(value: Any, edm: str) -> str:
         return _float(value) + ("f" if edm == "Edm.Single" else "d")
     if isinstance(value, int):
         return f"{value}L" if edm == "Edm.Int64" else str(value)
-    return quoted(str(value))
+    return quote_string(str(value))
 
 
 def _v4_literal(value: Any, edm: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dt.timedelta):
-        return f"duration'{lasting(value)}'"
+        return f"duration'{format_duration(value)}'"
     if isinstance(value, bytes):
         return f"binary'{base64.urlsafe_b64encode(value).decode()}'"
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, str):
-        return quoted(value) if edm.startswith("Edm.") else f"{edm}{quoted(value)}"
+        return quote_string(value) if edm.startswith("Edm.") else f"{edm}{quote_string(value)}"
     formatted = _iso(value)
     return formatted if isinstance(formatted, str) else str(formatted)

@@ -49,7 +49,9 @@ class OpenapiConnector(RestConnector):
     settings: OpenapiSettings
     has_entities = True
     reads_document = True
-    harmless: ClassVar[frozenset[str]] = RestConnector.harmless - {"document_url"}
+    secret_independent_settings: ClassVar[frozenset[str]] = RestConnector.secret_independent_settings - {
+        "document_url"
+    }
 
     @classmethod
     def read_document(cls, document: bytes) -> Metadata:
@@ -59,7 +61,7 @@ class OpenapiConnector(RestConnector):
     def stages(self) -> Iterator[Stage]:
         """Verify the document, then the API as for a REST connection."""
         try:
-            metadata = self.described()
+            metadata = self.load_metadata()
             base = self.base_url(metadata)
         except ConnectorError as error:
             yield Stage("resolve", False, error.reason, self.redact(error.message), error.hint)
@@ -78,7 +80,7 @@ class OpenapiConnector(RestConnector):
 
     def open(self, timeout: float | None = None) -> OpenapiChannel:
         """Open a channel. Reads the document if the metadata is not known."""
-        metadata = self.cached_metadata or self.described()
+        metadata = self.cached_metadata or self.load_metadata()
         connector = OpenapiConnector(
             self.settings.model_copy(update={"base_url": self.base_url(metadata)}),
             self.gate,
@@ -93,7 +95,7 @@ class OpenapiConnector(RestConnector):
         if self.settings.base_url is not None:
             return self.settings.base_url
         try:
-            return net.checked(metadata.base_url)
+            return net.check_url(metadata.base_url)
         except net.NetError:
             raise ConnectorError(
                 "The document does not contain a usable server URL.",
@@ -101,7 +103,7 @@ class OpenapiConnector(RestConnector):
                 hint="Enter base_url, the address of the API.",
             ) from None
 
-    def described(self) -> Metadata:
+    def load_metadata(self) -> Metadata:
         """Return the metadata of the document. Raises `ConnectorError`."""
         url = self.settings.document_url
         if self.document is not None:
@@ -154,15 +156,15 @@ class OpenapiChannel(RestChannel):
         folded = [entity for entity in self._metadata.entities if entity.name.casefold() == name.casefold()]
         return exact[0] if exact else folded[0] if len(folded) == 1 else None
 
-    def sending(self, writing: WriteSpec, control: SendControl) -> Sender:
-        """See `Channel.sending`: uses the operation's method and path, and its parameters."""
+    def create_sender(self, spec: WriteSpec, control: SendControl) -> Sender:
+        """See `Channel.create_sender`: uses the operation's method and path, and its parameters."""
         connector = self._connector
         encoding = connector.settings.request_template.header_encoding
-        template = _template(writing).model_copy(update={"header_encoding": encoding})
+        template = _template(spec).model_copy(update={"header_encoding": encoding})
         if connector.settings.push_mode == "batch":
             if template.encoding != "json":
                 raise ConnectorError(
-                    f"{writing.entity.name} accepts form data, which contains one row per request.",
+                    f"{spec.entity.name} accepts form data, which contains one row per request.",
                     reason="bad_settings",
                     hint="Set push_mode to per_row.",
                 )
@@ -171,14 +173,14 @@ class OpenapiChannel(RestChannel):
         changed = connector.settings.model_copy(update={"request_template": template})
         copy = OpenapiConnector(changed, connector.gate, connector.folder, connector.read_only)
         copy.redact = connector.redact
-        entity = replace(writing.entity, name=template.path or "/")
+        entity = replace(spec.entity, name=template.path or "/")
         self._check_writable()
-        sender = RestSender(copy, self._session, self._auth, replace(writing, entity=entity), control)
+        sender = RestSender(copy, self._session, self._auth, replace(spec, entity=entity), control)
         self._senders.append(sender)
         return sender
 
 
-def request_of(entity: Entity) -> RequestTemplate:
+def request_template_of(entity: Entity) -> RequestTemplate:
     """Return the request of an operation with all its columns."""
     return _template(
         WriteSpec(
@@ -192,13 +194,13 @@ def request_of(entity: Entity) -> RequestTemplate:
     )
 
 
-def _template(writing: WriteSpec) -> RequestTemplate:
+def _template(spec: WriteSpec) -> RequestTemplate:
     """Return the request of an operation for the columns to write."""
-    method, path, *others = writing.entity.parts
+    method, path, *others = spec.entity.parts
     in_path = set(_PARAMETER.findall(path))
     query = {other[1:] for other in others if other.startswith("?")}
     headers = {other[:-1] for other in others if other.endswith(":")}
-    names = [column.name for column in writing.columns]
+    names = [column.name for column in spec.columns]
     repeated = {other[1:] for other in others if other.startswith("+")}
     body: Any = {
         name: _placeholder(name)

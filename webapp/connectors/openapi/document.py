@@ -26,11 +26,11 @@ import yaml
 from webapp import limits
 from webapp.connectors import metadata_documents
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.json_schema.shapes import LEFT_OUT, Shaper
-from webapp.connectors.json_schema.validation import OUTSIDE, UnresolvedReference
+from webapp.connectors.json_schema.shapes import OMISSION_KEYWORD, Shaper
+from webapp.connectors.json_schema.validation import OUTSIDE, UnresolvedReferenceError
 from webapp.connectors.json_schema.validation import Document as JsonSchemas
 from webapp.connectors.schema import Column, ColumnType, Entity, Metadata
-from webapp.document_process import DocumentError, check_depth, too_deep
+from webapp.document_process import DocumentError, check_depth, nesting_error
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG: Final = "tag:yaml.org,2002:"
@@ -80,7 +80,7 @@ class _Builder:
                     self._anchors[event.anchor] = value, size
             elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
                 if len(stack) >= limits.DOCUMENT_LEVELS:
-                    raise too_deep()
+                    raise nesting_error()
                 container: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
                 stack.append([container, _NO_KEY, event.anchor, 1, []])
                 if event.anchor is not None:
@@ -227,7 +227,7 @@ class Document:
 
 def read(raw: bytes) -> Document:
     """Read a document. Raises `ConnectorError` (reason `bad_document`)."""
-    content = loaded(raw)
+    content = parse(raw)
     version = str(content.get("openapi") or content.get("swagger") or "")
     if not version.startswith(("2.", "3.0", "3.1", "3.2")):
         raise _document_error(
@@ -238,9 +238,9 @@ def read(raw: bytes) -> Document:
     info = _dict(content.get("info"))
     operations = tuple(reader.operations())
     if not operations and reader.lost:
-        raise missing_reference(reader.lost[0])
+        raise missing_reference_error(reader.lost[0])
     if not operations and reader.shaper.exhausted:
-        raise too_many_schemas()
+        raise too_many_schemas_error()
     return Document(str(info.get("title", "")), version, tuple(reader.servers()), operations)
 
 
@@ -253,7 +253,7 @@ def base_url(document: Document, found_at: str) -> str:
         return ""
 
 
-def loaded(raw: bytes) -> Mapping[str, Any]:
+def parse(raw: bytes) -> Mapping[str, Any]:
     """Parse a document from JSON or YAML. Raises `ConnectorError` (reason `bad_document`)."""
     if len(raw) > limits.DOCUMENT_BYTES:
         raise _document_error(f"The document is larger than {limits.DOCUMENT_BYTES // limits.MB} MB.", "")
@@ -267,7 +267,7 @@ def loaded(raw: bytes) -> Mapping[str, Any]:
         raise _document_error(error.message, error.hint) from None
     except orjson.JSONDecodeError as error:
         if "limit" in str(error):
-            raise _document_error(too_deep().message, too_deep().hint) from None
+            raise _document_error(nesting_error().message, nesting_error().hint) from None
         raise _document_error(f"This is not valid JSON: {str(error)[:200]}", "") from None
     except (yaml.YAMLError, ValueError) as error:
         raise _document_error(f"This is not valid YAML: {' '.join(str(error).split())[:200]}", "") from None
@@ -276,7 +276,7 @@ def loaded(raw: bytes) -> Mapping[str, Any]:
     return content
 
 
-def missing_reference(message: str) -> ConnectorError:
+def missing_reference_error(message: str) -> ConnectorError:
     """Return the error for a document of which nothing remains without what its references lead to."""
     if message.endswith(OUTSIDE):
         target = message.removesuffix(OUTSIDE).strip()
@@ -407,9 +407,9 @@ class Reader:
         """Return the shape of a schema; None if there is none. Raises `ConnectorError` if the document is too large."""
         shape = self.shaper.shape(schema)
         if shape is None and self.document.visits_left <= 0:
-            raise too_many_schemas()
-        if shape is not None and LEFT_OUT in shape:
-            self.lost.append(shape[LEFT_OUT])
+            raise too_many_schemas_error()
+        if shape is not None and OMISSION_KEYWORD in shape:
+            self.lost.append(shape[OMISSION_KEYWORD])
             return None
         return shape
 
@@ -420,13 +420,13 @@ class Reader:
                 break
             try:
                 value = self.document.target(value["$ref"])
-            except UnresolvedReference as error:
+            except UnresolvedReferenceError as error:
                 self.lost.append(str(error))
                 return {}
         return _dict(value)
 
 
-def too_many_schemas() -> ConnectorError:
+def too_many_schemas_error() -> ConnectorError:
     """Return the error for a document whose schemas refer to each other too often."""
     return _document_error("The document's schemas are too large when their references are followed.", "")
 
@@ -434,7 +434,8 @@ def too_many_schemas() -> ConnectorError:
 def has_columns(shape: Schema) -> bool:
     """Return whether an object has a property that is sent."""
     return any(
-        LEFT_OUT not in item and not item.get("readOnly") for item in _dict(shape.get("properties")).values()
+        OMISSION_KEYWORD not in item and not item.get("readOnly")
+        for item in _dict(shape.get("properties")).values()
     )
 
 
@@ -493,15 +494,17 @@ def metadata(document: Document, found_at: str) -> Metadata:
 
 def metadata_in_process(file: IO[bytes], found_at: str) -> bytes | dict[str, Any]:
     """Read an OpenAPI document: see `metadata_documents.metadata`."""
-    return metadata_documents.answer(lambda: metadata_documents.dump(metadata(read(file.read()), found_at)))
+    return metadata_documents.result_or_error(
+        lambda: metadata_documents.dump(metadata(read(file.read()), found_at))
+    )
 
 
 def _entity(operation: Operation) -> Entity:
     parameters = {**operation.in_path, **operation.in_query, **operation.in_header}
-    columns = [column_of(name, schema, True) for name, schema in parameters.items()]
+    columns = [create_column(name, schema, True) for name, schema in parameters.items()]
     required = set(operation.body.shape.get("required") or ())
     columns += [
-        column_of(name, schema, name in required)
+        create_column(name, schema, name in required)
         for name, schema in operation.body.shape["properties"].items()
         if name not in parameters
     ]
@@ -509,7 +512,7 @@ def _entity(operation: Operation) -> Entity:
     others += [
         f"+{name}"
         for name, schema in operation.body.shape["properties"].items()
-        if name in parameters and not schema.get("readOnly") and LEFT_OUT not in schema
+        if name in parameters and not schema.get("readOnly") and OMISSION_KEYWORD not in schema
     ]
     others += [
         part
@@ -525,7 +528,7 @@ def _entity(operation: Operation) -> Entity:
     )
 
 
-def column_of(name: str, schema: Schema, required: bool) -> Column:
+def create_column(name: str, schema: Schema, required: bool) -> Column:
     """Return the column for a property of a body or a parameter."""
     kind = _kind(schema)
     choices = schema.get("enum") or ()
@@ -548,7 +551,7 @@ def column_of(name: str, schema: Schema, required: bool) -> Column:
 
 def omission_reason(column: Column) -> str:
     """Return why a column is not generated; empty if it is."""
-    return str((column.schema or {}).get(LEFT_OUT, ""))
+    return str((column.schema or {}).get(OMISSION_KEYWORD, ""))
 
 
 def _kind(schema: Schema) -> ColumnType:

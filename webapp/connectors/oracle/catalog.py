@@ -19,7 +19,7 @@ from webapp.connectors.schema import (
     named_columns,
 )
 
-Ask = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
+RunQuery = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
 _TYPES: Final[Mapping[str, ColumnType]] = {
     **dict.fromkeys(("CHAR", "NCHAR", "VARCHAR2", "NVARCHAR2", "CLOB", "NCLOB", "LONG"), "text"),
     **dict.fromkeys(("RAW", "BLOB", "LONG RAW"), "binary"),
@@ -59,33 +59,38 @@ _INDEXES: Final = (
 )
 
 
-def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
+def entities(run_query: RunQuery, default_schema: str, name_filter: str = "") -> list[Entity]:
     """Return the tables and views outside of Oracle's schemas that the account can see, or those with a name,
     ignoring case."""
     where, values = f"c.owner NOT IN {_SYSTEM_SCHEMAS}", []
-    if like:
+    if name_filter:
         where = "(LOWER(c.table_name) = :1 AND c.owner = :2 OR LOWER(c.owner || '.' || c.table_name) = :3)"
-        values = [like.lower(), home, like.lower()]
+        values = [name_filter.lower(), default_schema, name_filter.lower()]
     columns: dict[tuple[str, str], list[Column]] = defaultdict(list)
     kinds: dict[tuple[str, str], str] = {}
     computed: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-    for owner, table, kind, *details in ask(_COLUMNS.format(where=where), values):
+    for owner, table, kind, *details in run_query(_COLUMNS.format(where=where), values):
         kinds[owner, table] = kind
         columns[owner, table].append(column := _column(*details))
         if column.generated == "computed":
             computed[owner, table][column.name] = str(details[7] or "")
     constraints: dict[tuple[str, str], list[Sequence[Any]]] = defaultdict(list)
-    for owner, table, *details in ask(_CONSTRAINTS.format(where=where), values):
+    for owner, table, *details in run_query(_CONSTRAINTS.format(where=where), values):
         constraints[owner, table].append(details)
     indexes: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
     index_where = where.replace("c.owner", "c.table_owner")
-    for owner, table, index, name, expression in ask(_INDEXES.format(where=index_where), values):
+    for owner, table, index, name, expression in run_query(_INDEXES.format(where=index_where), values):
         part = name if expression is None else str(expression)
         indexes[owner, table].setdefault(index, []).append(part)
     result = [
         by_stored_columns(
             _entity(
-                table_id, home, kinds[table_id], fields, constraints[table_id], indexes[table_id].values()
+                table_id,
+                default_schema,
+                kinds[table_id],
+                fields,
+                constraints[table_id],
+                indexes[table_id].values(),
             ),
             computed[table_id],
         )
@@ -94,9 +99,9 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
     return sorted(result, key=lambda entity: (len(entity.parts) > 1, entity.parts))
 
 
-def name_of(owner: str, table: str, home: str) -> str:
+def name_of(owner: str, table: str, default_schema: str) -> str:
     """Return the `Entity.name`: the plain name in the account's own schema."""
-    return table if owner == home else f"{owner}.{table}"
+    return table if owner == default_schema else f"{owner}.{table}"
 
 
 def _column(
@@ -138,7 +143,7 @@ def _column(
 
 def _entity(
     table_id: tuple[str, str],
-    home: str,
+    default_schema: str,
     kind: str,
     fields: Sequence[Column],
     constraints: Sequence[Sequence[Any]],
@@ -154,7 +159,7 @@ def _entity(
         elif constraint_type == "U":
             uniques[name].append(column)
         elif constraint_type == "R" and to_table:
-            relation = relations.setdefault(name, (name_of(to_owner, to_table, home), [], []))
+            relation = relations.setdefault(name, (name_of(to_owner, to_table, default_schema), [], []))
             relation[1].append(column)
             relation[2].append(to_column)
         elif constraint_type == "C" and condition and not _NOT_NULL.fullmatch(condition.strip()):
@@ -168,8 +173,8 @@ def _entity(
             compared.append(UniqueIndex(columns))
     single = {item[0] for item in (keys, *uniques.values()) if len(item) == 1}
     return Entity(
-        name_of(*table_id, home),
-        (table_id[1],) if table_id[0] == home else table_id,
+        name_of(*table_id, default_schema),
+        (table_id[1],) if table_id[0] == default_schema else table_id,
         tuple(replace(column, key=column.name in keys, unique=column.name in single) for column in fields),
         "view" if kind == "VIEW" else "table",
         tuple(keys),

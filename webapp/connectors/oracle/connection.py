@@ -17,7 +17,7 @@ from webapp import limits
 from webapp.connectors.base import ConnectionLost, ConnectorError, RowError
 from webapp.connectors.schema import Entity
 from webapp.connectors.sql import base as sql
-from webapp.connectors.sql.base import shortened
+from webapp.connectors.sql.base import shorten_message
 from webapp.connectors.verification import from_gate_error
 from webapp.net.gate import Gate, GateError
 
@@ -74,7 +74,7 @@ _COLUMN: Final = re.compile(r'"[^"]*"\."[^"]*"\."([^"]+)"')
 
 def convert_error(number: int, text: str, code: str = "") -> ConnectorError:
     """Convert an error that does not concern a row. `code` is the driver's code, such as DPY-4011."""
-    message = shortened(text)
+    message = shorten_message(text)
     if code in ("DPY-4024", "DPY-4024:"):
         return ConnectionLost("The server did not respond in time.", code="target_timeout")
     if code == "DPY-6005":  # the connection was not established, for the reason that follows
@@ -84,25 +84,27 @@ def convert_error(number: int, text: str, code: str = "") -> ConnectorError:
     if number in _LOST or code in ("DPY-1001", "DPY-4011", "DPY-4005", "DPY-6005"):
         return ConnectionLost(f"The connection to the server was lost: {message}")
     reason, hint, transient = _STATEMENT_ERRORS.get(number, ("failed", "", False))
-    details = {"native": native(number)} if number else {}
+    details = {"native": format_error_code(number)} if number else {}
     error_code = "read_only_connection" if reason == "read_only" else "target_failed"
     return ConnectorError(
         message, code=error_code, reason=reason, hint=hint, transient=transient, details=details
     )
 
 
-def native(number: int) -> str:
+def format_error_code(number: int) -> str:
     """Return a number in Oracle's format, such as ORA-00001."""
     return f"ORA-{number:05d}"
 
 
-def failure(row: int, number: int, text: str, entity: Entity) -> RowError:
+def to_row_error(row: int, number: int, text: str, entity: Entity) -> RowError:
     """Return the error of one row from a batch error. Raises if it does not concern a row."""
     if number in _STATEMENT_ERRORS or number in _LOST or not (number in _REASONS or 20000 <= number <= 20999):
         raise convert_error(number, text)  # user-defined errors are ORA-20000 to ORA-20999
     match = _COLUMN.search(text)
     column = match[1] if match and entity.column(match[1]) else None
-    return RowError(row, _REASONS.get(number, "refused"), shortened(text), native(number), column)
+    return RowError(
+        row, _REASONS.get(number, "refused"), shorten_message(text), format_error_code(number), column
+    )
 
 
 # --- Connection ---------------------------------------------------------------------------------------------
@@ -164,14 +166,14 @@ def _guarded(gate: Gate) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ArrayResult:
     """The result of a statement for an array of rows.
 
     Errors are (position, number, message). `counts` are the rows that each row changed, `returned` the values of
     RETURNING.
     """
 
-    refused: list[tuple[int, int, str]]
+    errors: list[tuple[int, int, str]]
     counts: list[int]
     returned: list[list[Any]]
 
@@ -189,12 +191,12 @@ def converting_errors() -> Iterator[None]:
         raise convert_error(3113, str(error)) from None
 
 
-class OracleLink:
+class OracleConnection:
     """See `sql.statements.DriverConnection`. `gate` checks every address that the listener redirects to."""
 
-    def __init__(self, gate: Gate, **how: Any) -> None:
+    def __init__(self, gate: Gate, **driver_options: Any) -> None:
         with converting_errors(), _guarded(gate):
-            self._connection = oracledb.connect(**how)
+            self._connection = oracledb.connect(**driver_options)
         with converting_errors():
             self._connection.outputtypehandler = _output_type
             self.run("ALTER SESSION SET TIME_ZONE = '+00:00'")
@@ -215,7 +217,7 @@ class OracleLink:
             cursor.execute(text, list(values))
             if not cursor.description:
                 return [], []
-            rows = cursor.fetchall() if limit is None else sql.answer(iter(cursor.fetchone, None), limit)
+            rows = cursor.fetchall() if limit is None else sql.take_rows(iter(cursor.fetchone, None), limit)
             return [info[0] for info in cursor.description], rows
 
     def run(self, text: str) -> int:
@@ -224,9 +226,9 @@ class OracleLink:
             cursor.execute(text)
             return max(int(cursor.rowcount), 0)
 
-    def many(
+    def run_many(
         self, text: str, rows: list[list[Any]], types: Sequence[str | None], return_types: Sequence[str]
-    ) -> Answer:
+    ) -> ArrayResult:
         """Run a statement for each row, and report the rejected rows. The others are in the transaction.
 
         `types` are names of the driver's types, None for those that follow from the values; `return_types` those of
@@ -244,7 +246,7 @@ class OracleLink:
             ]
             indexes = range(len(rows)) if variables else ()
             returned = [[(var.getvalue(index) or [None])[0] for var in variables] for index in indexes]
-            return Answer(refused, list(cursor.getarraydmlrowcounts()), returned)
+            return ArrayResult(refused, list(cursor.getarraydmlrowcounts()), returned)
 
     def stream(self, text: str) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
         """See `Link.stream`."""
@@ -255,9 +257,9 @@ class OracleLink:
             count = limits.QUERY_FIRST_ROWS
             while rows := cursor.fetchmany(count):
                 yield names, rows
-                cursor.arraysize = count = sql.next_count(count, len(rows), sql.size_of(rows))
+                cursor.arraysize = count = sql.next_count(count, len(rows), sql.estimate_size(rows))
 
-    def patience(self, seconds: float | None) -> None:
+    def set_timeout(self, seconds: float | None) -> None:
         """Set the time limit of each following operation; None for no limit."""
         with converting_errors():
             self._connection.call_timeout = int((seconds or 0) * 1000)
@@ -279,7 +281,7 @@ class OracleLink:
         except (oracledb.Error, OSError):
             pass  # already closed
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """See `DriverConnection.abort`: asks the server to stop."""
         try:
             self._connection.cancel()

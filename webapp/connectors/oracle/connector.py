@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from webapp.connectors import base
 from webapp.connectors.base import Capabilities, Stage
 from webapp.connectors.sql.server import (
-    SPOKEN,
+    TLS_MESSAGES,
     ServerConnector,
     ServerSettings,
     connect_session,
-    connection_failed,
+    connection_failed_error,
     parse_url,
     reachable_address,
     single_call_stages,
-    tls_part,
+    tls_field,
 )
-from webapp.connectors.verification import bad_settings, unknown_option
+from webapp.connectors.verification import bad_settings_error, unknown_option_error
 
 if TYPE_CHECKING:
-    from webapp.connectors.oracle.connection import OracleLink
+    from webapp.connectors.oracle.connection import OracleConnection
     from webapp.connectors.oracle.session import OracleSession
 
 # host:1521/service, tcps://host/service, jdbc:oracle:thin:user/password@//host:1521/service
@@ -39,7 +39,7 @@ class OracleSettings(ServerSettings):
     """`connection_string` is a URL or an easy connect string. Separate settings override its parts.
     `database` is the service name."""
 
-    tls: Literal["disable", "require", "verify-full"] | None = tls_part()
+    tls: Literal["disable", "require", "verify-full"] | None = tls_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class OracleConnector(ServerConnector):
             settings.database or parsed.get("service") or "",
         )
         if not host or not service or re.search(r"[\s()=/]", host + service):
-            raise bad_settings(
+            raise bad_settings_error(
                 "A host and a service name are required.", "Enter a host, and the service name as database."
             )
         tls = settings.tls or parsed.get("tls") or ("verify-full" if settings.ca_certificate else "disable")
@@ -99,9 +99,9 @@ class OracleConnector(ServerConnector):
             self._link, lambda link, another: OracleSession(link, another, self.read_only), timeout
         )
 
-    def _link(self, seconds: float) -> OracleLink:
+    def _link(self, seconds: float) -> OracleConnection:
         """Connect to an address that the guard allowed."""
-        from webapp.connectors.oracle.connection import OracleLink
+        from webapp.connectors.oracle.connection import OracleConnection
 
         params = self.connect_options()
         address = reachable_address(self.gate, params.host, params.port, seconds)
@@ -113,7 +113,7 @@ class OracleConnector(ServerConnector):
                 "ssl_context": self._tls_context(params),
             }
         try:
-            return OracleLink(
+            return OracleConnection(
                 self.gate,
                 user=params.username,
                 password=params.password,
@@ -128,7 +128,7 @@ class OracleConnector(ServerConnector):
             hint = (
                 "Check that an Oracle listener responds on this address, with or without TLS as configured."
             )
-            raise connection_failed(error.message, hint) from None
+            raise connection_failed_error(error.message, hint) from None
 
     def _tls_context(self, params: ConnectOptions) -> ssl.SSLContext:
         """Return a TLS context for the host name in the settings, because the driver only knows the address."""
@@ -149,14 +149,14 @@ class OracleConnector(ServerConnector):
                 context.load_default_certs()
         except ssl.SSLError as error:
             message = f"The CA certificate is invalid: {error.reason}."
-            raise bad_settings(message, "Enter it in PEM format.") from None
+            raise bad_settings_error(message, "Enter it in PEM format.") from None
         return context
 
     # --- verification ---
 
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`."""
-        return single_call_stages(self.gate, self.connect_options, self.open, SPOKEN)
+        return single_call_stages(self.gate, self.connect_options, self.open, TLS_MESSAGES)
 
 
 def _parse_connection_string(text: str) -> dict[str, Any]:
@@ -167,13 +167,13 @@ def _parse_connection_string(text: str) -> dict[str, Any]:
             parsed, options = parse_url(stripped.partition("://")[2])
             query = dict(options)
             for name in query.keys() - {"service_name"}:
-                raise unknown_option(name, ("service_name",))
+                raise unknown_option_error(name, ("service_name",))
             return {**parsed, "service": parsed.get("database") or query.get("service_name", "")}
     except ValueError:
         pass
     match = _EASY.fullmatch(stripped)
     if match is None:
-        raise bad_settings(
+        raise bad_settings_error(
             "The connection string is invalid.",
             "Use oracle://user:password@host:1521/service or host:1521/service.",
         )

@@ -14,7 +14,7 @@ from webapp import limits
 from webapp.connectors import column_values as connectors_values
 from webapp.connectors.base import ConnectorError, RowError, Target, WriteResult, WriteSpec
 from webapp.connectors.oracle import catalog
-from webapp.connectors.oracle.connection import OracleLink, failure
+from webapp.connectors.oracle.connection import OracleConnection, to_row_error
 from webapp.connectors.schema import Column, Entity
 from webapp.connectors.sql import base as sql
 from webapp.connectors.sql.statements import StatementSession, StatementTarget, literals
@@ -34,16 +34,16 @@ class OracleTarget(StatementTarget):
 
     dialect: ClassVar[Dialect] = DIALECT
     title: ClassVar[str] = "Oracle"
-    _link: OracleLink
+    _link: OracleConnection
 
     # --- transactions ---
 
-    def opening(self) -> None:
-        """See `StatementTarget.opening`. Oracle opens a transaction with the first change."""
+    def begin_transaction(self) -> None:
+        """See `StatementTarget.begin_transaction`. Oracle opens a transaction with the first change."""
         self._link.rollback()
 
-    def ending(self) -> None:
-        """See `StatementTarget.ending`."""
+    def commit_transaction(self) -> None:
+        """See `StatementTarget.commit_transaction`."""
         try:
             self._link.commit()
         except ConnectorError as error:
@@ -56,30 +56,30 @@ class OracleTarget(StatementTarget):
 
     # --- rows ---
 
-    def sent(self, batch: pa.RecordBatch, mode: str) -> WriteResult:
-        """See `StatementTarget.sent`."""
+    def write_batch(self, batch: pa.RecordBatch, mode: str) -> WriteResult:
+        """See `StatementTarget.write_batch`."""
         cells: list[list[Any]] = []
         errors: dict[int, RowError] = {}
-        for column, array in zip(self.writing.columns, batch.columns, strict=True):
+        for column, array in zip(self.spec.columns, batch.columns, strict=True):
             values, misfits = connectors_values.convert_column(array, column, _to_driver)
             cells.append(values)
             errors |= {item.index: item for item in misfits}
         rows = [row for row in range(batch.num_rows) if row not in errors]
         statement, order = self._statement(mode)
-        types = [_type(self.writing.columns[index]) for index in order]
+        types = [_type(self.spec.columns[index]) for index in order]
         failures = list(errors.values())
         self._returned = {}
-        names = self.writing.capture if mode == "insert" else ()
-        captured = [self.writing.entity.column(name) for name in names]
+        names = self.spec.capture if mode == "insert" else ()
+        captured = [self.spec.entity.column(name) for name in names]
         return_types = [_type(item) or "DB_TYPE_VARCHAR" for item in captured if item is not None]
         for start in range(0, len(rows), limits.TARGET_SAVEPOINT_ROWS):
             piece = rows[start : start + limits.TARGET_SAVEPOINT_ROWS]
-            answer = self._link.many(
+            answer = self._link.run_many(
                 statement, [[cells[index][row] for index in order] for row in piece], types, return_types
             )
             rejection = [
-                failure(piece[index], code, message, self.writing.entity)
-                for index, code, message in answer.refused
+                to_row_error(piece[index], code, message, self.spec.entity)
+                for index, code, message in answer.errors
             ]
             failures += rejection
             rejected = {item.index for item in rejection}
@@ -93,23 +93,25 @@ class OracleTarget(StatementTarget):
                     else [row for row in piece if row not in rejected]
                 )
                 pairs = zip(counted, answer.counts, strict=True)
-                failures += [self.missing(row) for row, count in pairs if not count and row not in rejected]
+                failures += [
+                    self.missing_row_error(row) for row, count in pairs if not count and row not in rejected
+                ]
         if mode == "insert":
             rejected = {error.index for error in failures}
             if written := [row for row in rows if row not in rejected]:
                 # Record keys of the first, middle and last row for the commit token.
                 sampled = list(dict.fromkeys((written[0], written[len(written) // 2], written[-1])))
-                keys, _ = literals(DIALECT, self.writing.columns, batch.take(pa.array(sampled)))
-                self._commit_keys.wrote(self._names, keys, list(range(len(sampled))))
+                keys, _ = literals(DIALECT, self.spec.columns, batch.take(pa.array(sampled)))
+                self._commit_keys.record(self._names, keys, list(range(len(sampled))))
         failures.sort(key=lambda item: item.index)
-        return WriteResult(failures, self.captured(batch.num_rows) if return_types else None)
+        return WriteResult(failures, self.captured_values(batch.num_rows) if return_types else None)
 
     # --- statements ---
 
     def _statement(self, mode: str) -> tuple[str, list[int]]:
         """Return a statement with placeholders, and the index of the column for each placeholder."""
-        quoted, names = DIALECT.quoted, self._names
-        keys, table = self.writing.key_columns, self._table
+        quoted, names = DIALECT.quote_name, self._names
+        keys, table = self.spec.key_columns, self._table
         others = [name for name in names if name not in keys] or list(keys[:1])
         all_columns = list(range(len(names)))
         if mode in ("update", "delete"):
@@ -128,28 +130,28 @@ class OracleTarget(StatementTarget):
             update = f"WHEN MATCHED THEN UPDATE SET {setting} " if changed else ""
             return (
                 f"MERGE INTO {table} t USING (SELECT {source} FROM DUAL) s ON ({on}) {update}WHEN NOT MATCHED THEN "
-                f"INSERT ({sql.listed(DIALECT, names)}) VALUES ({sql.listed(DIALECT, names, 's.')})"
+                f"INSERT ({sql.column_list(DIALECT, names)}) VALUES ({sql.column_list(DIALECT, names, 's.')})"
             ), all_columns
         placeholders = ", ".join(f":{index}" for index in range(1, len(names) + 1))
-        insert = f"INSERT INTO {table} ({sql.listed(DIALECT, names)}) VALUES ({placeholders})"
-        if self.writing.capture:
+        insert = f"INSERT INTO {table} ({sql.column_list(DIALECT, names)}) VALUES ({placeholders})"
+        if self.spec.capture:
             into = ", ".join(
-                f":{index}" for index in range(len(names) + 1, len(names) + 1 + len(self.writing.capture))
+                f":{index}" for index in range(len(names) + 1, len(names) + 1 + len(self.spec.capture))
             )
-            insert += f" RETURNING {sql.listed(DIALECT, self.writing.capture)} INTO {into}"
+            insert += f" RETURNING {sql.column_list(DIALECT, self.spec.capture)} INTO {into}"
         return insert, all_columns
 
 
 def _to_driver(value: Any, column: Column) -> Any:
     """Convert a value for the driver."""
     if column.type == "date":  # Oracle's DATE includes a time of day
-        return connectors_values.local(value, column).replace(microsecond=0)
+        return connectors_values.to_naive_datetime(value, column).replace(microsecond=0)
     if column.type == "timestamptz":  # the session's time zone is UTC
-        return connectors_values.instant(value, column).replace(tzinfo=None)
+        return connectors_values.to_utc_datetime(value, column).replace(tzinfo=None)
     if column.type == "boolean":
-        return int(connectors_values.boolean(value, column))
+        return int(connectors_values.to_boolean(value, column))
     if column.type == "uuid":
-        return connectors_values.identifier(value, column).bytes
+        return connectors_values.to_uuid(value, column).bytes
     converted = connectors_values.CONVERTERS[column.type](value, column)
     return converted.isoformat() if isinstance(converted, dt.time) else converted
 
@@ -165,40 +167,44 @@ class OracleSession(StatementSession):
     connection."""
 
     dialect: ClassVar[Dialect] = DIALECTS["oracle"]
-    origin: ClassVar[str] = " FROM DUAL"
-    marker: ClassVar[str] = ":{}"
-    link: OracleLink
+    from_dual: ClassVar[str] = " FROM DUAL"
+    placeholder: ClassVar[str] = ":{}"
+    link: OracleConnection
 
-    def __init__(self, link: OracleLink, another: Callable[[], OracleLink], read_only: bool) -> None:
-        _, ((home,),) = link.query("SELECT SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA') FROM DUAL")
-        super().__init__(link, f"Oracle {link.version}", home, read_only)
-        self._another = another
+    def __init__(
+        self, link: OracleConnection, open_another: Callable[[], OracleConnection], read_only: bool
+    ) -> None:
+        _, ((default_schema,),) = link.query("SELECT SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA') FROM DUAL")
+        super().__init__(link, f"Oracle {link.version}", default_schema, read_only)
+        self._open_another = open_another
 
-    def another(self) -> OracleLink:
-        """See `StatementSession.another`."""
-        return self._another()
+    def open_another(self) -> OracleConnection:
+        """See `StatementSession.open_another`."""
+        return self._open_another()
 
-    def entities(self, like: str = "") -> list[Entity]:
+    def entities(self, name_filter: str = "") -> list[Entity]:
         """See `StatementSession.entities`."""
-        return catalog.entities(lambda text, values: self.link.query(text, values)[1], self.home, like)
+        return catalog.entities(
+            lambda text, values: self.link.query(text, values)[1], self.default_schema, name_filter
+        )
 
-    def begin_reading(self, link: Any) -> None:
-        """See `StatementSession.begin_reading`."""
+    def begin_read_only(self, link: Any) -> None:
+        """See `StatementSession.begin_read_only`."""
         link.rollback()
         link.run("SET TRANSACTION READ ONLY")
 
-    def reading(
+    def query_and_roll_back(
         self, link: Any, text: str, values: Sequence[Any], limit: int
     ) -> tuple[list[str], list[Sequence[Any]]]:
-        """See `StatementSession.reading`. A read-only transaction cannot change anything."""
-        self.begin_reading(link)
-        link.patience(limits.TARGET_QUERY_SECONDS)
+        """See `StatementSession.query_and_roll_back`. A read-only transaction cannot change anything."""
+        self.begin_read_only(link)
+        link.set_timeout(limits.TARGET_QUERY_SECONDS)
         try:
             answer: tuple[list[str], list[Sequence[Any]]] = link.query(text, values, limit)
             return answer
         finally:
             try:
-                link.patience(None)
+                link.set_timeout(None)
                 link.rollback()
             except ConnectorError:
                 pass  # the connection is lost, and the transaction with it
@@ -208,10 +214,10 @@ class OracleSession(StatementSession):
         super().execute(statement)
         self.link.commit()
 
-    def target(self, writing: WriteSpec) -> Target:
+    def target(self, spec: WriteSpec) -> Target:
         """See `Session.target`."""
-        self.writable(writing)
-        return OracleTarget(self.link, writing)
+        self.check_target(spec)
+        return OracleTarget(self.link, spec)
 
     def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """See `Session.commit_outcome`. Oracle's readers do not wait for writers, so the table is locked

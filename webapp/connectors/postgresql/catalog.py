@@ -24,7 +24,7 @@ from webapp.connectors.schema import (
     by_stored_columns,
     named_columns,
 )
-from webapp.connectors.sql.base import matched
+from webapp.connectors.sql.base import find_entity
 
 _TABLES: Final = """
 SELECT c.oid, n.nspname, c.relname, c.relkind::text, obj_description(c.oid, 'pg_class')
@@ -214,7 +214,7 @@ class Catalog:
         if entities:
             return entities[0]
         candidates = self._rows(_SAME_NAME, {"name": name})
-        return matched([entity for pair in candidates for entity in self.entities(*pair)], name)
+        return find_entity([entity for pair in candidates for entity in self.entities(*pair)], name)
 
     def _rows(self, query: str, values: Mapping[str, Any]) -> list[Any]:
         return self._connection.execute(query, values).fetchall()

@@ -12,8 +12,14 @@ from pydantic import Field, model_validator
 
 from webapp import limits
 from webapp.connectors.base import Capabilities, ConnectorError, Settings, Stage
-from webapp.connectors.sql.server import ServerConnector, ServerSettings, more_part, part, tls_part
-from webapp.connectors.verification import Step, bad_settings, from_gate_error, run_stages
+from webapp.connectors.sql.server import (
+    ServerConnector,
+    ServerSettings,
+    address_field,
+    options_field,
+    tls_field,
+)
+from webapp.connectors.verification import Step, bad_settings_error, from_gate_error, run_stages
 from webapp.net.gate import GateError
 
 if TYPE_CHECKING:
@@ -36,11 +42,11 @@ _VERIFYING: Final = ("verify-ca", "verify-full")
 class PostgresqlSettings(ServerSettings):
     """`connection_string` is a URL or `key=value` pairs. Separate settings override its parts."""
 
-    database: str | None = part(4, 63)
+    database: str | None = address_field(4, 63)
     username: str | None = Field(None, max_length=63, json_schema_extra={"group": "server", "order": 5})
-    db_schema: str | None = part(7, 63, alias="schema")
-    tls: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = tls_part()
-    options: dict[str, str] = more_part()
+    db_schema: str | None = address_field(7, 63, alias="schema")
+    tls: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = tls_field()
+    options: dict[str, str] = options_field()
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
@@ -81,7 +87,7 @@ class PostgresqlConnector(ServerConnector):
                     key: str(value) for key, value in psycopg.conninfo.conninfo_to_dict(text).items()
                 }
             except psycopg.ProgrammingError:
-                raise bad_settings(
+                raise bad_settings_error(
                     "The connection string is invalid."
                     if text.startswith("postgres") or not separator
                     else f"{scheme}:// is not a PostgreSQL URL.",
@@ -89,7 +95,7 @@ class PostgresqlConnector(ServerConnector):
                     " percent-encoded.",
                 ) from None
             if unknown := sorted(set(parameters) - _ALLOWED):
-                raise bad_settings(
+                raise bad_settings_error(
                     f"The connection string must not contain {', '.join(unknown)}.",
                     "Remove it, or use the separate settings.",
                 )
@@ -102,14 +108,14 @@ class PostgresqlConnector(ServerConnector):
         host = parameters.pop("hostaddr", None) if not parameters.get("host") else parameters.get("host")
         parameters.pop("hostaddr", None)
         if not host or "," in host or host.startswith(("/", "@")):
-            raise bad_settings(
+            raise bad_settings_error(
                 "A single host name is required.",
                 "Enter one host. Sockets and lists of hosts are not supported.",
             )
         parameters["host"] = host
         parameters.setdefault("port", "5432")
         if not parameters["port"].isdigit() or not 0 < int(parameters["port"]) < 65_536:
-            raise bad_settings(
+            raise bad_settings_error(
                 f"{parameters['port']} is not a valid port.", "Enter a number from 1 to 65535."
             )
         return parameters
@@ -184,8 +190,8 @@ class PostgresqlConnector(ServerConnector):
             ("connect", self._connect),
             ("tls", self._negotiate_tls),
             ("auth", enter),
-            ("permission", lambda: sessions[0].permitted()),
-            ("sample", lambda: sessions[0].sampled()),
+            ("permission", lambda: sessions[0].check_permission()),
+            ("sample", lambda: sessions[0].check_sample()),
         )
         try:
             yield from run_stages(steps)

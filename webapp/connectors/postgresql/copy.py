@@ -21,14 +21,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.connectors.base import RowError
-from webapp.connectors.column_values import convert_to_column, hexed, plain
+from webapp.connectors.column_values import convert_to_column, to_hex, to_plain
 from webapp.connectors.schema import Column
 from webapp.engine.formats import FormatError, views
-from webapp.engine.formats.base import Codec, Frame, Wrapping
+from webapp.engine.formats.base import Codec, RowLiterals, ValueLiterals
 from webapp.engine.formats.base import Column as Spelled
 from webapp.engine.formats.codecs import BoolCodec, TextCodec, TimestampCodec
-from webapp.engine.formats.escape import Escape, Scan, Unrepresentable
-from webapp.engine.formats.layout import Layout, Oversize, copied
+from webapp.engine.formats.escape import ByteScan, Escape, UnrepresentableTextError
+from webapp.engine.formats.layout import BlockMustBeSplit, Layout, join_views
 from webapp.engine.formats.nested import scalar_codec
 
 _ESCAPES: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -38,28 +38,28 @@ DAY_MICROS = 86_400_000_000
 
 
 class CopyEscape(Escape):
-    """Escapes values for COPY's text format. Raises `Unrepresentable` for U+0000, which PostgreSQL's text cannot
-    contain."""
+    """Escapes values for COPY's text format. Raises `UnrepresentableTextError` for U+0000, which PostgreSQL's text
+    cannot contain."""
 
     key = "copy"
     _special = re.compile("[\\\\\t\n\r\0]")
 
-    def one(self, text: str) -> str:
-        """See `Escape.one`."""
+    def escape_text(self, text: str) -> str:
+        """See `Escape.escape_text`."""
         return self._special.sub(self._replacement, text)
 
     @staticmethod
     def _replacement(match: re.Match[str]) -> str:
         if match[0] == "\0":
-            raise Unrepresentable(0, "The text contains U+0000, which PostgreSQL cannot store.")
+            raise UnrepresentableTextError(0, "The text contains U+0000, which PostgreSQL cannot store.")
         return _ESCAPES[match[0]]
 
-    def rows(self, scan: Scan) -> np.ndarray | None:
-        """See `Escape.rows`."""
-        masks = [scan.is_(b"\\")] if scan.has(b"\\") else []
+    def rows_to_escape(self, scan: ByteScan) -> np.ndarray | None:
+        """See `Escape.rows_to_escape`."""
+        masks = [scan.byte_mask(b"\\")] if scan.has(b"\\") else []
         if scan.has_control():
-            masks += [scan.is_(char) for char in (b"\t", b"\n", b"\r", b"\0")]
-        return scan.rows(np.logical_or.reduce(masks)) if masks else None
+            masks += [scan.byte_mask(char) for char in (b"\t", b"\n", b"\r", b"\0")]
+        return scan.rows_where(np.logical_or.reduce(masks)) if masks else None
 
 
 _ESCAPE: Final = CopyEscape()
@@ -68,14 +68,14 @@ _ESCAPE: Final = CopyEscape()
 def array_texts(array: pa.Array) -> pa.Array:
     """Return lists as array literals, `string[n]` (`{"a",NULL,{...}}`; PostgreSQL, "Array Input and Output
     Syntax")."""
-    inner = plain(array.flatten())
+    inner = to_plain(array.flatten())
     if pa.types.is_list(inner.type):
         items = array_texts(inner)
     else:
         if pa.types.is_dictionary(inner.type):
             inner = inner.dictionary_decode()
         if pa.types.is_binary(inner.type):
-            inner = pc.binary_join_element_wise("\\x", hexed(inner), "")
+            inner = pc.binary_join_element_wise("\\x", to_hex(inner), "")
         texts = inner.cast(pa.string())
         texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
         items = pc.binary_join_element_wise('"', texts, '"', "")
@@ -88,7 +88,7 @@ def array_texts(array: pa.Array) -> pa.Array:
 
 
 def _convert(array: pa.Array, column: Column) -> pa.Array:
-    array = plain(array)
+    array = to_plain(array)
     if column.type == "array" and pa.types.is_list(array.type):
         return array_texts(array)
     return convert_to_column(array, column)
@@ -106,7 +106,7 @@ def _output_column(column: Column, kind: pa.DataType, prefix: str) -> Spelled:
     else:
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
         codec = scalar_codec(value, _ESCAPE)
-    wrapping = Wrapping((prefix + before, prefix + "\\N", prefix + before), (after, "", after))
+    wrapping = ValueLiterals((prefix + before, prefix + "\\N", prefix + before), (after, "", after))
     return Spelled(column.name, codec, wrapping)
 
 
@@ -144,13 +144,13 @@ class CopyText:
                 _output_column(column, array.type, "\t" if index else "")
                 for index, (column, array) in enumerate(zip(self._columns, arrays, strict=True))
             ]
-            rows = self._layouts[kinds] = Layout(columns, Frame(closings=("\n",)), joint=True)
-        block = [hexed(array) if pa.types.is_binary(array.type) else array for array in arrays]
+            rows = self._layouts[kinds] = Layout(columns, RowLiterals(closings=("\n",)), joint=True)
+        block = [to_hex(array) if pa.types.is_binary(array.type) else array for array in arrays]
         if not count:
             return []
         try:
             return [bytes(rows.render(block, ""))]
-        except Oversize:
+        except BlockMustBeSplit:
             half = count // 2
             return [
                 *self._text([array.slice(0, half) for array in arrays]),
@@ -201,7 +201,7 @@ class Lines:
         """Whether they are in binary format."""
         return bool(self._envelope[0])
 
-    def of(self, rows: np.ndarray) -> bytes:
+    def select(self, rows: np.ndarray) -> bytes:
         """Return the data of some rows for COPY, in order."""
         positions = np.searchsorted(self.rows, rows)
         cuts = np.flatnonzero(np.diff(positions) != 1) + 1
@@ -219,8 +219,8 @@ def cut_lines(text: bytes, rows: np.ndarray) -> Lines:
     return Lines(text, np.concatenate((np.zeros(1, np.int64), ends)), rows)
 
 
-HEAD: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-TAIL: Final = b"\xff\xff"
+COPY_HEADER: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+COPY_TRAILER: Final = b"\xff\xff"
 _EPOCH: Final = 10_957  # 2000-01-01, the day from which PostgreSQL counts
 _DIGIT: Final = 10_000  # numeric's digits (PostgreSQL, numeric_recv)
 _NEGATIVE: Final = 0x4000
@@ -371,7 +371,7 @@ class CopyBinary:
                 array = array.dictionary_decode()
             if not (pieces.text(array) if name in _TEXTS else pieces.field(array, _FIELDS[name])):
                 return None
-        return Lines(*pieces.joined(), rows=np.arange(count), head=HEAD, tail=TAIL)
+        return Lines(*pieces.joined(), rows=np.arange(count), head=COPY_HEADER, tail=COPY_TRAILER)
 
 
 class _BatchPieces:
@@ -425,7 +425,7 @@ class _BatchPieces:
         self._end_run()
         string_views, buffer = views.of_strings(array)
         if buffer is not None:
-            string_views = views.moved(string_views, len(self._buffers))
+            string_views = views.with_buffer(string_views, len(self._buffers))
             self._buffers.append(buffer)
         self._pieces.append(string_views)
         return True
@@ -458,7 +458,7 @@ class _BatchPieces:
         width = len(self._pieces)
         table = np.ascontiguousarray(np.stack(self._pieces, axis=1))
         buffers = [None, pa.py_buffer(table), *self._buffers]
-        _, offsets, text = copied(
+        _, offsets, text = join_views(
             pa.Array.from_buffers(pa.binary_view(), table.size, buffers, null_count=0)
         ).buffers()
         return memoryview(text), np.frombuffer(offsets, np.int64)[: table.size + 1 : width]

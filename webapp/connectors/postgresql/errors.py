@@ -9,7 +9,7 @@ import psycopg
 
 from webapp import limits
 from webapp.connectors.base import ConnectionLost, ConnectorError
-from webapp.connectors.sql.base import shortened
+from webapp.connectors.sql.base import shorten_message
 
 # Reasons and hints by SQLSTATE. The longest matching prefix counts.
 _STATES: Final[dict[str, tuple[str, str]]] = {
@@ -74,7 +74,7 @@ _AT_CONNECT: Final = (
 def convert_error(error: psycopg.Error, connection: psycopg.Connection[Any] | None) -> ConnectorError:
     """Convert the error of a statement: to `ConnectionLost` if the connection is lost."""
     state = error.sqlstate or ""
-    message = shortened(error.diag.message_primary or str(error))
+    message = shorten_message(error.diag.message_primary or str(error))
     if not state and "memory" in message:  # libpq: "out of memory", "cannot allocate memory for input buffer"
         mb = limits.QUERY_MEMORY_BYTES // limits.MB
         text = f"The query needs more than {mb:,} MB of memory."
@@ -90,7 +90,7 @@ def convert_error(error: psycopg.Error, connection: psycopg.Connection[Any] | No
             f"Another session holds a lock on a required table and did not release it in time: {message}."
         )
     if detail := error.diag.message_detail:
-        message = f"{message} {shortened(detail)}"
+        message = f"{message} {shorten_message(detail)}"
     return ConnectorError(
         message, code=code, reason=reason, hint=hint, transient=state.startswith(_TRANSIENT), details=details
     )
@@ -98,7 +98,7 @@ def convert_error(error: psycopg.Error, connection: psycopg.Connection[Any] | No
 
 def convert_connect_error(error: psycopg.Error, host: str) -> ConnectorError:
     """Convert the error of a failed connection attempt."""
-    message = shortened(str(error)).removeprefix("connection failed: ")
+    message = shorten_message(str(error)).removeprefix("connection failed: ")
     lower = message.rpartition("failed: ")[2] or message
     reason, hint = "failed", ""
     for part, matched_reason, advice in _AT_CONNECT:

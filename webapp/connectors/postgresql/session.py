@@ -33,7 +33,7 @@ from psycopg import pq
 
 from webapp import limits
 from webapp.connectors.base import ConnectorError, RowError, Session, Target, WriteResult, WriteSpec
-from webapp.connectors.column_values import plain, read
+from webapp.connectors.column_values import from_texts, to_plain
 from webapp.connectors.postgresql.catalog import Catalog
 from webapp.connectors.postgresql.copy import CopyBinary, CopyText, Lines, array_texts
 from webapp.connectors.postgresql.errors import convert_error
@@ -51,13 +51,13 @@ _KEY: Final = re.compile(r"\((?P<columns>.*?)\)=\((?P<values>.*)\)", re.S)
 # `PL/pgSQL function f() line 3 at RAISE` of a function without arguments, such as that of a trigger.
 _FUNCTION: Final = re.compile(r"^.*PL/pgSQL.*?([^\s(]+)\(\)", re.M)
 # The identifier of the cluster, if the account can read it. Physical copies and standbys share it.
-SYSTEM: Final = (
+SYSTEM_IDENTIFIER: Final = (
     b"CASE WHEN has_function_privilege('pg_control_system()', 'execute')"
     b" THEN (SELECT system_identifier::text FROM pg_control_system()) END"
 )
 _SKIPPED: Final = RowRejection("refused", "A trigger or rule of the table silently skipped this row.")
 DIALECT: Final = DIALECTS["postgresql"]
-Found = TypeVar("Found")
+ResultT = TypeVar("ResultT")
 # Types of results by pg_type.oid (PostgreSQL, pg_type.dat). Types that are not listed are read as text.
 _RESULTS: Final[Mapping[int, ColumnType]] = {
     16: "boolean", 17: "binary", 20: "integer", 21: "integer", 23: "integer", 26: "integer", 700: "float",
@@ -102,21 +102,21 @@ class PostgresqlTarget(Target):
         self,
         connection: psycopg.Connection[Any],
         driver_errors: Callable[[], AbstractContextManager[None]],
-        writing: WriteSpec,
+        spec: WriteSpec,
     ) -> None:
-        self.writing = writing
+        self.spec = spec
         self._connection, self._driver_errors = connection, driver_errors
-        self._text = CopyText(writing.columns)
-        self._numbered = CopyText(writing.columns, numbered=True)
-        self._binary = CopyBinary(writing.columns)
-        table = sql.qualified(DIALECT, writing.entity.parts)
-        names = sql.listed(DIALECT, (column.name for column in writing.columns))
+        self._text = CopyText(spec.columns)
+        self._numbered = CopyText(spec.columns, numbered=True)
+        self._binary = CopyBinary(spec.columns)
+        table = sql.qualified_name(DIALECT, spec.entity.parts)
+        names = sql.column_list(DIALECT, (column.name for column in spec.columns))
         self._copy = f"COPY {table} ({names}) FROM STDIN".encode()
         # The context of a COPY error starts with the table's name, then the word for "line" in the server's
         # language.
-        self._line = re.compile(rf"^COPY {re.escape(writing.entity.parts[-1])}, \S+ (\d+)", re.M)
+        self._line = re.compile(rf"^COPY {re.escape(spec.entity.parts[-1])}, \S+ (\d+)", re.M)
         self._staging: StagingTable | None = None
-        self._shortest_key = _shortest_key(writing)
+        self._shortest_key = _shortest_key(spec)
         self._inserted: list[list[str]] = []
         self._batch_sizer, self._staging_sizer = (
             BatchSizer(*limits.TARGET_PIECE_ROWS, limits.TARGET_PIECE_COST_ROWS) for _ in range(2)
@@ -124,7 +124,7 @@ class PostgresqlTarget(Target):
         self._open = False
         self._begin = b"BEGIN; SAVEPOINT rows"
         self._refers_to_itself = any(
-            relation.entity == writing.entity.name for relation in writing.entity.relations
+            relation.entity == spec.entity.name for relation in spec.entity.relations
         )
         self._deletes = False
 
@@ -136,7 +136,7 @@ class PostgresqlTarget(Target):
             return
         with self._driver_errors():
             if self._staging is None and self._uses_staging:
-                self._staging = StagingTable(self._connection, self.writing)
+                self._staging = StagingTable(self._connection, self.spec)
             self._connection.execute(self._begin)
         if self._staging is not None:
             self._staging.used = False
@@ -144,7 +144,7 @@ class PostgresqlTarget(Target):
 
     @property
     def _uses_staging(self) -> bool:
-        return self.writing.mode != "insert" or bool(self.writing.capture)
+        return self.spec.mode != "insert" or bool(self.spec.capture)
 
     def commit_token(self) -> dict[str, Any]:
         """See `Target.commit_token`: the transaction's number, the session, and the keys of two inserted
@@ -156,7 +156,7 @@ class PostgresqlTarget(Target):
             row = self._connection.execute(
                 # The function behind pg_stat_activity, without the tables that the view joins.
                 b"SELECT txid_current(), pid, backend_start::text, pg_postmaster_start_time()::text, "
-                + SYSTEM
+                + SYSTEM_IDENTIFIER
                 + b" FROM pg_stat_get_activity(pg_backend_pid())"
             ).fetchone()
         assert row is not None
@@ -168,7 +168,7 @@ class PostgresqlTarget(Target):
         """Return whether a row is found by its key: a trigger or the column's type may have changed the
         values."""
         try:
-            return keys_exist(self._connection, self.writing.entity, self._shortest_key, [values])
+            return keys_exist(self._connection, self.spec.entity, self._shortest_key, [values])
         except psycopg.Error as error:
             if self._connection.closed:
                 with self._driver_errors():
@@ -178,7 +178,7 @@ class PostgresqlTarget(Target):
 
     def _record_keys(self, batch: pa.RecordBatch, failures: list[RowError]) -> None:
         """Remember the keys of the first and the last inserted row."""
-        if self.writing.mode != "insert" or not self._shortest_key:
+        if self.spec.mode != "insert" or not self._shortest_key:
             return
         rejected = {error.index for error in failures}
         directions = (range(batch.num_rows), range(batch.num_rows - 1, -1, -1))
@@ -197,7 +197,7 @@ class PostgresqlTarget(Target):
             with self._driver_errors():
                 cursor = self._connection.execute(b"COMMIT")
         except ConnectorError as error:
-            if sql.is_of_row(error.details.get("sqlstate", "")):
+            if sql.is_row_error(error.details.get("sqlstate", "")):
                 raise ConnectorError(
                     f"Rejected at commit: {error.message}",
                     reason="deferred",
@@ -208,10 +208,10 @@ class PostgresqlTarget(Target):
         if cursor.statusmessage != "COMMIT":
             raise ConnectorError("The server rolled the transaction back.", reason="deferred")
 
-    def check_at_once(self) -> bool:
-        """See `Target.check_at_once`. In a table that refers to itself, a row may refer to a later one: `_write` tries
-        such rows again, which deleting and updating do not."""
-        retries = self.writing.mode != "update" and not self._deletes
+    def check_constraints_immediately(self) -> bool:
+        """See `Target.check_constraints_immediately`. In a table that refers to itself, a row may refer to a later one:
+        `_write` tries such rows again, which deleting and updating do not."""
+        retries = self.spec.mode != "update" and not self._deletes
         if self._begin == _BEGIN_CHECKED or (self._refers_to_itself and not retries):
             return False
         self._begin = _BEGIN_CHECKED
@@ -230,7 +230,7 @@ class PostgresqlTarget(Target):
 
     def statements(self, batch: pa.RecordBatch) -> list[str]:
         """See `Target.statements`."""
-        return sql.statements(DIALECT, self.writing, batch)
+        return sql.statements(DIALECT, self.spec, batch)
 
     def send(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.send`."""
@@ -252,14 +252,14 @@ class PostgresqlTarget(Target):
             return WriteResult(sorted(failures, key=_index_of))
         staging = self._staging
         rows, failures = self._copy_to_staging(staging, batch, lines, failures)
-        if self.writing.mode == "update":
+        if self.spec.mode == "update":
             failures += self._match_rows(rows, batch, staging.update)
         else:
             failures += self._write(rows, lambda piece: self._insert_staged(staging, piece, batch))
         self._record_keys(batch, failures)
         return WriteResult(
             sorted(failures, key=_index_of),
-            staging.captured(batch.num_rows) if self.writing.capture else None,
+            staging.captured(batch.num_rows) if self.spec.capture else None,
         )
 
     def _write(self, rows: np.ndarray, attempt: Attempt) -> list[RowError]:
@@ -281,7 +281,7 @@ class PostgresqlTarget(Target):
         self._deletes = True
         if self._staging is None:
             with self._driver_errors():
-                self._staging = StagingTable(self._connection, self.writing)
+                self._staging = StagingTable(self._connection, self.spec)
         rows, failures = self._copy_to_staging(self._staging, batch, *self._numbered.lines(batch))
         failures += self._match_rows(rows, batch, self._staging.delete)
         return WriteResult(sorted(failures, key=_index_of))
@@ -309,7 +309,7 @@ class PostgresqlTarget(Target):
         cursor = self._connection.cursor()
         try:
             with cursor.copy(statement) as copy:
-                copy.write(lines.of(piece))
+                copy.write(lines.select(piece))
             if cursor.rowcount == piece.size:
                 self._connection.execute(_RENEW)
                 return None
@@ -350,7 +350,7 @@ class PostgresqlTarget(Target):
             return None
 
         keys = pa.table(
-            {str(index): self._key(batch, name) for index, name in enumerate(self.writing.key_columns)}
+            {str(index): self._key(batch, name) for index, name in enumerate(self.spec.key_columns)}
         )
         keys = keys.take(pa.array(rows)).append_column("row", pa.array(rows))
         groups = keys.group_by(keys.column_names[:-1]).aggregate([("row", "list")])["row_list"]
@@ -362,11 +362,11 @@ class PostgresqlTarget(Target):
                 groups.filter(pc.greater(lengths, occurrence)), occurrence
             ).to_numpy()
             failures += isolate_bad_rows(np.sort(unique_rows), attempt, self._batch_sizer)
-        missing = RowRejection("missing_row", f"No such row exists in {self.writing.entity.name}.")
-        return failures + [missing.of(row) for part in missing_rows for row in part]
+        missing = RowRejection("missing_row", f"No such row exists in {self.spec.entity.name}.")
+        return failures + [missing.error_for(row) for part in missing_rows for row in part]
 
     def _key(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        position = next(index for index, column in enumerate(self.writing.columns) if column.name == name)
+        position = next(index for index, column in enumerate(self.spec.columns) if column.name == name)
         column = batch.column(position)
         return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
@@ -383,7 +383,7 @@ class PostgresqlTarget(Target):
     ) -> RowRejection | None:
         """Roll back a piece, and return what an error says about its rows. Raises errors that concern no row."""
         state, diagnostics = error.sqlstate or "", error.diag
-        if self._connection.closed or not sql.is_of_row(state):
+        if self._connection.closed or not sql.is_row_error(state):
             with self._driver_errors():
                 raise error
         with self._driver_errors():
@@ -400,15 +400,15 @@ class PostgresqlTarget(Target):
             names, positions = self._by_key(diagnostics.message_detail or "", piece, batch, state)
             if state == "23502" and column:
                 positions = None
-                if column in [own.name for own in self.writing.columns]:
+                if column in [own.name for own in self.spec.columns]:
                     positions = np.flatnonzero(self._key(batch, column).take(pa.array(piece)).is_null())
-            if not finding and diagnostics.table_name != self.writing.entity.parts[-1]:
+            if not finding and diagnostics.table_name != self.spec.entity.parts[-1]:
                 positions = None  # a trigger wrote to another table, whose columns may have the same names
             else:
                 column = column or (names[0] if len(names) == 1 else None)
         return RowRejection(
             sql.reason_of(state),
-            sql.shortened(message),
+            sql.shorten_message(message),
             state,
             column or self._constraint_column(diagnostics),
             position,
@@ -417,7 +417,7 @@ class PostgresqlTarget(Target):
 
     def _constraint_column(self, diagnostics: Any) -> str | None:
         """Return the column of a foreign key or unique constraint that has only one column."""
-        for relation in self.writing.entity.relations:
+        for relation in self.spec.entity.relations:
             if relation.name == diagnostics.constraint_name and len(relation.columns) == 1:
                 return relation.columns[0]
         match = _KEY.search(diagnostics.message_detail or "")
@@ -426,7 +426,7 @@ class PostgresqlTarget(Target):
                 r"^COPY .*?, \S+ \d+, \S+ (?P<columns>.+?)(:|$)", diagnostics.context or "", re.M
             )
         name = match["columns"] if match else None
-        return name if name and self.writing.entity.column(name) else None
+        return name if name and self.spec.entity.column(name) else None
 
     def _by_key(
         self, detail: str, piece: np.ndarray, batch: pa.RecordBatch, state: str
@@ -440,7 +440,7 @@ class PostgresqlTarget(Target):
             return [], None
         names = match["columns"].split(", ")
         values = [match["values"]] if len(names) == 1 else match["values"].split(", ")
-        own_names = [column.name for column in self.writing.columns]
+        own_names = [column.name for column in self.spec.columns]
         if len(names) != len(values) or not set(names) <= set(own_names):
             return names, None
         is_same = np.ones(piece.size, bool)
@@ -456,15 +456,15 @@ def keys_exist(
     connection: psycopg.Connection[Any], entity: Entity, keys: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> bool:
     """Return whether the table contains a row for each of these keys, whose values are texts."""
-    condition = " AND ".join(f"{DIALECT.quoted(name).replace('%', '%%')} = %s" for name in keys)
-    table = sql.qualified(DIALECT, entity.parts).replace("%", "%%")
+    condition = " AND ".join(f"{DIALECT.quote_name(name).replace('%', '%%')} = %s" for name in keys)
+    table = sql.qualified_name(DIALECT, entity.parts).replace("%", "%%")
     statement = f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1".encode()
     return all(connection.execute(statement, list(values)).fetchone() is not None for values in rows)
 
 
-def _shortest_key(writing: WriteSpec) -> tuple[str, ...]:
+def _shortest_key(spec: WriteSpec) -> tuple[str, ...]:
     """Return the columns of the shortest unique key that the rows contain completely."""
-    entity, written = writing.entity, {column.name for column in writing.columns}
+    entity, written = spec.entity, {column.name for column in spec.columns}
     uniques = [(column.name,) for column in entity.fields if column.unique]
     known = [tuple(key) for key in (entity.keys, *entity.uniques, *uniques) if key and set(key) <= written]
     return min(known, key=len, default=())
@@ -478,15 +478,15 @@ class StagingTable:
     """The temporary table of a target. It is created outside a transaction, so that it outlives all
     transactions."""
 
-    def __init__(self, connection: psycopg.Connection[Any], writing: WriteSpec) -> None:
-        self._connection, self.writing = connection, writing
-        names = [column.name for column in writing.columns]
+    def __init__(self, connection: psycopg.Connection[Any], spec: WriteSpec) -> None:
+        self._connection, self.spec = connection, spec
+        names = [column.name for column in spec.columns]
         self._row = "rowsmith_row"
         while self._row in names:
             self._row += "_"
         self.name = "rowsmith_rows"
-        quoted = DIALECT.quoted
-        columns = ", ".join(f"{quoted(column.name)} {column.declared}" for column in writing.columns)
+        quoted = DIALECT.quote_name
+        columns = ", ".join(f"{quoted(column.name)} {column.declared}" for column in spec.columns)
         table = f"pg_temp.{quoted(self.name)}"
         connection.execute(f"DROP TABLE IF EXISTS {table}".encode())
         connection.execute(
@@ -494,24 +494,24 @@ class StagingTable:
             " ON COMMIT DELETE ROWS".encode()
         )
         self._clear = f"TRUNCATE {table}".encode()
-        listed = sql.listed(DIALECT, names)
+        listed = sql.column_list(DIALECT, names)
         self.copy = f"COPY {table} ({quoted(self._row)}, {listed}) FROM STDIN".encode()
-        self._table = sql.qualified(DIALECT, writing.entity.parts)
+        self._table = sql.qualified_name(DIALECT, spec.entity.parts)
         self._staging_name = table
         self._names = names
         self.used = False
         self._captured: list[tuple[np.ndarray, list[list[str | None]]]] = []
-        override = (
-            " OVERRIDING SYSTEM VALUE" if any(c.generated == "identity" for c in writing.columns) else ""
-        )
+        override = " OVERRIDING SYSTEM VALUE" if any(c.generated == "identity" for c in spec.columns) else ""
         conflict = ""
-        if writing.mode == "upsert":
-            keys = writing.key_columns
+        if spec.mode == "upsert":
+            keys = spec.key_columns
             others = [name for name in names if name not in keys] or list(keys[:1])
             setting = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
-            conflict = f" ON CONFLICT ({sql.listed(DIALECT, keys)}) DO UPDATE SET {setting}"
-        returning = f" RETURNING {sql.listed(DIALECT, writing.capture)}" if writing.capture else ""
-        prefix = f"INSERT INTO {self._table} ({listed}){override} SELECT {sql.listed(DIALECT, names, 's.')}"
+            conflict = f" ON CONFLICT ({sql.column_list(DIALECT, keys)}) DO UPDATE SET {setting}"
+        returning = f" RETURNING {sql.column_list(DIALECT, spec.capture)}" if spec.capture else ""
+        prefix = (
+            f"INSERT INTO {self._table} ({listed}){override} SELECT {sql.column_list(DIALECT, names, 's.')}"
+        )
         self._insert = (
             f"{prefix} FROM {self._staging_name} s WHERE ",
             f" ORDER BY s.{quoted(self._row)}{conflict}{returning}",
@@ -526,7 +526,7 @@ class StagingTable:
 
     def _row_condition(self, piece: np.ndarray) -> str:
         """Return a condition for the rows of a piece, which are consecutive in most cases."""
-        row = f"s.{DIALECT.quoted(self._row)}"
+        row = f"s.{DIALECT.quote_name(self._row)}"
         if int(piece[-1] - piece[0]) + 1 == piece.size:
             return f"{row} BETWEEN {piece[0]} AND {piece[-1]}"
         return f"{row} = ANY('{{{','.join(map(str, piece.tolist()))}}}')"
@@ -539,33 +539,33 @@ class StagingTable:
         cursor = self._connection.execute(f"{prefix}{self._row_condition(piece)}{suffix}".encode())
         if cursor.rowcount != piece.size:
             return False
-        if self.writing.capture:
+        if self.spec.capture:
             self._captured.append((piece, _texts(cursor)))
         return True
 
     def captured(self, count: int) -> pa.RecordBatch:
         """Return the captured columns for `count` rows, null for rejected rows."""
-        columns: list[list[str | None]] = [[None] * count for _ in self.writing.capture]
+        columns: list[list[str | None]] = [[None] * count for _ in self.spec.capture]
         for piece, texts in self._captured:
             for column, values in zip(columns, texts, strict=True):
                 for row, text in zip(piece.tolist(), values, strict=True):
                     column[row] = text
-        fields = [self.writing.entity.column(name) for name in self.writing.capture]
+        fields = [self.spec.entity.column(name) for name in self.spec.capture]
         arrays = [
-            read(column, field.type if field else "text", field.scale if field else None)
+            from_texts(column, field.type if field else "text", field.scale if field else None)
             for column, field in zip(columns, fields, strict=True)
         ]
-        return pa.RecordBatch.from_arrays(arrays, list(self.writing.capture))
+        return pa.RecordBatch.from_arrays(arrays, list(self.spec.capture))
 
     # --- update, delete ---
 
     def _key_condition(self) -> str:
-        quoted = DIALECT.quoted
-        return " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in self.writing.key_columns)
+        quoted = DIALECT.quote_name
+        return " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in self.spec.key_columns)
 
     def update(self, piece: np.ndarray) -> np.ndarray:
         """Update the rows of a piece, and return those that existed."""
-        quoted, keys = DIALECT.quoted, self.writing.key_columns
+        quoted, keys = DIALECT.quote_name, self.spec.key_columns
         others = [name for name in self._names if name not in keys] or list(keys[:1])
         setting = ", ".join(f"{quoted(name)} = s.{quoted(name)}" for name in others)
         statement = (
@@ -581,13 +581,14 @@ class StagingTable:
         )
 
     def _run_matching(self, statement: str, piece: np.ndarray) -> np.ndarray:
-        returning = ", ".join(["", *(f"t.{DIALECT.quoted(name)}" for name in self.writing.capture)])
+        returning = ", ".join(["", *(f"t.{DIALECT.quote_name(name)}" for name in self.spec.capture)])
         cursor = self._connection.execute(
-            f"{statement} AND {self._row_condition(piece)} RETURNING s.{DIALECT.quoted(self._row)}{returning}".encode()
+            f"{statement} AND {self._row_condition(piece)} RETURNING "
+            f"s.{DIALECT.quote_name(self._row)}{returning}".encode()
         )
         numbers, *texts = _texts(cursor)
         rows = np.array(numbers, np.int64)
-        if self.writing.capture:
+        if self.spec.capture:
             self._captured.append((rows, texts))
         return np.unique(rows)
 
@@ -608,14 +609,14 @@ class PostgresqlSession(Session):
 
     def __init__(self, connection: psycopg.Connection[Any], schema: str, read_only: bool) -> None:
         self.connection, self.read_only = connection, read_only
-        with self.talking():
+        with self.converting_errors():
             connection.execute(
                 "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'iso_8601'"
             )
             connection.execute("SET bytea_output = 'hex'; SET extra_float_digits = 1")
             connection.execute("SET client_min_messages = 'warning'")
             if schema:
-                connection.execute(f"SET search_path = {DIALECT.quoted(schema)}, public".encode())
+                connection.execute(f"SET search_path = {DIALECT.quote_name(schema)}, public".encode())
             if read_only:
                 connection.execute("SET default_transaction_read_only = on")
             self.schema = schema or self._fetch_value("SELECT current_schema()") or "public"
@@ -624,7 +625,7 @@ class PostgresqlSession(Session):
     # --- the connection ---
 
     @contextmanager
-    def talking(self) -> Iterator[None]:
+    def converting_errors(self) -> Iterator[None]:
         """Convert errors of the driver."""
         try:
             yield
@@ -655,7 +656,7 @@ class PostgresqlSession(Session):
     @contextmanager
     def _read_only(self, *, limited: bool = True) -> Iterator[None]:
         """Open a read-only transaction, and roll it back at the end."""
-        with self.talking():
+        with self.converting_errors():
             self.connection.execute("BEGIN READ ONLY")
             try:
                 wait = int(limits.TARGET_LOCK_SECONDS * 1000)
@@ -686,7 +687,7 @@ class PostgresqlSession(Session):
             texts = [None if cell is None else cell.decode() for cell in cells]
             modifier = result.fmod(index)
             scale = None if modifier < 0 else (((modifier - 4) & _SCALE_BITS) ^ 1024) - 1024
-            arrays.append(read(texts, _RESULTS.get(result.ftype(index), "text"), scale))
+            arrays.append(from_texts(texts, _RESULTS.get(result.ftype(index), "text"), scale))
             names.append((result.fname(index) or b"").decode())
         return pa.RecordBatch.from_arrays(arrays, names)
 
@@ -694,12 +695,12 @@ class PostgresqlSession(Session):
 
     def describe(self) -> str:
         """Return the database and the user, for messages."""
-        with self.talking():
+        with self.converting_errors():
             row = self.connection.execute("SELECT current_user, current_database()").fetchone()
         assert row is not None
         return f"{row[1]} as {row[0]}"
 
-    def permitted(self) -> str:
+    def check_permission(self) -> str:
         """Return what the account may do in its schema, as a message. Raises `ConnectorError` if it may do
         nothing."""
         with self._read_only():
@@ -716,17 +717,17 @@ class PostgresqlSession(Session):
             raise ConnectorError(
                 f"The account is not allowed to use the schema {self.schema}.",
                 reason="no_permission",
-                hint=f"The schema's owner can run: GRANT USAGE ON SCHEMA {DIALECT.quoted(self.schema)} TO ...",
+                hint=f"The schema's owner can run: GRANT USAGE ON SCHEMA {DIALECT.quote_name(self.schema)} TO ...",
             )
         return f"{tables} tables in {self.schema}, {writable} of them writable."
 
-    def sampled(self) -> str:
+    def check_sample(self) -> str:
         """Read a row of the first readable table, and return a message."""
         with self._read_only():
             name = self._fetch_value(_READABLE, [self.schema])
             if name is None:
                 return "No readable tables yet."
-            table = sql.qualified(DIALECT, (self.schema, name))
+            table = sql.qualified_name(DIALECT, (self.schema, name))
             self.connection.execute(f"SELECT * FROM {table} LIMIT 1".encode())
         return f"Read from {name}."
 
@@ -738,7 +739,7 @@ class PostgresqlSession(Session):
         title = f"PostgreSQL {version // 10_000}.{version % 10_000}"
         return Metadata("postgresql", title, tuple(self._with_catalog(lambda catalog: catalog.entities())))
 
-    def _with_catalog(self, function: Callable[[Catalog], Found]) -> Found:
+    def _with_catalog(self, function: Callable[[Catalog], ResultT]) -> ResultT:
         """Call `function` with the catalog, again if a table was dropped while it was being read."""
         for _ in range(_CATALOG_ATTEMPTS):
             try:
@@ -755,11 +756,11 @@ class PostgresqlSession(Session):
         return self._with_catalog(lambda catalog: catalog.entity(name))
 
     def _table(self, entity: Entity) -> str:
-        return sql.qualified(DIALECT, entity.parts)
+        return sql.qualified_name(DIALECT, entity.parts)
 
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
         """See `Session.sample`."""
-        names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
+        names = sql.column_list(DIALECT, (column.name for column in entity.fields)) or "*"
         query = f"SELECT {names} FROM {self._table(entity)} LIMIT {int(limit)}"
         with self._read_only():
             self._execute_single(f"DECLARE sample NO SCROLL CURSOR FOR {query}")
@@ -769,9 +770,9 @@ class PostgresqlSession(Session):
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`."""
-        names = sql.listed(DIALECT, columns)
+        names = sql.column_list(DIALECT, columns)
         condition = sql.where_clause("postgresql", where)
-        condition += sql.ordered(DIALECT, columns, order)
+        condition += sql.order_by_clause(DIALECT, columns, order)
         for batch in self._stream_batches(f"SELECT {names} FROM {self._table(entity)}{condition}"):
             if batch.num_rows:
                 yield batch
@@ -853,12 +854,12 @@ class PostgresqlSession(Session):
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
         """See `Session.stream`."""
-        yield from self._stream_batches(sql.bound(text, {}, "%s")[0])
+        yield from self._stream_batches(sql.bind_parameters(text, {}, "%s")[0])
 
-    def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+    def contains(self, entity: Entity, columns: Sequence[str], candidates: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.contains`. Combinations that do not fit the columns' types are not in the table."""
         with self._read_only():
-            return pa.array(self._existing(entity, columns, wanted), pa.bool_())
+            return pa.array(self._existing(entity, columns, candidates), pa.bool_())
 
     def _existing(self, entity: Entity, columns: Sequence[str], rows: pa.RecordBatch) -> list[bool]:
         if not rows.num_rows:
@@ -868,7 +869,7 @@ class PostgresqlSession(Session):
         types = [f"%s::{_escape_percent(column.declared) if column else 'text'}[]" for column in fields]
         names = [f"c{index}" for index in range(len(columns))]
         condition = " AND ".join(
-            f"t.{_escape_percent(DIALECT.quoted(column))} = w.{name}"
+            f"t.{_escape_percent(DIALECT.quote_name(column))} = w.{name}"
             for column, name in zip(columns, names, strict=True)
         )
         query = (
@@ -887,21 +888,21 @@ class PostgresqlSession(Session):
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`. Runs read-only for at most `limits.TARGET_QUERY_SECONDS`."""
-        statement, parameters = sql.bound(text, values, "%s", doubled="%")
+        statement, parameters = sql.bind_parameters(text, values, "%s", doubled_chars="%")
         with self._read_only():
             # With a cursor, the server produces only the rows that are needed.
             self._execute_single(f"DECLARE answer NO SCROLL CURSOR FOR {statement}", parameters)
             batch, is_complete = self._fetch_rows("answer", int(limit), limits.QUERY_ANSWER_BYTES)
         if not is_complete:
-            raise sql.answer_too_large()
+            raise sql.result_too_large_error()
         return batch
 
     # --- statements ---
 
     def execute(self, statement: str) -> None:
         """See `Session.execute`."""
-        self.may_write()
-        with self.talking():
+        self.check_writable()
+        with self.converting_errors():
             self._execute_single(statement)
 
     def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
@@ -916,29 +917,29 @@ class PostgresqlSession(Session):
         parts = (schema, table) if dot else (self.schema, name)
         return sql.create_statement(DIALECT, parts, columns, keys)
 
-    def target(self, writing: WriteSpec) -> Target:
+    def target(self, spec: WriteSpec) -> Target:
         """See `Session.target`."""
-        self.may_write()
-        if writing.entity.kind == "view" and writing.mode != "insert":
+        self.check_writable()
+        if spec.entity.kind == "view" and spec.mode != "insert":
             raise ConnectorError(
-                f"{writing.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
+                f"{spec.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
             )
-        schema = writing.entity.parts[0]
+        schema = spec.entity.parts[0]
         if schema not in self._search_path:
             # Trigger functions often name tables of their schema without the schema: search for names there, last.
             self._search_path.add(schema)
-            with self.talking():
+            with self.converting_errors():
                 self.connection.execute(_ADD_TO_SEARCH_PATH, (schema,))
-        return PostgresqlTarget(self.connection, self.talking, writing)
+        return PostgresqlTarget(self.connection, self.converting_errors, spec)
 
-    def advance(self, entity: Entity, column: str, highest: Callable[[], int | None]) -> int | None:
-        """See `Session.advance`. Uses the sequence that a serial or identity column owns."""
-        with self.talking():
+    def advance_sequence(self, entity: Entity, column: str, highest: Callable[[], int | None]) -> int | None:
+        """See `Session.advance_sequence`. Uses the sequence that a serial or identity column owns."""
+        with self.converting_errors():
             names = self.connection.execute(_SEQUENCE, (self._table(entity), column)).fetchone()
             maximum = highest() if names is not None else None
             if names is None or maximum is None:
                 return None
-            sequence = sql.qualified(DIALECT, names)
+            sequence = sql.qualified_name(DIALECT, names)
             value: int | None = self._fetch_value(
                 f"SELECT setval(%s::regclass, %s) FROM {_escape_percent(sequence)}"
                 " WHERE last_value < %s OR (last_value = %s AND NOT is_called)",
@@ -946,9 +947,9 @@ class PostgresqlSession(Session):
             )
             return value
 
-    def may_suspend_foreign_keys(self) -> bool:
+    def can_suspend_foreign_keys(self) -> bool:
         """See `Session`: the right to set `session_replication_role`, which PostgreSQL 15 can grant (GRANT SET)."""
-        with self.talking():
+        with self.converting_errors():
             if self._fetch_value("SELECT current_setting('is_superuser')") == "on":
                 return True
             if self.connection.info.server_version < 150_000:
@@ -958,9 +959,9 @@ class PostgresqlSession(Session):
             )
 
     @contextmanager
-    def suspended_foreign_keys(self) -> Iterator[None]:
+    def suspend_foreign_keys(self) -> Iterator[None]:
         """See `Session`: as replication does (PostgreSQL 15, section 20.11.1, session_replication_role)."""
-        with self.talking():
+        with self.converting_errors():
             self.connection.execute("SET session_replication_role = replica")
         try:
             yield
@@ -968,10 +969,10 @@ class PostgresqlSession(Session):
             with suppress(psycopg.Error):  # a connection that is gone has no session either
                 self.connection.execute("SET session_replication_role = DEFAULT")
 
-    def highest(self, entity: Entity, column: str) -> int | None:
-        """See `Session.highest`."""
-        with self.talking():
-            value = self._fetch_value(f"SELECT max({DIALECT.quoted(column)}) FROM {self._table(entity)}")
+    def max_value(self, entity: Entity, column: str) -> int | None:
+        """See `Session.max_value`."""
+        with self.converting_errors():
+            value = self._fetch_value(f"SELECT max({DIALECT.quote_name(column)}) FROM {self._table(entity)}")
         return None if value is None else int(value)
 
     def count(self, entity: Entity) -> int:
@@ -993,7 +994,7 @@ class PostgresqlSession(Session):
                 # or this is another server.
                 is_same_server = (
                     commit_token.get("system") is not None
-                    and self._fetch_value(f"SELECT {SYSTEM.decode()}") == commit_token["system"]
+                    and self._fetch_value(f"SELECT {SYSTEM_IDENTIFIER.decode()}") == commit_token["system"]
                 )
                 return False if is_same_server else self._rows_exist(entity, commit_token)
             except psycopg.Error as error:
@@ -1073,5 +1074,5 @@ def _escape_percent(text: str) -> str:
 def _literal(array: pa.Array) -> str:
     """Return a column as the text of a PostgreSQL array."""
     offsets = pa.array([0, len(array)], pa.int32())
-    text: str = array_texts(pa.ListArray.from_arrays(offsets, plain(array)))[0].as_py()
+    text: str = array_texts(pa.ListArray.from_arrays(offsets, to_plain(array)))[0].as_py()
     return text

@@ -16,12 +16,12 @@ from webapp.connectors.base import (
     Stage,
     WriteSpec,
 )
-from webapp.connectors.http.authentication import BINDS, Auth, NoAuth, TlsSettings, Url
+from webapp.connectors.http.authentication import SECRET_BINDING_SETTINGS, Auth, NoAuth, TlsSettings, Url
 from webapp.connectors.http.channel import LOCATION, Channel, HttpConnector, SendControl, Sender
 from webapp.connectors.http.request_template import FixedHeaders, PathText, RequestTemplate
 from webapp.connectors.http.retry import Retry
 from webapp.connectors.http.verification import verify
-from webapp.connectors.rest.fetch import Fetched, Fetching, FetchOptions
+from webapp.connectors.rest.fetch import Fetched, Fetcher, FetchOptions
 from webapp.connectors.rest.sending import RestSender
 from webapp.connectors.schema import Column, Entity, Metadata
 from webapp.engine import json_paths
@@ -31,7 +31,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def _check_json_path(text: str) -> str:
-    json_paths.read(text)
+    json_paths.parse_path(text)
     return text
 
 
@@ -87,7 +87,7 @@ class RestSettings(TlsSettings):
 
     @model_validator(mode="after")
     def _batch_is_one_request(self) -> RestSettings:
-        if self.push_mode == "batch" and self.request_template.names(body=False):
+        if self.push_mode == "batch" and self.request_template.field_names(body=False):
             raise ValueError(
                 "in batch mode a request contains many rows: path, query and headers cannot contain {{field}}"
             )
@@ -104,10 +104,10 @@ class RestConnector(HttpConnector):
     Settings = RestSettings
     settings: RestSettings
     can: ClassVar[Capabilities] = replace(HttpConnector.can, fetch=True)
-    harmless: ClassVar[frozenset[str]] = frozenset(RestSettings.model_fields) - {
+    secret_independent_settings: ClassVar[frozenset[str]] = frozenset(RestSettings.model_fields) - {
         "base_url",
         "auth",
-        *BINDS,
+        *SECRET_BINDING_SETTINGS,
     }
 
     def stages(self) -> Iterator[Stage]:
@@ -125,8 +125,8 @@ class RestConnector(HttpConnector):
         """Open a channel."""
         return RestChannel(self)
 
-    def place(self, path: str | None) -> Entity:
-        """See `HttpConnector.place`."""
+    def entity_for_path(self, path: str | None) -> Entity:
+        """See `HttpConnector.entity_for_path`."""
         template = self.settings.request_template
         target_path = (
             path
@@ -135,7 +135,7 @@ class RestConnector(HttpConnector):
         )
         columns = [Column(name, "text", "", generated="identity") for name in self.settings.capture]
         delete_path = self.settings.delete_path
-        key_names = sorted(RequestTemplate(path=delete_path).names()) if delete_path is not None else []
+        key_names = sorted(RequestTemplate(path=delete_path).field_names()) if delete_path is not None else []
         keys = tuple(key_names) or (LOCATION,)
         if keys == (LOCATION,):
             columns.append(Column(LOCATION, "text", "", generated="identity", key=True))
@@ -168,17 +168,17 @@ class RestChannel(Channel):
 
     def entity(self, name: str) -> Entity | None:
         """Return an entity for any path."""
-        return self._connector.place(name)
+        return self._connector.entity_for_path(name)
 
-    def fetch(self, paths: Sequence[str], manner: FetchOptions) -> Fetched:
+    def fetch(self, paths: Sequence[str], options: FetchOptions) -> Fetched:
         """See `fetch.Fetches`. Also allowed for read-only connections."""
         base = self._connector.settings.base_url
-        return Fetching(self._connector, self._session, self._auth, manner, base).all(paths)
+        return Fetcher(self._connector, self._session, self._auth, options, base).fetch_all(paths)
 
-    def sending(self, writing: WriteSpec, control: SendControl) -> Sender:
-        """See `Channel.sending`."""
+    def create_sender(self, spec: WriteSpec, control: SendControl) -> Sender:
+        """See `Channel.create_sender`."""
         self._check_writable()
-        sender = RestSender(self._connector, self._session, self._auth, writing, control)
+        sender = RestSender(self._connector, self._session, self._auth, spec, control)
         self._senders.append(sender)
         return sender
 

@@ -24,7 +24,7 @@ from webapp.connectors.http.channel import RowOutcome
 from webapp.connectors.http.parallel import SenderThreads
 from webapp.connectors.http.retry import RequestOutcome
 from webapp.connectors.http.verification import from_net_error
-from webapp.connectors.rest.sending import DOTS, merge_headers, url_of
+from webapp.connectors.rest.sending import DOTS, join_url, merge_headers
 from webapp.net.session import Reply, Session
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class FetchedBody:
 class FetchOptions:
     """How paths are fetched."""
 
-    until: float
+    deadline: float
     """The deadline for all paths, as `time.monotonic()`."""
     records_failures: bool = False
     """Whether a response without a value is stored as `FetchedBody.trouble`; otherwise it is an error."""
@@ -84,7 +84,7 @@ class Fetched:
 class FetchChannel(Protocol):
     """A channel that values can be fetched from (`Capabilities.fetch`)."""
 
-    def fetch(self, paths: Sequence[str], manner: FetchOptions) -> Fetched:
+    def fetch(self, paths: Sequence[str], options: FetchOptions) -> Fetched:
         """Fetch each path, relative to the connection's URL, with its authentication, headers, retries and
         parallelism.
 
@@ -92,7 +92,7 @@ class FetchChannel(Protocol):
         """
 
 
-class Fetching:
+class Fetcher:
     """Fetches paths over one connection. Created for one call."""
 
     def __init__(
@@ -100,18 +100,18 @@ class Fetching:
         connector: RestConnector | OdataConnector,
         session: Session,
         auth: AuthBase,
-        manner: FetchOptions,
+        options: FetchOptions,
         base: str,
     ) -> None:
         self._settings, self._redact, self._base = connector.settings, connector.redact, base
-        self._session, self._auth, self._manner = session, auth, manner
+        self._session, self._auth, self._options = session, auth, options
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._bytes = 0
         self._bodies: dict[str, FetchedBody] = {}
         self._errors: dict[int, ConnectorError] = {}
 
-    def all(self, paths: Sequence[str]) -> Fetched:
+    def fetch_all(self, paths: Sequence[str]) -> Fetched:
         """See `FetchChannel.fetch`."""
         settings = self._settings
         threads = SenderThreads(self, settings.retry, settings.parallel, settings.rate_per_second)
@@ -122,7 +122,7 @@ class Fetching:
                 with self._lock:
                     self._bytes += len(fetched.body or "")
                     if self._bytes > limits.FETCHED_JSON_BYTES:
-                        raise too_large()
+                        raise too_large_error()
             except ConnectorError as error:
                 self._errors[index] = error
                 self._stopped.set()
@@ -143,12 +143,12 @@ class Fetching:
 
     def raise_if_stopped(self) -> None:
         """See `SendControl.raise_if_stopped`."""
-        if self._stopped.is_set() or self._session.stopped or time.monotonic() >= self._manner.until:
+        if self._stopped.is_set() or self._session.stopped or time.monotonic() >= self._options.deadline:
             raise _timeout_error()
 
     def wait(self, seconds: float) -> None:
         """See `SendControl.wait`."""
-        if seconds >= self._manner.until - time.monotonic() or self._stopped.wait(seconds):
+        if seconds >= self._options.deadline - time.monotonic() or self._stopped.wait(seconds):
             raise _timeout_error()
 
     # --- Single paths
@@ -169,7 +169,7 @@ class Fetching:
         if not 200 <= reply.status < 300:
             status = f"{reply.status} {self._redact(reply.reason)[:50]}".rstrip()
             is_about_path = 400 <= reply.status < 500 and reply.status not in _CONNECTION_STATUSES
-            if is_about_path and self._manner.records_failures:
+            if is_about_path and self._options.records_failures:
                 return FetchedBody(None, status)
             reason, meaning, hint = _STATUS_ERRORS.get(reply.status) or (
                 _SERVER_ERROR if reply.status >= 500 else _OTHER_ERROR
@@ -189,7 +189,7 @@ class Fetching:
             kind = reply.headers.get("Content-Type", "").partition(";")[0].strip()
             kind = kind if _MEDIA_TYPE.fullmatch(kind) else "unknown"
             trouble = f"{reply.status}, and the response is not JSON ({kind})"
-            if self._manner.records_failures:
+            if self._options.records_failures:
                 return FetchedBody(None, trouble)
             raise ConnectorError(
                 f"{self._label(path)} returned {trouble}.{self._error_message(reply)}",
@@ -200,9 +200,9 @@ class Fetching:
         return FetchedBody(raw.decode())
 
     def _send(self, path: str) -> Reply:
-        settings, remaining = self._settings, self._manner.until - time.monotonic()
+        settings, remaining = self._settings, self._options.deadline - time.monotonic()
         headers = merge_headers({"Accept": "application/json"}, settings.default_headers)
-        request = requests.Request("GET", url_of(self._base, path), headers=headers, auth=self._auth)
+        request = requests.Request("GET", join_url(self._base, path), headers=headers, auth=self._auth)
         seconds = max(min(settings.retry.timeout_seconds, remaining), 0.001)
         return send_authenticated(
             self._session, request, timeout_seconds=seconds, max_bytes=limits.HTTP_ANSWER_BYTES
@@ -211,12 +211,12 @@ class Fetching:
     # --- Messages
 
     def _label(self, path: str) -> str:
-        text = self._redact(path) if self._manner.quiet is None else self._manner.quiet
+        text = self._redact(path) if self._options.quiet is None else self._options.quiet
         return f"GET {text[: limits.FETCHED_SAID_CHARS]}"
 
     def _error_message(self, reply: Reply) -> str:
         """Return the beginning of a body; "" if it must not be shown."""
-        if self._manner.quiet is not None:
+        if self._options.quiet is not None:
             return ""
         text = self._redact(" ".join(reply.body[: limits.HTTP_BODY_CHARS].decode("utf-8", "replace").split()))
         text = "".join(char if char.isprintable() else " " for char in text)[: limits.FETCHED_SAID_CHARS]
@@ -224,11 +224,11 @@ class Fetching:
 
     def _network_error(self, outcome: RequestOutcome) -> ConnectorError:
         assert outcome.error is not None
-        if self._session.stopped or time.monotonic() >= self._manner.until:
+        if self._session.stopped or time.monotonic() >= self._options.deadline:
             return _timeout_error()
         error = from_net_error(outcome.error)
         # The message about a blocked address names only the host.
-        if self._manner.quiet is not None and error.reason not in ("not_allowed", "secret_host"):
+        if self._options.quiet is not None and error.reason not in ("not_allowed", "secret_host"):
             error.message = f"{self._label('')} got no response ({error.reason})."
         error.message = self._redact(error.message)
         error.args = (error.message,)
@@ -236,7 +236,7 @@ class Fetching:
         return error
 
 
-def too_large() -> ConnectorError:
+def too_large_error() -> ConnectorError:
     """Return the error for results that are too large to keep in memory."""
     message = f"The responses are larger than {limits.FETCHED_JSON_BYTES // limits.MB} MB in total."
     return ConnectorError(

@@ -16,12 +16,12 @@ from requests.auth import AuthBase
 from webapp import limits
 from webapp.connectors.base import ConnectorError, WriteSpec
 from webapp.connectors.http.authentication import send_authenticated
-from webapp.connectors.http.channel import LOCATION, RowOutcome, Rows, SendControl, Sender
+from webapp.connectors.http.channel import LOCATION, RowBatch, RowOutcome, SendControl, Sender
 from webapp.connectors.http.parallel import SenderThreads
 from webapp.connectors.http.request_template import ComposedRequest, Renderer, RequestTemplate
 from webapp.connectors.http.retry import to_row_outcome
 from webapp.connectors.http.tokens import RenewableAuth
-from webapp.connectors.redaction import without
+from webapp.connectors.redaction import redact
 from webapp.engine import json_paths
 from webapp.net.session import Reply, Session
 
@@ -43,7 +43,7 @@ class RestSender(Sender):
         connector: RestConnector,
         session: Session,
         auth: AuthBase,
-        writing: WriteSpec,
+        spec: WriteSpec,
         control: SendControl,
     ) -> None:
         self.settings = connector.settings
@@ -51,10 +51,10 @@ class RestSender(Sender):
             connector.redact,
             session,
             auth,
-            writing,
+            spec,
         )
         self.template: RequestTemplate = self.settings.request_template.model_copy(
-            update={"path": writing.entity.name}
+            update={"path": spec.entity.name}
         )
         self._render = Renderer(self.template, "")
         self._batch = self.settings.push_mode == "batch"
@@ -62,16 +62,16 @@ class RestSender(Sender):
             control, self.settings.retry, self.settings.parallel, self.settings.rate_per_second
         )
         self._capture_paths = {
-            name: json_paths.read(self.settings.capture[name])
-            for name in writing.capture
+            name: json_paths.parse_path(self.settings.capture[name])
+            for name in spec.capture
             if name in self.settings.capture
         }
-        self.together = self._batch
+        self.is_single_request = self._batch
         # As many rows as allowed, with the same number for every thread.
         parallel = self.settings.parallel
         chunk = limits.HTTP_CHUNK_ROWS // parallel * parallel or limits.HTTP_CHUNK_ROWS
-        self.size = (self.settings.batch_size or limits.HTTP_BATCH_ROWS) if self._batch else chunk
-        self.repeatable = self.settings.idempotent or self.template.method in _REPEATABLE
+        self.chunk_rows = (self.settings.batch_size or limits.HTTP_BATCH_ROWS) if self._batch else chunk
+        self.is_idempotent = self.settings.idempotent or self.template.method in _REPEATABLE
 
     def close(self) -> None:
         """Stop the threads."""
@@ -79,12 +79,12 @@ class RestSender(Sender):
 
     def _redact(self, text: str) -> str:
         """Redact the secrets of the settings, and tokens that were fetched with them."""
-        fetched = self._auth.fetched() if isinstance(self._auth, RenewableAuth) else []
-        return without(self._redact_settings(text), fetched)
+        fetched = self._auth.known_tokens() if isinstance(self._auth, RenewableAuth) else []
+        return redact(self._redact_settings(text), fetched)
 
     # --- Sending ----------------------------------------------------------------------------------------------
 
-    def send(self, rows: Rows, stop_at_failure: bool = False) -> list[RowOutcome]:
+    def send(self, rows: RowBatch, stop_at_failure: bool = False) -> list[RowOutcome]:
         """See `Sender.send`."""
         if self._batch:
             request = self._request(self._batch_request(rows), self._batch_headers(rows))
@@ -92,16 +92,16 @@ class RestSender(Sender):
             return [
                 replace(outcome, index=index) for outcome in outcomes for index in range(len(rows.numbers))
             ]
-        composed = self._render.rows(rows.batch)
+        composed = self._render.render_rows(rows.batch)
 
         def one(index: int) -> RowOutcome:
             return self._send_row(index, self._request(composed[index], _row_headers(rows, index)))
 
         return self._threads.run(len(composed), one, stop_at_failure)
 
-    def _batch_request(self, rows: Rows) -> ComposedRequest:
+    def _batch_request(self, rows: RowBatch) -> ComposedRequest:
         """Return one request for all rows of a batch. Its path, query and headers use no fields."""
-        first = self._render.rows(rows.batch.slice(0, 1))[0]
+        first = self._render.render_rows(rows.batch.slice(0, 1))[0]
         key = self.settings.wrapper_key
         before, after = (f"{{{orjson.dumps(key).decode()}:[", "]}") if key else ("[", "]")
         # Written piece by piece into one buffer, which then is the body, so that nothing is in memory twice
@@ -109,12 +109,12 @@ class RestSender(Sender):
         body = BytesIO()
         body.write(before.encode())
         for start in range(0, rows.batch.num_rows, limits.HTTP_PIECE_ROWS):
-            bodies = self._render.bodies(rows.batch.slice(start, limits.HTTP_PIECE_ROWS))
+            bodies = self._render.render_bodies(rows.batch.slice(start, limits.HTTP_PIECE_ROWS))
             body.write(f"{',' if start else ''}{','.join(bodies)}".encode())
         body.write(after.encode())
         return ComposedRequest(first.path, first.headers, first.query, body.getvalue())
 
-    def _batch_headers(self, rows: Rows) -> dict[str, str]:
+    def _batch_headers(self, rows: RowBatch) -> dict[str, str]:
         first, last = rows.numbers[0], rows.numbers[-1]
         return {"Idempotency-Key": f"{rows.keys[0]}-{last}", "X-Rowsmith-Row": f"{first}-{last}"}
 
@@ -128,7 +128,7 @@ class RestSender(Sender):
             body = form_data(orjson.loads(body), encoding == "brackets")
         return Request(
             self.template.method,
-            url_of(self.settings.base_url, composed.path),
+            join_url(self.settings.base_url, composed.path),
             headers=headers,
             params=composed.query,
             data=body,
@@ -143,7 +143,7 @@ class RestSender(Sender):
         if invalid is not None:
             message = f"The row's value for the header {invalid} contains a line break or characters outside Latin-1."
             return RowOutcome(index, "failed", None, 1, "wrong_type", message)
-        outcome, stopped = self._threads.attempt(lambda: self._exchanged(request))
+        outcome, stopped = self._threads.attempt(lambda: self._send_request(request))
         again = self._writing.is_retry
         if not captures:
             return to_row_outcome(index, outcome, stopped, self._redact, again=again)
@@ -154,7 +154,7 @@ class RestSender(Sender):
             row_outcome = replace(row_outcome, message=f"{row_outcome.message} {message}".lstrip())
         return row_outcome
 
-    def _exchanged(self, request: Request) -> Reply:
+    def _send_request(self, request: Request) -> Reply:
         seconds = self.settings.retry.timeout_seconds
         return send_authenticated(
             self._session, request, timeout_seconds=seconds, max_bytes=limits.HTTP_ANSWER_BYTES
@@ -179,15 +179,15 @@ class RestSender(Sender):
     # --- Deleting
     # ---------------------------------------------------------------------------------------------
 
-    def delete(self, rows: Rows) -> list[RowOutcome]:
+    def delete(self, rows: RowBatch) -> list[RowOutcome]:
         """See `Sender.delete`."""
         urls: list[str | None]
         if LOCATION in rows.batch.schema.names:
             origin, locations = self._origin, rows.batch.column(LOCATION).to_pylist()
             urls = [url if urlsplit(url)[:2] == origin else None for url in locations]
         elif self.settings.delete_path is not None:
-            composed = Renderer(RequestTemplate(path=self.settings.delete_path), "").rows(rows.batch)
-            urls = [url_of(self.settings.base_url, row.path) for row in composed]
+            composed = Renderer(RequestTemplate(path=self.settings.delete_path), "").render_rows(rows.batch)
+            urls = [join_url(self.settings.base_url, row.path) for row in composed]
         else:
             message = "The connection does not define how rows are deleted."
             raise ConnectorError(message, reason="unsupported", hint="Set delete_path.")
@@ -198,7 +198,7 @@ class RestSender(Sender):
                 return RowOutcome(index, "failed", None, 1, "redirected", message)
             headers = merge_headers({"Accept": "application/json"}, self.settings.default_headers)
             request = Request("DELETE", urls[index], headers=headers, auth=self._auth)
-            outcome, stopped = self._threads.attempt(lambda: self._exchanged(request))
+            outcome, stopped = self._threads.attempt(lambda: self._send_request(request))
             if outcome.reply is not None and outcome.reply.status in (404, 410):
                 if (
                     outcome.unanswered or self._writing.is_retry
@@ -227,13 +227,13 @@ class RestSender(Sender):
     # --- Dry run
     # ----------------------------------------------------------------------------------------------
 
-    def requests(self, rows: Rows) -> list[str]:
+    def requests(self, rows: RowBatch) -> list[str]:
         """See `Sender.requests`."""
         if not rows.numbers:
             return []
         if self._batch:
             return [self._masked(self._request(self._batch_request(rows), self._batch_headers(rows)))]
-        composed = self._render.rows(rows.batch)
+        composed = self._render.render_rows(rows.batch)
         return [
             self._masked(self._request(request, _row_headers(rows, index)))
             for index, request in enumerate(composed)
@@ -254,7 +254,7 @@ class RestSender(Sender):
         return self._redact("\n".join([*lines, "", (request.data or b"").decode()]).rstrip())
 
 
-def url_of(base: str, path: str) -> str:
+def join_url(base: str, path: str) -> str:
     """Append a path to a base URL. Both may have a query."""
     if path.strip("/") == "":
         return base
@@ -266,7 +266,7 @@ def url_of(base: str, path: str) -> str:
 def _first_value(path: Any, body: Any) -> str | int | float | None:
     """Return the first match of a JSONPath if it is a plain value."""
     try:
-        _, value = json_paths.first(path, body)
+        _, value = json_paths.find_first(path, body)
     except (
         ValueError,
         RecursionError,
@@ -275,7 +275,7 @@ def _first_value(path: Any, body: Any) -> str | int | float | None:
     return value if isinstance(value, str | int | float) else None
 
 
-def _row_headers(rows: Rows, index: int) -> dict[str, str]:
+def _row_headers(rows: RowBatch, index: int) -> dict[str, str]:
     return {"Idempotency-Key": rows.keys[index], "X-Rowsmith-Row": str(rows.numbers[index])}
 
 

@@ -21,7 +21,7 @@ from webapp.connectors.schema import Column, Entity
 from webapp.engine import placeholders
 from webapp.engine.formats import codecs
 from webapp.engine.formats.base import Column as Spelled
-from webapp.engine.formats.base import Frame, Wrapping
+from webapp.engine.formats.base import RowLiterals, ValueLiterals
 from webapp.engine.formats.layout import Layout
 from webapp.engine.formats.nested import scalar_codec
 from webapp.engine.formats.sql_dialects import Dialect, SqlEscape
@@ -71,7 +71,7 @@ _NON_ROW_CLASSES: Final = (
 )
 
 
-def is_of_row(state: str) -> bool:
+def is_row_error(state: str) -> bool:
     """Return whether a SQLSTATE concerns a row's values. States that triggers define do."""
     return bool(state) and not state.startswith(_NON_ROW_CLASSES)
 
@@ -81,7 +81,7 @@ def reason_of(state: str) -> str:
     return _REASONS.get(state) or _REASONS.get(state[:2], "refused")
 
 
-def shortened(message: str) -> str:
+def shorten_message(message: str) -> str:
     """Return a target's message, shortened to the length that is stored."""
     text = " ".join(message.split())
     return text if len(text) <= limits.PUSH_MESSAGE_CHARS else text[: limits.PUSH_MESSAGE_CHARS - 1] + "…"
@@ -90,23 +90,23 @@ def shortened(message: str) -> str:
 # --- Names -----------------------------------------------------------------------------------------------------
 
 
-def qualified(dialect: Dialect, parts: Iterable[str]) -> str:
+def qualified_name(dialect: Dialect, parts: Iterable[str]) -> str:
     """Return a table's qualified name with every part quoted."""
-    return ".".join(map(dialect.quoted, parts))
+    return ".".join(map(dialect.quote_name, parts))
 
 
-def listed(dialect: Dialect, names: Iterable[str], lead: str = "") -> str:
-    """Return quoted column names, separated by commas, each with the prefix `lead` (such as `s.`)."""
-    return ", ".join(lead + dialect.quoted(name) for name in names)
+def column_list(dialect: Dialect, names: Iterable[str], prefix: str = "") -> str:
+    """Return quoted column names, separated by commas, each with the prefix `prefix` (such as `s.`)."""
+    return ", ".join(prefix + dialect.quote_name(name) for name in names)
 
 
-def ordered(dialect: Dialect, columns: Sequence[str], order: Sequence[str] | None) -> str:
+def order_by_clause(dialect: Dialect, columns: Sequence[str], order: Sequence[str] | None) -> str:
     """Return an ORDER BY clause for `order`, or else for `columns`; "" without columns."""
-    names = listed(dialect, columns if order is None else order)
+    names = column_list(dialect, columns if order is None else order)
     return f" ORDER BY {names}" if names else ""
 
 
-def matched(entities: Iterable[Entity], name: str) -> Entity | None:
+def find_entity(entities: Iterable[Entity], name: str) -> Entity | None:
     """Return the entity with this name, or else the only one whose name differs only in case."""
     candidates = list(entities)
     exact = next((candidate for candidate in candidates if candidate.name == name), None)
@@ -148,62 +148,62 @@ def literals(dialect: Dialect, array: pa.Array, column: Column) -> list[str]:
     elif pa.types.is_time(kind):
         start, suffix = "'", "'"
     elif pa.types.is_timestamp(kind):
-        start, suffix = dialect.timestamp_lead, (dialect.zone if kind.tz else "") + "'"
-        codec = codecs.TimestampCodec(dialect.between.encode())
+        start, suffix = dialect.timestamp_lead, (dialect.utc_suffix if kind.tz else "") + "'"
+        codec = codecs.TimestampCodec(dialect.date_time_separator.encode())
     elif pa.types.is_boolean(kind):
         false, true = dialect.booleans
         codec = codecs.BoolCodec(false.encode(), true.encode())
-    wrapping = Wrapping((start, "NULL", ""), (suffix, "", ""))
+    wrapping = ValueLiterals((start, "NULL", ""), (suffix, "", ""))
     if not len(values):
         return []
-    texts = Layout([Spelled(column.name, codec, wrapping)], Frame(), joint=False).texts_of([values])
+    texts = Layout([Spelled(column.name, codec, wrapping)], RowLiterals(), joint=False).texts_of([values])
     literal: list[str] = texts.to_pylist()
     return literal
 
 
-def statements(dialect: Dialect, writing: WriteSpec, batch: pa.RecordBatch) -> list[str]:
+def statements(dialect: Dialect, spec: WriteSpec, batch: pa.RecordBatch) -> list[str]:
     """Return one statement for each row, for users to read."""
-    names = [column.name for column in writing.columns]
+    names = [column.name for column in spec.columns]
     cells = [
-        literals(dialect, array, column) for array, column in zip(batch.columns, writing.columns, strict=True)
+        literals(dialect, array, column) for array, column in zip(batch.columns, spec.columns, strict=True)
     ]
-    table = qualified(dialect, writing.entity.parts)
+    table = qualified_name(dialect, spec.entity.parts)
     make: Callable[[Dialect, str, WriteSpec, dict[str, str]], str] = {
         "insert": _insert,
         "upsert": _upsert,
         "update": _update,
-    }[writing.mode]
+    }[spec.mode]
     return [
-        make(dialect, table, writing, dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)
+        make(dialect, table, spec, dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)
     ]
 
 
-def _insert(dialect: Dialect, table: str, writing: WriteSpec, row: dict[str, str]) -> str:
+def _insert(dialect: Dialect, table: str, spec: WriteSpec, row: dict[str, str]) -> str:
     override = ""
-    if dialect.name == "postgresql" and any(column.generated == "identity" for column in writing.columns):
+    if dialect.name == "postgresql" and any(column.generated == "identity" for column in spec.columns):
         override = " OVERRIDING SYSTEM VALUE"
-    return f"INSERT INTO {table} ({listed(dialect, row)}){override} VALUES ({', '.join(row.values())});"
+    return f"INSERT INTO {table} ({column_list(dialect, row)}){override} VALUES ({', '.join(row.values())});"
 
 
-def _update(dialect: Dialect, table: str, writing: WriteSpec, row: dict[str, str]) -> str:
-    keys = writing.key_columns
-    pairs = {name: f"{dialect.quoted(name)} = {value}" for name, value in row.items()}
+def _update(dialect: Dialect, table: str, spec: WriteSpec, row: dict[str, str]) -> str:
+    keys = spec.key_columns
+    pairs = {name: f"{dialect.quote_name(name)} = {value}" for name, value in row.items()}
     setting = ", ".join(pair for name, pair in pairs.items() if name not in keys)
     condition = " AND ".join(pairs[name] for name in keys)
     return f"UPDATE {table} SET {setting} WHERE {condition};"
 
 
-def _upsert(dialect: Dialect, table: str, writing: WriteSpec, row: dict[str, str]) -> str:
-    keys = writing.key_columns
+def _upsert(dialect: Dialect, table: str, spec: WriteSpec, row: dict[str, str]) -> str:
+    keys = spec.key_columns
     others = [name for name in row if name not in keys] or list(keys[:1])
-    quoted = dialect.quoted
+    quoted = dialect.quote_name
     if dialect.name in ("postgresql", "ansi"):
         setting = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
-        insert = _insert(dialect, table, writing, row).removesuffix(";")
-        return f"{insert} ON CONFLICT ({listed(dialect, keys)}) DO UPDATE SET {setting};"
+        insert = _insert(dialect, table, spec, row).removesuffix(";")
+        return f"{insert} ON CONFLICT ({column_list(dialect, keys)}) DO UPDATE SET {setting};"
     if dialect.name == "mysql":
         setting = ", ".join(f"{quoted(name)} = VALUES({quoted(name)})" for name in others)
-        return f"{_insert(dialect, table, writing, row).removesuffix(';')} ON DUPLICATE KEY UPDATE {setting};"
+        return f"{_insert(dialect, table, spec, row).removesuffix(';')} ON DUPLICATE KEY UPDATE {setting};"
     source = ", ".join(f"{value} AS {quoted(name)}" for name, value in row.items())
     origin = {"oracle": " FROM DUAL", "db2": " FROM SYSIBM.SYSDUMMY1"}.get(dialect.name, "")
     condition = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in keys)
@@ -212,7 +212,7 @@ def _upsert(dialect: Dialect, table: str, writing: WriteSpec, row: dict[str, str
         setting = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in others)
         parts.append(f"WHEN MATCHED THEN UPDATE SET {setting}")
     parts.append(
-        f"WHEN NOT MATCHED THEN INSERT ({listed(dialect, row)}) VALUES ({listed(dialect, row, 's.')});"
+        f"WHEN NOT MATCHED THEN INSERT ({column_list(dialect, row)}) VALUES ({column_list(dialect, row, 's.')});"
     )
     return " ".join(parts)
 
@@ -235,7 +235,7 @@ _KINDS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-def declared(dialect: Dialect, column: Column, *, key: bool = False) -> str:
+def sql_type(dialect: Dialect, column: Column, *, key: bool = False) -> str:
     """Return the type of a column in CREATE TABLE. `key` columns get short texts where the target requires
     it."""
     if column.declared:
@@ -244,7 +244,7 @@ def declared(dialect: Dialect, column: Column, *, key: bool = False) -> str:
     if own_type:
         return own_type
     if column.type == "array" and dialect.name == "postgresql" and column.items:
-        return declared(dialect, Column("", column.items, "")) + "[]"
+        return sql_type(dialect, Column("", column.items, "")) + "[]"
     if column.type == "decimal":
         precision = min(column.precision or 38, 31 if dialect.name == "db2" else 38)
         name = dialect.types["decimal"].partition("(")[0]
@@ -272,18 +272,20 @@ def create_statement(
     for column in columns:
         tail = " NOT NULL" if not column.nullable or column.name in keys else ""
         lines.append(
-            f"  {dialect.quoted(column.name)} {declared(dialect, column, key=column.name in keys)}{tail}"
+            f"  {dialect.quote_name(column.name)} {sql_type(dialect, column, key=column.name in keys)}{tail}"
         )
     if keys:
-        lines.append(f"  PRIMARY KEY ({listed(dialect, keys)})")
-    return f"CREATE TABLE {qualified(dialect, parts)} (\n" + ",\n".join(lines) + f"\n){dialect.table_tail}"
+        lines.append(f"  PRIMARY KEY ({column_list(dialect, keys)})")
+    return (
+        f"CREATE TABLE {qualified_name(dialect, parts)} (\n" + ",\n".join(lines) + f"\n){dialect.table_tail}"
+    )
 
 
 # --- How many rows are read together
 # ---------------------------------------------------------------------------
 
 
-def answer_too_large() -> ConnectorError:
+def result_too_large_error() -> ConnectorError:
     """Return the error for a query of a field whose rows exceed the limit."""
     mb = limits.QUERY_ANSWER_BYTES // limits.MB
     return ConnectorError(
@@ -291,24 +293,24 @@ def answer_too_large() -> ConnectorError:
     )
 
 
-def size_of(value: Any) -> int:
+def estimate_size(value: Any) -> int:
     """Estimate the bytes of a driver's value: the length of text and bytes, 16 for any other value."""
     if isinstance(value, str | bytes):
         return len(value)
     if isinstance(value, dict):
-        return sum(len(key) + size_of(inner) for key, inner in value.items())
+        return sum(len(key) + estimate_size(inner) for key, inner in value.items())
     if isinstance(value, list | tuple):
-        return sum(map(size_of, value))
+        return sum(map(estimate_size, value))
     return 16
 
 
-def grouped(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def group_rows(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Group rows into lists of up to `limits.QUERY_BATCH_BYTES`, or `limits.TARGET_READ_ROWS` rows."""
     group: list[Row] = []
     size = 0
     for row in rows:
         group.append(row)
-        size += size_of(row)
+        size += estimate_size(row)
         if size >= limits.QUERY_BATCH_BYTES or len(group) == limits.TARGET_READ_ROWS:
             yield group
             group, size = [], 0
@@ -323,24 +325,24 @@ def next_count(count: int, rows: int, size: int) -> int:
     return max(1, min(8 * count, fit, limits.QUERY_BATCH_ROWS))
 
 
-def answer(rows: Iterable[Row], limit: int | None) -> list[Row]:
+def take_rows(rows: Iterable[Row], limit: int | None) -> list[Row]:
     """Return the first rows of a query for a field. Raises `ConnectorError` if they exceed
     `limits.QUERY_ANSWER_BYTES`."""
     result, size = [], 0
     for row in islice(rows, limit):
         result.append(row)
-        size += size_of(row)
+        size += estimate_size(row)
         if size > limits.QUERY_ANSWER_BYTES:
-            raise answer_too_large()
+            raise result_too_large_error()
     return result
 
 
-def first(rows: Iterable[Row]) -> list[Row]:
+def take_sample(rows: Iterable[Row]) -> list[Row]:
     """Return the rows up to the one that exceeds `limits.SAMPLE_BYTES`."""
     result, size = [], 0
     for row in rows:
         result.append(row)
-        size += size_of(row)
+        size += estimate_size(row)
         if size > limits.SAMPLE_BYTES:
             break
     return result
@@ -350,11 +352,13 @@ def first(rows: Iterable[Row]) -> list[Row]:
 # ---------------------------------------------------------------------------------
 
 
-def bound(text: str, values: Mapping[str, Any], marker: str, *, doubled: str = "") -> tuple[str, list[Any]]:
-    """Return a query with each `{{name}}` replaced by the driver's `marker`, and the values for them in
+def bind_parameters(
+    text: str, values: Mapping[str, Any], placeholder_format: str, *, doubled_chars: str = ""
+) -> tuple[str, list[Any]]:
+    """Return a query with each `{{name}}` replaced by the driver's `placeholder_format`, and the values for them in
     order.
 
-    `doubled` are characters that the driver needs doubled (`%`). Quotation marks directly around a
+    `doubled_chars` are characters that the driver needs doubled (`%`). Quotation marks directly around a
     placeholder are removed, because a parameter is never inside a literal. Raises `ConnectorError` (reason
     `bad_query`).
     """
@@ -372,7 +376,7 @@ def bound(text: str, values: Mapping[str, Any], marker: str, *, doubled: str = "
     pieces: list[str] = []
     for part in parts:
         if isinstance(part, str):
-            for char in doubled:
+            for char in doubled_chars:
                 part = part.replace(char, char + char)
             pieces.append(part)
             continue
@@ -389,7 +393,7 @@ def bound(text: str, values: Mapping[str, Any], marker: str, *, doubled: str = "
                 column = step(column)
             value = column[0].as_py()
         parameters.append(value)
-        pieces.append(marker.format(len(parameters)))
+        pieces.append(placeholder_format.format(len(parameters)))
     return "".join(pieces), parameters
 
 

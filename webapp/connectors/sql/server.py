@@ -15,29 +15,33 @@ from webapp.connectors.base import Connector, ConnectorError, DriverMissing, Ses
 from webapp.connectors.verification import from_gate_error, run_stages
 from webapp.net.gate import Gate, GateError
 
-SPOKEN: Final = {
+TLS_MESSAGES: Final = {
     "disable": "Without TLS, as configured.",
     "require": "With TLS, certificate not verified.",
     "verify-full": "With TLS, certificate verified.",
 }
 """Messages about TLS by mode, for drivers that report no details."""
 _PEM: Final = "-----BEGIN CERTIFICATE-----"
-S = TypeVar("S", bound=Session)
+SessionT = TypeVar("SessionT", bound=Session)
 
 
-def part(order: int, most: int, **more: Any) -> Any:
+def address_field(order: int, max_length: int, **field_options: Any) -> Any:
     """Return the form field of a text that is part of the server's address."""
     return Field(
-        None, min_length=1, max_length=most, json_schema_extra={"group": "server", "order": order}, **more
+        None,
+        min_length=1,
+        max_length=max_length,
+        json_schema_extra={"group": "server", "order": order},
+        **field_options,
     )
 
 
-def tls_part() -> Any:
+def tls_field() -> Any:
     """Return the form field of the TLS mode. Each kind has its own modes."""
     return Field(None, json_schema_extra={"group": "tls", "order": 8})
 
 
-def more_part() -> Any:
+def options_field() -> Any:
     """Return the form field of further options."""
     return Field(default_factory=dict, json_schema_extra={"group": "more", "order": 10})
 
@@ -48,9 +52,9 @@ class ServerSettings(Settings):
     connection_string: str | None = Field(
         None, max_length=2_000, json_schema_extra={"secret": True, "group": "string", "order": 1}
     )
-    host: str | None = part(2, 255)
+    host: str | None = address_field(2, 255)
     port: int | None = Field(None, ge=1, le=65_535, json_schema_extra={"group": "server", "order": 3})
-    database: str | None = part(4, 128)
+    database: str | None = address_field(4, 128)
     username: str | None = Field(None, max_length=128, json_schema_extra={"group": "server", "order": 5})
     password: str | None = Field(
         None, max_length=1_000, json_schema_extra={"secret": True, "group": "server", "order": 6}
@@ -120,7 +124,7 @@ def single_call_stages(
 ) -> Iterator[Stage]:
     """Yield the stages for a driver that connects, agrees on TLS and signs in with one call.
 
-    `sign_in` opens a session with `title`, `permitted` and `sampled`; `tls_messages` are messages by TLS
+    `sign_in` opens a session with `title`, `check_permission` and `check_sample`; `tls_messages` are messages by TLS
     mode.
     """
     sessions: list[Any] = []
@@ -144,8 +148,8 @@ def single_call_stages(
                 ("resolve", resolve),
                 ("connect", connect),
                 ("auth", auth),
-                ("permission", lambda: sessions[0].permitted()),
-                ("sample", lambda: sessions[0].sampled()),
+                ("permission", lambda: sessions[0].check_permission()),
+                ("sample", lambda: sessions[0].check_sample()),
             )
         )
     finally:
@@ -164,8 +168,10 @@ def reachable_address(gate: Gate, host: str, port: int, seconds: float) -> str:
 
 
 def connect_session(
-    connect: Callable[[float], Any], session: Callable[[Any, Callable[[], Any]], S], timeout: float | None
-) -> S:
+    connect: Callable[[float], Any],
+    session: Callable[[Any, Callable[[], Any]], SessionT],
+    timeout: float | None,
+) -> SessionT:
     """Open a session over a connection that `connect` opens within the timeout.
 
     `session` gets the connection and a function that opens another one.
@@ -179,7 +185,7 @@ def connect_session(
         raise
 
 
-def connection_failed(message: str, hint: str, code: str = "target_failed") -> ConnectorError:
+def connection_failed_error(message: str, hint: str, code: str = "target_failed") -> ConnectorError:
     """Return the error for a failed connection whose driver does not report the cause."""
     return ConnectorError(
         f"The connection failed: {message}", code=code, reason="refused", hint=hint, transient=True

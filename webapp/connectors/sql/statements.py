@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors.base import ConnectorError, RowError, Session, Target, WriteResult, WriteSpec
-from webapp.connectors.column_values import CONVERTERS, convert_column, of_objects, plain
+from webapp.connectors.column_values import CONVERTERS, convert_column, from_objects, to_plain
 from webapp.connectors.row_isolation import BatchSizer, RowRejection, isolate_bad_rows
 from webapp.connectors.schema import Column, Entity, Metadata
 from webapp.connectors.sql import base
@@ -32,7 +32,7 @@ from webapp.engine.formats.base import FormatError
 from webapp.engine.formats.sql_dialects import Dialect
 
 
-class Link(Protocol):
+class DriverConnection(Protocol):
     """A connection of a driver. Its errors are already converted to `ConnectorError`."""
 
     def query(
@@ -52,7 +52,7 @@ class Link(Protocol):
     def close(self) -> None:
         """Close the connection, if it is open."""
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Close the connection from another thread, so that operations that wait for it fail."""
 
 
@@ -60,42 +60,42 @@ class StatementSession(Session):
     """A connection in autocommit mode. Transactions are opened where needed."""
 
     dialect: ClassVar[Dialect]
-    origin: ClassVar[str] = ""
+    from_dual: ClassVar[str] = ""
     """Suffix of a SELECT without a table, such as ` FROM DUAL`."""
-    locking: ClassVar[str] = ""
+    lock_hint: ClassVar[str] = ""
     """Lock hint after a table name: the query waits for transactions that write these rows."""
 
-    def __init__(self, link: Link, title: str, home: str, read_only: bool) -> None:
-        self.link, self.title, self.home, self.read_only = link, title, home, read_only
+    def __init__(self, link: DriverConnection, title: str, default_schema: str, read_only: bool) -> None:
+        self.link, self.title, self.default_schema, self.read_only = link, title, default_schema, read_only
 
     # --- differences between kinds ---
 
     @abstractmethod
-    def entities(self, like: str = "") -> list[Entity]:
-        """Return all tables and views that the account can see, or those whose `Entity.name` equals `like`,
+    def entities(self, name_filter: str = "") -> list[Entity]:
+        """Return all tables and views that the account can see, or those whose `Entity.name` equals `name_filter`,
         ignoring case."""
 
-    def limited(self, names: str, rest: str, limit: int) -> str:
+    def limited_query(self, names: str, rest: str, limit: int) -> str:
         """Return a query for the first rows. `rest` begins with FROM."""
         return f"SELECT {names} {rest} FETCH FIRST {limit} ROWS ONLY"
 
     @abstractmethod
-    def another(self) -> Link:
+    def open_another(self) -> DriverConnection:
         """Open a second connection."""
 
-    def reading(
-        self, link: Link, text: str, values: Sequence[Any], limit: int
+    def query_and_roll_back(
+        self, link: DriverConnection, text: str, values: Sequence[Any], limit: int
     ) -> tuple[list[str], list[Sequence[Any]]]:
         """Return the first rows of a query in a transaction that is rolled back."""
         raise NotImplementedError
 
     @abstractmethod
-    def begin_reading(self, link: Link) -> None:
+    def begin_read_only(self, link: DriverConnection) -> None:
         """Begin a transaction that is rolled back when the connection closes, read-only if the server
         supports it."""
 
-    marker: ClassVar[str] = "%s"
-    doubled: ClassVar[str] = ""
+    placeholder: ClassVar[str] = "%s"
+    doubled_chars: ClassVar[str] = ""
 
     # --- the connection ---
 
@@ -105,28 +105,28 @@ class StatementSession(Session):
 
     def cancel(self) -> None:
         """See `Session.cancel`."""
-        self.link.cut()
+        self.link.abort()
 
     # --- verification ---
 
-    def permitted(self) -> str:
+    def check_permission(self) -> str:
         """Return what the account can see, as a message."""
         count = len(self.entities())
         return f"{count:,} tables and views are visible."
 
-    def sampled(self) -> str:
+    def check_sample(self) -> str:
         """Read one row of the first table, and return a message."""
         table = next((entity for entity in self.entities() if entity.kind == "table"), None)
         if table is None:
             return "No tables yet."
-        self.link.query(self.limited("*", f"FROM {self.table(table)}", 1))
+        self.link.query(self.limited_query("*", f"FROM {self.table(table)}", 1))
         return f"Read from {table.name}."
 
     # --- metadata ---
 
     def table(self, entity: Entity) -> str:
         """Return the table's name for statements."""
-        return base.qualified(self.dialect, entity.parts)
+        return base.qualified_name(self.dialect, entity.parts)
 
     def count(self, entity: Entity) -> int:
         """See `Session.count`."""
@@ -139,19 +139,19 @@ class StatementSession(Session):
 
     def entity(self, name: str) -> Entity | None:
         """See `Session.entity`."""
-        return base.matched(self.entities(name), name) if name else None
+        return base.find_entity(self.entities(name), name) if name else None
 
     # --- reading ---
 
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
         """See `Session.sample`."""
-        names = base.listed(self.dialect, (column.name for column in entity.fields))
-        text = self.limited(names, f"FROM {self.table(entity)}", max(int(limit), 0))
+        names = base.column_list(self.dialect, (column.name for column in entity.fields))
+        text = self.limited_query(names, f"FROM {self.table(entity)}", max(int(limit), 0))
         result: list[Sequence[Any]] = []
-        with closing(self.another()) as link:
+        with closing(self.open_another()) as link:
             for _, rows in link.stream(text):
                 result += rows
-                if base.size_of(result) > limits.SAMPLE_BYTES:
+                if base.estimate_size(result) > limits.SAMPLE_BYTES:
                     break
         return batch_of([column.name for column in entity.fields], result)
 
@@ -159,16 +159,16 @@ class StatementSession(Session):
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`. Uses a separate connection, which is closed if the caller stops early."""
-        names = base.listed(self.dialect, columns)
+        names = base.column_list(self.dialect, columns)
         condition = base.where_clause(self.dialect.name, where)
-        ordered = base.ordered(self.dialect, columns, order)
+        ordered = base.order_by_clause(self.dialect, columns, order)
         if where.strip():
             check_condition(self.dialect.name, where)
         yield from self._stream_batches(f"SELECT {names} FROM {self.table(entity)}{condition}{ordered}")
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
         """See `Session.stream`."""
-        statement, _ = base.bound(text, {}, self.marker)
+        statement, _ = base.bind_parameters(text, {}, self.placeholder)
         check_query(self.dialect.name, statement)
         empty = True
         for batch in self._stream_batches(statement):
@@ -178,22 +178,22 @@ class StatementSession(Session):
             yield self.query(text, {}, 1)
 
     def _stream_batches(self, text: str) -> Iterator[pa.RecordBatch]:
-        link = self.another()
+        link = self.open_another()
         try:
-            self.begin_reading(link)
+            self.begin_read_only(link)
             for piece in link.stream(text):
                 yield batch_of(*piece)
         finally:
             link.close()
 
-    def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+    def contains(self, entity: Entity, columns: Sequence[str], candidates: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.contains`."""
         fields = [entity.column(name) or Column(name, "text", "") for name in columns]
-        cells, failures = literals(self.dialect, fields, wanted)
+        cells, failures = literals(self.dialect, fields, candidates)
         missing = {error.index for error in failures}
-        names = [self.dialect.quoted(name) for name in columns]
+        names = [self.dialect.quote_name(name) for name in columns]
         queries = [
-            f"SELECT {row} AS n{self.origin} WHERE EXISTS (SELECT 1 FROM {self.table(entity)} WHERE "
+            f"SELECT {row} AS n{self.from_dual} WHERE EXISTS (SELECT 1 FROM {self.table(entity)} WHERE "
             + " AND ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
             + ")"
             for row, values in enumerate(zip(*cells, strict=True))
@@ -205,19 +205,21 @@ class StatementSession(Session):
                 " UNION ALL ".join(queries[start : start + limits.STATEMENT_KNOWN_ROWS])
             )
             existing.update(int(row[0]) for row in rows)
-        return pa.array([row in existing for row in range(wanted.num_rows)], pa.bool_())
+        return pa.array([row in existing for row in range(candidates.num_rows)], pa.bool_())
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`. It may only contain a SELECT, and changes that it makes anyway are rolled back."""
-        statement, parameters = base.bound(text, values, self.marker, doubled=self.doubled)
+        statement, parameters = base.bind_parameters(
+            text, values, self.placeholder, doubled_chars=self.doubled_chars
+        )
         check_query(self.dialect.name, statement)
-        return batch_of(*self.reading(self.link, statement, parameters, max(int(limit), 0)))
+        return batch_of(*self.query_and_roll_back(self.link, statement, parameters, max(int(limit), 0)))
 
     # --- statements ---
 
     def execute(self, statement: str) -> None:
         """See `Session.execute`."""
-        self.may_write()
+        self.check_writable()
         self.link.run(statement.strip().rstrip(";"))
 
     def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
@@ -231,18 +233,18 @@ class StatementSession(Session):
         schema, dot, table = name.partition(".")
         return base.create_statement(self.dialect, (schema, table) if dot else (name,), columns, keys)
 
-    def writable(self, writing: WriteSpec) -> None:
+    def check_target(self, spec: WriteSpec) -> None:
         """Raise `ConnectorError` if the table cannot be written to."""
-        self.may_write()
-        if writing.entity.kind == "view":
+        self.check_writable()
+        if spec.entity.kind == "view":
             raise ConnectorError(
-                f"{writing.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
+                f"{spec.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
             )
-        keys = writing.key_columns
-        known = [set(item) for item in (writing.entity.keys, *writing.entity.uniques) if item]
-        if writing.mode == "upsert" and set(keys) not in known:
+        keys = spec.key_columns
+        known = [set(item) for item in (spec.entity.keys, *spec.entity.uniques) if item]
+        if spec.mode == "upsert" and set(keys) not in known:
             raise ConnectorError(
-                f"{writing.entity.name} has no unique key of {', '.join(keys) or 'no columns'}.",
+                f"{spec.entity.name} has no unique key of {', '.join(keys) or 'no columns'}.",
                 reason="unsupported",
                 hint="Choose the columns of its primary key or of a unique constraint.",
             )
@@ -254,14 +256,14 @@ class StatementSession(Session):
         existing = []
         for row in commit_token["rows"]:
             condition = " AND ".join(
-                f"{self.dialect.quoted(name)} = {value}"
+                f"{self.dialect.quote_name(name)} = {value}"
                 for name, value in zip(commit_token["keys"], row, strict=True)
             )
             try:
                 existing.append(
                     bool(
                         self.link.query(
-                            f"SELECT 1 FROM {self.table(entity)}{self.locking} WHERE {condition}"
+                            f"SELECT 1 FROM {self.table(entity)}{self.lock_hint} WHERE {condition}"
                         )[1]
                     )
                 )
@@ -277,7 +279,7 @@ class StatementSession(Session):
 def batch_of(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
     """Convert a driver's rows to a record batch."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    return pa.RecordBatch.from_arrays([of_objects(list(values)) for values in columns], list(names))
+    return pa.RecordBatch.from_arrays([from_objects(list(values)) for values in columns], list(names))
 
 
 _NATIVE_TYPES: Final = {
@@ -293,7 +295,7 @@ def literals(
     failures: dict[int, RowError] = {}
     cells = []
     for column, array in zip(columns, batch.columns, strict=True):
-        values = plain(array)
+        values = to_plain(array)
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
         if not _NATIVE_TYPES.get(column.type, lambda _: False)(values.type):
@@ -305,7 +307,7 @@ def literals(
             elif column.type == "uuid":
                 values = pa.array([item and str(item) for item in objects], pa.string())
             else:
-                values = of_objects(objects)
+                values = from_objects(objects)
         cells.append(_to_literals(dialect, values, column, failures))
     return cells, sorted(failures.values(), key=lambda failure: failure.index)
 
@@ -484,15 +486,15 @@ class CommitKeys:
     Reading them waits for a transaction that still locks them.
     """
 
-    writing: WriteSpec
+    spec: WriteSpec
     rows: list[list[str]] = field(default_factory=list)
     written: int = 0
 
     def __post_init__(self) -> None:
-        written = {column.name for column in self.writing.columns}
+        written = {column.name for column in self.spec.columns}
         complete = [
             item
-            for item in (self.writing.entity.keys, *self.writing.entity.uniques)
+            for item in (self.spec.entity.keys, *self.spec.entity.uniques)
             if item and set(item) <= written
         ]
         self.keys = min(complete, key=len, default=())
@@ -501,7 +503,7 @@ class CommitKeys:
         """Start over for a new transaction."""
         self.rows, self.written = [], 0
 
-    def wrote(self, names: Sequence[str], cells: Sequence[Sequence[str]], rows: Sequence[int]) -> None:
+    def record(self, names: Sequence[str], cells: Sequence[Sequence[str]], rows: Sequence[int]) -> None:
         """Record that the rows at these positions of the columns were written."""
         self.written += len(rows)
         if not rows or not self.keys or len(self.rows) >= limits.MYSQL_PROOF_ROWS:
@@ -513,7 +515,7 @@ class CommitKeys:
 
     def commit_token(self) -> dict[str, Any]:
         """See `base.Target.commit_token`."""
-        if self.writing.mode != "insert" or (self.written and not self.rows):
+        if self.spec.mode != "insert" or (self.written and not self.rows):
             return {}
         return {"keys": list(self.keys), "rows": self.rows}
 
@@ -526,16 +528,16 @@ class StatementTarget(Target):
     """Set by kinds that return generated values only for inserted rows: their name for the message."""
     _link: Any
 
-    def __init__(self, link: Any, writing: WriteSpec) -> None:
-        self.writing = writing
+    def __init__(self, link: Any, spec: WriteSpec) -> None:
+        self.spec = spec
         self._link = link
-        self._table = base.qualified(self.dialect, writing.entity.parts)
-        self._names = [column.name for column in writing.columns]
-        self._commit_keys = CommitKeys(writing)
+        self._table = base.qualified_name(self.dialect, spec.entity.parts)
+        self._names = [column.name for column in spec.columns]
+        self._commit_keys = CommitKeys(spec)
         self._open = False
         self._returned: dict[int, Sequence[Any]] = {}
         """Values that the server generated, by the row's position in the batch."""
-        if self.title and writing.capture and writing.mode != "insert":
+        if self.title and spec.capture and spec.mode != "insert":
             raise ConnectorError(
                 f"{self.title} returns generated values only for inserted rows.",
                 reason="unsupported",
@@ -544,20 +546,20 @@ class StatementTarget(Target):
 
     # --- differences between kinds ---
 
-    def opening(self) -> None:
+    def begin_transaction(self) -> None:
         """Open a transaction."""
         self._link.begin()
 
-    def ending(self) -> None:
+    def commit_transaction(self) -> None:
         """Commit the open transaction."""
         self._link.commit()
 
-    def undoing(self) -> None:
+    def roll_back_transaction(self) -> None:
         """Roll back the open transaction."""
         self._link.rollback()
 
     @abstractmethod
-    def sent(self, batch: pa.RecordBatch, mode: str) -> WriteResult:
+    def write_batch(self, batch: pa.RecordBatch, mode: str) -> WriteResult:
         """Write or delete the rows of a batch."""
 
     # --- transactions ---
@@ -565,7 +567,7 @@ class StatementTarget(Target):
     def begin(self) -> None:
         """See `Target.begin`."""
         if not self._open:
-            self.opening()
+            self.begin_transaction()
             self._commit_keys.begin()
             self._open = True
 
@@ -576,13 +578,13 @@ class StatementTarget(Target):
     def commit(self) -> None:
         """See `Target.commit`."""
         self._open = False
-        self.ending()
+        self.commit_transaction()
 
     def rollback(self) -> None:
         """See `Target.rollback`."""
         self._open = False
         try:
-            self.undoing()
+            self.roll_back_transaction()
         except ConnectorError:
             pass  # the connection is lost, and the transaction with it
 
@@ -590,26 +592,26 @@ class StatementTarget(Target):
 
     def statements(self, batch: pa.RecordBatch) -> list[str]:
         """See `Target.statements`."""
-        return base.statements(self.dialect, self.writing, batch)
+        return base.statements(self.dialect, self.spec, batch)
 
     def send(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.send`."""
-        return self.sent(batch, self.writing.mode)
+        return self.write_batch(batch, self.spec.mode)
 
     def delete(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.delete`."""
-        return self.sent(batch, "delete")
+        return self.write_batch(batch, "delete")
 
-    def missing(self, row: int) -> RowError:
+    def missing_row_error(self, row: int) -> RowError:
         """Return the error of a row that does not exist in the table."""
-        return RowError(row, "missing_row", f"No such row exists in {self.writing.entity.name}.")
+        return RowError(row, "missing_row", f"No such row exists in {self.spec.entity.name}.")
 
-    def captured(self, count: int) -> pa.RecordBatch:
+    def captured_values(self, count: int) -> pa.RecordBatch:
         """Return the generated values of each row of a batch, null for rejected rows."""
-        names = list(self.writing.capture)
+        names = list(self.spec.capture)
         none = (None,) * len(names)
         rows = [self._returned.get(row, none) for row in range(count)]
-        arrays = [of_objects([row[index] for row in rows]) for index in range(len(names))]
+        arrays = [from_objects([row[index] for row in rows]) for index in range(len(names))]
         return pa.RecordBatch.from_arrays(arrays, names)
 
 
@@ -617,68 +619,66 @@ class LiteralTarget(StatementTarget):
     """A target whose statements contain the literals of many rows. A rejected statement is rolled back and
     split."""
 
-    most_rows: ClassVar[int]
+    max_rows: ClassVar[int]
     """Maximum number of rows in a statement."""
-    most_length: ClassVar[int]
+    max_length: ClassVar[int]
     """Maximum length of a statement's literals, as measured by `length`."""
 
     @abstractmethod
-    def spelled(self, batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
+    def to_literals(self, batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
         """Return the literals of each column, and the errors of rows with a value that does not fit."""
 
     @abstractmethod
-    def attempt(self, cells: Cells, rows: list[int], mode: str) -> RowRejection | None:
+    def write_rows(self, cells: Cells, rows: list[int], mode: str) -> RowRejection | None:
         """Write or delete these rows with one statement, or none of them if it is rejected.
 
-        Rows that an update or delete does not find are a rejection, or are reported by `unfound`.
+        Rows that an update or delete does not find are a rejection, or are reported by `missing_rows`.
         """
 
-    def unfound(self, rows: Sequence[int], mode: str) -> list[int]:
+    def missing_rows(self, rows: Sequence[int], mode: str) -> list[int]:
         """Return which of the accepted rows did not exist."""
         return []
 
     @staticmethod
-    def length(literal: str) -> int:
-        """Return how much a literal counts toward `most_length`."""
+    def literal_length(literal: str) -> int:
+        """Return how much a literal counts toward `max_length`."""
         return len(literal)
 
-    def sent(self, batch: pa.RecordBatch, mode: str) -> WriteResult:
-        """See `StatementTarget.sent`."""
-        cells, failures = self.spelled(batch)
+    def write_batch(self, batch: pa.RecordBatch, mode: str) -> WriteResult:
+        """See `StatementTarget.write_batch`."""
+        cells, failures = self.to_literals(batch)
         self._returned = {}
         bad = {error.index for error in failures}
         rows = [row for row in range(batch.num_rows) if row not in bad]
-        keys = (
-            [] if mode == "insert" else [cells[self._names.index(name)] for name in self.writing.key_columns]
-        )
+        keys = [] if mode == "insert" else [cells[self._names.index(name)] for name in self.spec.key_columns]
 
         def attempt(piece: np.ndarray) -> RowRejection | None:
-            return self.attempt(cells, piece.tolist(), mode)
+            return self.write_rows(cells, piece.tolist(), mode)
 
-        batch_sizer = BatchSizer(self.most_rows, self.most_rows)
-        for piece in pieces(rows, cells, keys, self.most_rows, self.most_length, self.length):
+        batch_sizer = BatchSizer(self.max_rows, self.max_rows)
+        for piece in split_rows(rows, cells, keys, self.max_rows, self.max_length, self.literal_length):
             failures += isolate_bad_rows(piece, attempt, batch_sizer)
         bad = {error.index for error in failures}
         accepted = [row for row in rows if row not in bad]
-        failures += map(self.missing, self.unfound(accepted, mode))
+        failures += map(self.missing_row_error, self.missing_rows(accepted, mode))
         if mode == "insert":
-            self._commit_keys.wrote(self._names, cells, accepted)
+            self._commit_keys.record(self._names, cells, accepted)
         failures.sort(key=lambda failure: failure.index)
-        returns_values = self.writing.capture and mode != "delete"
-        return WriteResult(failures, self.captured(batch.num_rows) if returns_values else None)
+        returns_values = self.spec.capture and mode != "delete"
+        return WriteResult(failures, self.captured_values(batch.num_rows) if returns_values else None)
 
     def insert(self, cells: Cells, rows: Sequence[int]) -> str:
         """Return the INSERT statement for rows."""
         values = ",".join("(" + ",".join([column[row] for column in cells]) + ")" for row in rows)
-        return f"INSERT INTO {self._table} ({base.listed(self.dialect, self._names)}) VALUES {values}"
+        return f"INSERT INTO {self._table} ({base.column_list(self.dialect, self._names)}) VALUES {values}"
 
 
-def pieces(
+def split_rows(
     rows: Sequence[int],
     cells: Cells,
     keys: Cells,
-    most_rows: int,
-    most_length: int,
+    max_rows: int,
+    max_length: int,
     length: Callable[[str], int],
 ) -> Iterator[np.ndarray]:
     """Split rows into pieces for one statement each, within the limits and without a key twice in a piece."""
@@ -688,7 +688,7 @@ def pieces(
     for row in rows:
         row_length = sum(length(column[row]) for column in cells)
         key = tuple(column[row] for column in keys)
-        full = len(piece) == most_rows or size + row_length > most_length
+        full = len(piece) == max_rows or size + row_length > max_length
         if piece and (full or (keys and key in seen)):
             yield np.array(piece)
             piece, size = [], 0

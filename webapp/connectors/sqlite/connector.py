@@ -19,11 +19,11 @@ from pydantic import Field, model_validator
 
 from webapp import limits
 from webapp.connectors.base import Capabilities, Connector, ConnectorError, Settings, Stage
-from webapp.connectors.sqlite.session import SqliteSession, translated
+from webapp.connectors.sqlite.session import SqliteSession, convert_error
 from webapp.connectors.verification import Step, run_stages
 
 _URL: Final = re.compile(r"sqlite:(?:///)?")
-OWN_ENDINGS: Final = ("-journal", "-wal", "-shm")  # files that SQLite creates next to a database
+JOURNAL_SUFFIXES: Final = ("-journal", "-wal", "-shm")  # files that SQLite creates next to a database
 
 
 class SqliteSettings(Settings):
@@ -45,7 +45,12 @@ class SqliteSettings(Settings):
         if not name:
             raise ValueError("enter a file name")
         is_plain = name.isprintable() and not any(char in name for char in '/\\:*?"<>|')
-        if not is_plain or name.startswith((".", "-")) or name.endswith(OWN_ENDINGS) or name != name.strip():
+        if (
+            not is_plain
+            or name.startswith((".", "-"))
+            or name.endswith(JOURNAL_SUFFIXES)
+            or name != name.strip()
+        ):
             raise ValueError(
                 f"{name!r} is not a plain file name: folders, characters such as / \\ : * and a leading dot are not"
                 " allowed"
@@ -66,7 +71,7 @@ class SqliteConnector(Connector):
     can: ClassVar[Capabilities] = Capabilities(schemas=False, name_chars=128)
     Settings: ClassVar[type[Settings]] = SqliteSettings
     settings: SqliteSettings
-    growth: Callable[[], int] = staticmethod(lambda: limits.SQLITE_FILE_BYTES)
+    growth_allowance: Callable[[], int] = staticmethod(lambda: limits.SQLITE_FILE_BYTES)
     """Returns how many bytes the next transaction may add to the file. Called before each transaction."""
 
     @classmethod
@@ -108,8 +113,8 @@ class SqliteConnector(Connector):
             connection.execute("PRAGMA trusted_schema = OFF")
         except sqlite3.Error as error:
             connection.close()
-            raise translated(error) from None
-        return SqliteSession(connection, path, self.read_only, self.growth)
+            raise convert_error(error) from None
+        return SqliteSession(connection, path, self.read_only, self.growth_allowance)
 
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`: the file name, opening it, write permission, and the first table."""
@@ -122,8 +127,8 @@ class SqliteConnector(Connector):
         steps: tuple[tuple[str, Step], ...] = (
             ("resolve", lambda: f"{self._path().name} is in the workspace's folder."),
             ("connect", enter),
-            ("permission", lambda: sessions[0].permitted()),
-            ("sample", lambda: sessions[0].sampled()),
+            ("permission", lambda: sessions[0].check_permission()),
+            ("sample", lambda: sessions[0].check_sample()),
         )
         try:
             yield from run_stages(steps)

@@ -41,7 +41,7 @@ _LIMITS: Final = {
 }
 
 
-def authorized(action: int, first: Any, second: Any, *_: Any) -> int:
+def authorize(action: int, first: Any, second: Any, *_: Any) -> int:
     """Decide about a part of a statement, as a callback of SQLite (sqlite3_set_authorizer)."""
     if action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH):
         return sqlite3.SQLITE_DENY
@@ -58,13 +58,13 @@ def confine(connection: sqlite3.Connection, value_bytes: int) -> None:
     """Limit what a connection's statements may do, and the size of values."""
     for limit, value in {**_LIMITS, sqlite3.SQLITE_LIMIT_LENGTH: value_bytes}.items():
         connection.setlimit(limit, value)
-    connection.set_authorizer(authorized)
+    connection.set_authorizer(authorize)
 
 
 _FRAME_BYTES: Final = 1_048_576
 
 
-class TooLarge(Exception):
+class TooLargeError(Exception):
     """A row or the whole result exceeds the caller's limit."""
 
 
@@ -77,7 +77,9 @@ def run(request: Mapping[str, Any], out: BinaryIO) -> None:
     def say(*frame: Any) -> int:
         data = marshal.dumps(frame)
         if len(data) > request["row_bytes"]:
-            raise TooLarge(f"A row in the result is larger than {request['row_bytes'] // 1_048_576:,} MB.")
+            raise TooLargeError(
+                f"A row in the result is larger than {request['row_bytes'] // 1_048_576:,} MB."
+            )
         out.write(struct.pack(">I", len(data)) + data)
         out.flush()
         return len(data)
@@ -85,7 +87,7 @@ def run(request: Mapping[str, Any], out: BinaryIO) -> None:
     try:
         _query(request, say)
         say("end")
-    except TooLarge as error:
+    except TooLargeError as error:
         say("error", "TOO_LARGE", str(error))
     except MemoryError:
         mb = request["memory_bytes"] // 1_048_576
@@ -99,7 +101,7 @@ def run(request: Mapping[str, Any], out: BinaryIO) -> None:
             say("error", name, str(error))
 
 
-def _query(request: Mapping[str, Any], say: Any) -> None:
+def _query(request: Mapping[str, Any], write_frame: Any) -> None:
     connection = sqlite3.connect(
         f"file:{request['path']}?mode=ro", uri=True, timeout=request["busy_seconds"], isolation_level=None
     )
@@ -117,18 +119,18 @@ def _query(request: Mapping[str, Any], say: Any) -> None:
     progress()
     connection.set_progress_handler(progress, request["steps"])
     cursor = connection.execute(request["statement"], request["values"])
-    say("names", [column[0] for column in cursor.description or ()])
+    write_frame("names", [column[0] for column in cursor.description or ()])
     batch, total, remaining = 1, 0, request["rows"]
     while remaining is None or remaining > 0:
         rows = cursor.fetchmany(batch if remaining is None else min(batch, remaining))
         if not rows:
             return
-        size = say("rows", rows)
+        size = write_frame("rows", rows)
         total += size
         if remaining is not None:
             remaining -= len(rows)
             if total > request["answer_bytes"]:
-                raise TooLarge(f"The result is larger than {request['answer_bytes'] // 1_048_576:,} MB.")
+                raise TooLargeError(f"The result is larger than {request['answer_bytes'] // 1_048_576:,} MB.")
         # Read as many rows as take about a megabyte: few large ones, or many small ones.
         batch = max(1, min(request["batch_rows"], 4 * batch, int(len(rows) * _FRAME_BYTES / size)))
         deadline = time.monotonic() + request["seconds"]  # the caller may have been slow to read

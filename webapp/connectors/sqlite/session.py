@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors.base import ConnectorError, RowError, Session, Target, WriteResult, WriteSpec
-from webapp.connectors.column_values import convert_to_column, of_objects, read
+from webapp.connectors.column_values import convert_to_column, from_objects, from_texts
 from webapp.connectors.schema import Column, ColumnType, Entity, Metadata, Relation, UniqueIndex
 from webapp.connectors.sql import base as sql
 from webapp.connectors.sqlite import reader
@@ -216,13 +216,13 @@ _BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _readers: Final = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
 
 
-def translated(error: sqlite3.Error | sqlite3.Warning) -> ConnectorError:
+def convert_error(error: sqlite3.Error | sqlite3.Warning) -> ConnectorError:
     """Convert an error of SQLite."""
     return _convert_error(getattr(error, "sqlite_errorname", None) or "", str(error))
 
 
 def _convert_error(name: str, message: str) -> ConnectorError:
-    text = sql.shortened(message)
+    text = sql.shorten_message(message)
     reason, hint, code, transient = "bad_query", "Check the statement.", "target_failed", False
     if name.startswith(_BUSY):
         reason, hint, transient = (
@@ -281,8 +281,8 @@ class SqliteSession(Session):
         self._children: set[subprocess.Popen[bytes]] = set()
         reader.confine(connection, limits.QUERY_VALUE_BYTES)
         connection.set_authorizer(self._authorize)
-        with self.talking():
-            self.bound()
+        with self.converting_errors():
+            self.limit_growth()
             self._set_query_only(read_only)
 
     # --- the connection ---
@@ -290,15 +290,15 @@ class SqliteSession(Session):
     def _authorize(self, action: int, first: Any, second: Any, *more: Any) -> int:
         if action == sqlite3.SQLITE_PRAGMA and self._allows_pragmas:
             return sqlite3.SQLITE_OK
-        return reader.authorized(action, first, second, *more)
+        return reader.authorize(action, first, second, *more)
 
     @contextmanager
-    def talking(self) -> Iterator[None]:
+    def converting_errors(self) -> Iterator[None]:
         """Convert errors of SQLite."""
         try:
             yield
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise translated(error) from error
+            raise convert_error(error) from error
 
     def close(self) -> None:
         """See `Session.close`."""
@@ -317,7 +317,7 @@ class SqliteSession(Session):
     def _read_only(self, *, limited: bool = True) -> Iterator[None]:
         """Prevent writing in the block, and limit its time."""
         deadline = time.monotonic() + limits.TARGET_QUERY_SECONDS
-        with self.talking():
+        with self.converting_errors():
             self._set_query_only(True)
             if limited:
                 self.connection.set_progress_handler(lambda: time.monotonic() > deadline, limits.SQLITE_STEPS)
@@ -328,7 +328,7 @@ class SqliteSession(Session):
                     self.connection.set_progress_handler(None, 0)
                     self._set_query_only(self.read_only)
 
-    def bound(self) -> None:
+    def limit_growth(self) -> None:
         """Limit how much the next transaction may add to the file."""
         self._allows_pragmas = True
         try:
@@ -349,15 +349,15 @@ class SqliteSession(Session):
 
     # --- verification ---
 
-    def permitted(self) -> str:
+    def check_permission(self) -> str:
         """Check that the file can be written to, and return a message."""
         if not self.read_only:
-            with self.talking():
+            with self.converting_errors():
                 self.connection.execute("BEGIN IMMEDIATE")
                 self.connection.execute("ROLLBACK")
         return "Readable." if self.read_only else "Readable and writable."
 
-    def sampled(self) -> str:
+    def check_sample(self) -> str:
         """Read a row of the first table, and return a message."""
         with self._read_only():
             tables = entities(self.connection)
@@ -376,11 +376,11 @@ class SqliteSession(Session):
 
     def entity(self, name: str) -> Entity | None:
         """See `Session.entity`."""
-        return sql.matched(self.metadata().entities, name)
+        return sql.find_entity(self.metadata().entities, name)
 
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
         """See `Session.sample`."""
-        names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
+        names = sql.column_list(DIALECT, (column.name for column in entity.fields)) or "*"
         with self._read_only():
             cursor = self.connection.execute(f"SELECT {names} FROM {_table(entity)} LIMIT ?", (int(limit),))
             return _batch([column[0] for column in cursor.description], cursor.fetchall(), entity)
@@ -389,15 +389,15 @@ class SqliteSession(Session):
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`."""
-        names = sql.listed(DIALECT, columns)
-        condition = sql.where_clause("sqlite", where) + sql.ordered(DIALECT, columns, order)
+        names = sql.column_list(DIALECT, columns)
+        condition = sql.where_clause("sqlite", where) + sql.order_by_clause(DIALECT, columns, order)
         column_names, batches = self._read(f"SELECT {names} FROM {_table(entity)}{condition}")
         for rows in batches:
             yield _batch(column_names, rows, entity)
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
         """See `Session.stream`."""
-        names, batches = self._read(sql.bound(text, {}, "?")[0])
+        names, batches = self._read(sql.bind_parameters(text, {}, "?")[0])
         for rows in batches:
             yield _batch(names, rows)
         yield _batch(names, [])
@@ -458,13 +458,13 @@ class SqliteSession(Session):
         finally:
             _readers.release()
 
-    def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+    def contains(self, entity: Entity, columns: Sequence[str], candidates: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.contains`."""
-        condition = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in columns)
+        condition = " AND ".join(f"{DIALECT.quote_name(name)} = ?" for name in columns)
         query = f"SELECT EXISTS (SELECT 1 FROM {_table(entity)} WHERE {condition})"
         cells = [
-            bindable(array, entity.column(name) or Column(name, "other", ""))
-            for array, name in zip(wanted.columns, columns, strict=True)
+            to_bindable(array, entity.column(name) or Column(name, "other", ""))
+            for array, name in zip(candidates.columns, columns, strict=True)
         ]
         with self._read_only():
             existing = [
@@ -474,7 +474,7 @@ class SqliteSession(Session):
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`. Runs read-only for at most `limits.TARGET_QUERY_SECONDS`."""
-        statement, parameters = sql.bound(text, values, "?")
+        statement, parameters = sql.bind_parameters(text, values, "?")
         names, batches = self._read(statement, [_parameter(value) for value in parameters], int(limit))
         return _batch(names, [row for rows in batches for row in rows])
 
@@ -482,9 +482,9 @@ class SqliteSession(Session):
 
     def execute(self, statement: str) -> None:
         """See `Session.execute`. A transaction that it leaves open is rolled back."""
-        self.may_write()
-        with self.talking():
-            self.bound()
+        self.check_writable()
+        with self.converting_errors():
+            self.limit_growth()
             self.connection.execute(statement).close()
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
@@ -499,22 +499,22 @@ class SqliteSession(Session):
         """See `Session.create_statement`."""
         return sql.create_statement(DIALECT, (name,), columns, keys)
 
-    def target(self, writing: WriteSpec) -> Target:
+    def target(self, spec: WriteSpec) -> Target:
         """See `Session.target`."""
 
-        self.may_write()
-        if writing.entity.kind == "view":
+        self.check_writable()
+        if spec.entity.kind == "view":
             raise ConnectorError(
-                f"{writing.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
+                f"{spec.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
             )
-        return SqliteTarget(self.connection, self.talking, writing, self.bound)
+        return SqliteTarget(self.connection, self.converting_errors, spec, self.limit_growth)
 
-    def may_suspend_foreign_keys(self) -> bool:
+    def can_suspend_foreign_keys(self) -> bool:
         """See `Session`: allowed if the connection may write to the file."""
         return not self.read_only
 
     @contextmanager
-    def suspended_foreign_keys(self) -> Iterator[None]:
+    def suspend_foreign_keys(self) -> Iterator[None]:
         """See `Session`."""
         self._check_foreign_keys(False)
         try:
@@ -526,22 +526,22 @@ class SqliteSession(Session):
     def _check_foreign_keys(self, check: bool) -> None:
         self._allows_pragmas = True
         try:
-            with self.talking():
+            with self.converting_errors():
                 self.connection.execute(f"PRAGMA foreign_keys = {'ON' if check else 'OFF'}")
         finally:
             self._allows_pragmas = False
 
-    def highest(self, entity: Entity, column: str) -> int | None:
-        """See `Session.highest`."""
-        with self.talking():
+    def max_value(self, entity: Entity, column: str) -> int | None:
+        """See `Session.max_value`."""
+        with self.converting_errors():
             row = self.connection.execute(
-                f"SELECT max({DIALECT.quoted(column)}) FROM {_table(entity)}"
+                f"SELECT max({DIALECT.quote_name(column)}) FROM {_table(entity)}"
             ).fetchone()
         return None if row[0] is None else int(row[0])
 
     def count(self, entity: Entity) -> int:
         """See `Session.count`."""
-        with self.talking():
+        with self.converting_errors():
             row = self.connection.execute(f"SELECT count(*) FROM {_table(entity)}").fetchone()
         return int(row[0])
 
@@ -553,7 +553,7 @@ class SqliteSession(Session):
         if not {"found", "absent"} & commit_token.keys():
             return None
         cells = commit_token.get("found") or commit_token["absent"]
-        names = ("rowid" if name == ROWID else DIALECT.quoted(name) for name in cells)
+        names = ("rowid" if name == ROWID else DIALECT.quote_name(name) for name in cells)
         condition = " AND ".join(f"{name} IS ?" for name in names)
         try:
             self.connection.execute("BEGIN IMMEDIATE")
@@ -567,7 +567,7 @@ class SqliteSession(Session):
         except sqlite3.OperationalError as error:
             if (error.sqlite_errorname or "").startswith(_BUSY):
                 return None
-            raise translated(error) from error
+            raise convert_error(error) from error
         return exists is ("found" in commit_token)
 
 
@@ -576,10 +576,10 @@ ROWID: Final = ""
 
 
 def _table(entity: Entity) -> str:
-    return sql.qualified(DIALECT, entity.parts)
+    return sql.qualified_name(DIALECT, entity.parts)
 
 
-def bindable(array: pa.Array, column: Column) -> list[Any]:
+def to_bindable(array: pa.Array, column: Column) -> list[Any]:
     """Return a column's values as sqlite3 binds them: numbers, bytes and text unchanged, all others as SQL literals."""
     values = convert_to_column(array, column)
     if pa.types.is_dictionary(values.type):
@@ -676,14 +676,14 @@ def _column(values: list[Any], column: Column | None) -> pa.Array:
         "integer",
     ):
         texts = [None if value is None else str(value) for value in values]
-        converted = read(texts, kind, column.scale)
+        converted = from_texts(texts, kind, column.scale)
         if not pa.types.is_string(converted.type):
             return converted
     if kind in ("text", "json", "uuid", "enum") and all(
         value is None or isinstance(value, str) for value in values
     ):
         return pa.array(values, pa.string())
-    return of_objects(values)
+    return from_objects(values)
 
 
 # Reasons for SQLite's extended result codes (sqlite.org/rescode.html).
@@ -711,34 +711,34 @@ class SqliteTarget(Target):
         self,
         connection: sqlite3.Connection,
         driver_errors: Callable[[], AbstractContextManager[None]],
-        writing: WriteSpec,
+        spec: WriteSpec,
         limit_growth: Callable[[], None] = lambda: None,
     ) -> None:
-        self.writing, self._limit_growth = writing, limit_growth
+        self.spec, self._limit_growth = spec, limit_growth
         self._connection, self._driver_errors = connection, driver_errors
-        self._names = [column.name for column in writing.columns]
+        self._names = [column.name for column in spec.columns]
         self._commit_keys: dict[str, Any] = {}
         self._checked = False  # whether foreign keys are checked before the commit
         self._statement, self._order = self._build_statement()
 
     def _build_statement(self) -> tuple[str, list[int]]:
         """Return the statement with placeholders, and the index of the column for each placeholder."""
-        writing, quoted = self.writing, DIALECT.quoted
-        table, keys = sql.qualified(DIALECT, writing.entity.parts), writing.key_columns
-        returning = f" RETURNING {sql.listed(DIALECT, writing.capture)}" if writing.capture else ""
+        spec, quoted = self.spec, DIALECT.quote_name
+        table, keys = sql.qualified_name(DIALECT, spec.entity.parts), spec.key_columns
+        returning = f" RETURNING {sql.column_list(DIALECT, spec.capture)}" if spec.capture else ""
         others = [name for name in self._names if name not in keys]
         order = list(range(len(self._names)))
-        if writing.mode == "update":
+        if spec.mode == "update":
             setting = ", ".join(f"{quoted(name)} = ?" for name in others or keys[:1])
             condition = " AND ".join(f"{quoted(name)} = ?" for name in keys)
             order = [self._names.index(name) for name in (*(others or keys[:1]), *keys)]
             return f"UPDATE {table} SET {setting} WHERE {condition}{returning}", order
         conflict = ""
-        if writing.mode == "upsert":
+        if spec.mode == "upsert":
             setting = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others or keys[:1])
-            conflict = f" ON CONFLICT ({sql.listed(DIALECT, keys)}) DO UPDATE SET {setting}"
+            conflict = f" ON CONFLICT ({sql.column_list(DIALECT, keys)}) DO UPDATE SET {setting}"
         placeholders = ", ".join("?" * len(self._names))
-        names = sql.listed(DIALECT, self._names)
+        names = sql.column_list(DIALECT, self._names)
         return f"INSERT INTO {table} ({names}) VALUES ({placeholders}){conflict}{returning}", order
 
     # --- transactions ---
@@ -767,10 +767,10 @@ class SqliteTarget(Target):
                 hint="These rows violate a deferred foreign key of the table.",
             ) from error
         except sqlite3.Error as error:
-            raise translated(error) from error
+            raise convert_error(error) from error
 
-    def check_at_once(self) -> bool:
-        """See `Target.check_at_once`."""
+    def check_constraints_immediately(self) -> bool:
+        """See `Target.check_constraints_immediately`."""
         if self._checked:
             return False
         self._checked = True
@@ -788,7 +788,7 @@ class SqliteTarget(Target):
 
     def statements(self, batch: pa.RecordBatch) -> list[str]:
         """See `Target.statements`."""
-        return sql.statements(DIALECT, self.writing, batch)
+        return sql.statements(DIALECT, self.spec, batch)
 
     def send(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.send`."""
@@ -798,13 +798,13 @@ class SqliteTarget(Target):
             self._checked_rows(cells, rows) if self._checked else self._write_rows(self._statement, rows)
         )
         self._record_commit_key(cells, failures, len(rows))
-        return WriteResult(failures, self._keys(captured) if self.writing.capture else None)
+        return WriteResult(failures, self._keys(captured) if self.spec.capture else None)
 
     def delete(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.delete`."""
-        keys = self.writing.key_columns
-        condition = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in keys)
-        table = sql.qualified(DIALECT, self.writing.entity.parts)
+        keys = self.spec.key_columns
+        condition = " AND ".join(f"{DIALECT.quote_name(name)} = ?" for name in keys)
+        table = sql.qualified_name(DIALECT, self.spec.entity.parts)
         cells = self._cells(batch)
         rows = list(zip(*(cells[self._names.index(name)] for name in keys), strict=True))
         failures, _ = self._write_rows(f"DELETE FROM {table} WHERE {condition}", rows)
@@ -815,7 +815,7 @@ class SqliteTarget(Target):
 
     def _cells(self, batch: pa.RecordBatch) -> list[list[Any]]:
         return [
-            bindable(array, column) for array, column in zip(batch.columns, self.writing.columns, strict=True)
+            to_bindable(array, column) for array, column in zip(batch.columns, self.spec.columns, strict=True)
         ]
 
     def _checked_rows(
@@ -853,13 +853,13 @@ class SqliteTarget(Target):
         """Return the errors of the rows that refer to missing rows, by position. `written`: all of them are in the
         table; otherwise, they count as parents of each other."""
         orphans: dict[int, RowError] = {}
-        for relation in self.writing.entity.relations:
+        for relation in self.spec.entity.relations:
             if not relation.entity_columns or not set(relation.columns) <= set(self._names):
                 continue
-            condition = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in relation.entity_columns)
-            select = f"SELECT 1 FROM {DIALECT.quoted(relation.entity)} WHERE {condition}"
+            condition = " AND ".join(f"{DIALECT.quote_name(name)} = ?" for name in relation.entity_columns)
+            select = f"SELECT 1 FROM {DIALECT.quote_name(relation.entity)} WHERE {condition}"
             keys = self._values(cells, relation.columns)
-            is_self_reference = relation.entity == self.writing.entity.name
+            is_self_reference = relation.entity == self.spec.entity.name
             own_keys = self._values(cells, relation.entity_columns) if is_self_reference else []
             if is_self_reference and not own_keys and not written:
                 continue  # SQLite assigns the keys, so they are not known yet
@@ -872,11 +872,11 @@ class SqliteTarget(Target):
                     exists[key] = self._connection.execute(select, key).fetchone() is not None
                 if not exists.get(key, True) and _normalized(key) not in siblings:
                     missing.append(index)
-            if own_keys and self.writing.mode == "insert":
+            if own_keys and self.spec.mode == "insert":
                 existing = set() if written else {key for key, found in exists.items() if found}
                 missing = _with_descendants(keys, own_keys, missing, existing)
             name = "SQLITE_CONSTRAINT_FOREIGNKEY"
-            message = sql.shortened(f"FOREIGN KEY constraint failed: {', '.join(relation.columns)}")
+            message = sql.shorten_message(f"FOREIGN KEY constraint failed: {', '.join(relation.columns)}")
             column = relation.columns[0] if len(relation.columns) == 1 else None
             orphans |= {index: RowError(index, _REASONS[name], message, name, column) for index in missing}
         return orphans
@@ -895,7 +895,7 @@ class SqliteTarget(Target):
         with self._driver_errors():
             for start in range(0, len(rows), size):
                 piece = rows[start : start + size]
-                if self.writing.capture or not self._write_all(statement, piece):
+                if self.spec.capture or not self._write_all(statement, piece):
                     failures += self._write_each(statement, piece, start, captured)
         return failures, captured
 
@@ -905,7 +905,7 @@ class SqliteTarget(Target):
         try:
             written = self._connection.executemany(statement, rows).rowcount
         except (sqlite3.Error, OverflowError) as error:
-            if not _is_of_row(error):
+            if not _is_row_error(error):
                 raise
             written = -1
         self._check_open()
@@ -922,18 +922,18 @@ class SqliteTarget(Target):
             answer = None
             try:
                 cursor = self._connection.execute(statement, row)
-                if self.writing.capture:
+                if self.spec.capture:
                     answer = cursor.fetchone()
                     cursor.fetchall()
-                written = answer is not None if self.writing.capture else cursor.rowcount > 0
+                written = answer is not None if self.spec.capture else cursor.rowcount > 0
                 if not written and statement.startswith("INSERT"):
                     message = "A trigger or constraint of the table silently skipped this row."
                     failures.append(RowError(index, "refused", message))
                 elif not written:
-                    message = f"No such row exists in {self.writing.entity.name}."
+                    message = f"No such row exists in {self.spec.entity.name}."
                     failures.append(RowError(index, "missing_row", message))
             except (sqlite3.Error, OverflowError) as error:
-                if not _is_of_row(error):
+                if not _is_row_error(error):
                     raise
                 self._check_open()
                 failures.append(_failure(index, error))
@@ -950,23 +950,25 @@ class SqliteTarget(Target):
 
     def _keys(self, captured: list[Any]) -> pa.RecordBatch:
         arrays = []
-        for index, name in enumerate(self.writing.capture):
+        for index, name in enumerate(self.spec.capture):
             values = [None if row is None or row[index] is None else str(row[index]) for row in captured]
-            column = self.writing.entity.column(name)
-            arrays.append(read(values, column.type if column else "text", column.scale if column else None))
-        return pa.RecordBatch.from_arrays(arrays, list(self.writing.capture))
+            column = self.spec.entity.column(name)
+            arrays.append(
+                from_texts(values, column.type if column else "text", column.scale if column else None)
+            )
+        return pa.RecordBatch.from_arrays(arrays, list(self.spec.capture))
 
     # --- commit token ---
 
     def _record_commit_key(self, cells: list[list[Any]], failures: list[RowError], count: int) -> None:
         """Remember the last inserted row: its rowid, if it has one, and its values."""
         last = _last_accepted(failures, count)
-        if self.writing.mode != "insert" or last is None:
+        if self.spec.mode != "insert" or last is None:
             return
         written = {name: values[last] for name, values in zip(self._names, cells, strict=True)}
         names = [name for name in written if isinstance(written[name], int | str)][:_PROOF_CELLS]
-        table = sql.qualified(DIALECT, self.writing.entity.parts)
-        selected = "".join(f", {DIALECT.quoted(name)}" for name in names)
+        table = sql.qualified_name(DIALECT, self.spec.entity.parts)
+        selected = "".join(f", {DIALECT.quote_name(name)}" for name in names)
         try:
             row = self._connection.execute(
                 f"SELECT rowid{selected} FROM {table} WHERE rowid = last_insert_rowid()"
@@ -974,8 +976,8 @@ class SqliteTarget(Target):
             identity = dict(zip((ROWID, *names), row.fetchone() or (), strict=False))
         except sqlite3.OperationalError:
             identity = {}  # WITHOUT ROWID tables: the keys are sent with the row
-            if set(self.writing.entity.keys) <= set(names):
-                identity = {name: written[name] for name in self.writing.entity.keys}
+            if set(self.spec.entity.keys) <= set(names):
+                identity = {name: written[name] for name in self.spec.entity.keys}
         commit_token = {
             name: value
             for name, value in identity.items()
@@ -990,7 +992,7 @@ def _last_accepted(failures: list[RowError], count: int) -> int | None:
     return next((row for row in range(count - 1, -1, -1) if row not in rejected), None)
 
 
-def _is_of_row(error: Exception) -> bool:
+def _is_row_error(error: Exception) -> bool:
     if isinstance(error, OverflowError):
         return True
     name = getattr(error, "sqlite_errorname", None) or ""
@@ -1034,5 +1036,5 @@ def _failure(index: int, error: Exception) -> RowError:
     name = getattr(error, "sqlite_errorname", None) or ""
     column = _COLUMN.search(str(error))
     return RowError(
-        index, _REASONS.get(name, "refused"), sql.shortened(str(error)), name, column and column[1]
+        index, _REASONS.get(name, "refused"), sql.shorten_message(str(error)), name, column and column[1]
     )

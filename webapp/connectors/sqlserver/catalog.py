@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from webapp.connectors.schema import Column, ColumnType, Entity, Relation, UniqueIndex, by_stored_columns
 
-Ask = Callable[[str], Sequence[Sequence[Any]]]
+RunQuery = Callable[[str], Sequence[Sequence[Any]]]
 _BITS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _TYPES: Final[Mapping[str, ColumnType]] = {
     **dict.fromkeys(_BITS, "integer"),
@@ -60,21 +60,21 @@ _CHECKS: Final = (
 )
 
 
-def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
+def entities(run_query: RunQuery, default_schema: str, where: str = "") -> list[Entity]:
     """Return all tables and views that the account can see. `where` restricts `s.name` and `o.name`."""
-    tables = ask(_TABLES.format(where=where))
+    tables = run_query(_TABLES.format(where=where))
     if not tables:
         return []
     columns: dict[int, list[Column]] = defaultdict(list)
     computed: dict[int, dict[str, str]] = defaultdict(dict)
-    for table, *details, expression in ask(_COLUMNS.format(where=where)):
+    for table, *details, expression in run_query(_COLUMNS.format(where=where)):
         columns[table].append(_column(*details))
         if expression:
             computed[table][details[0]] = expression
     keys: dict[int, tuple[str, ...]] = {}
     uniques: dict[int, dict[str, list[str]]] = defaultdict(dict)
     filtered: dict[int, dict[tuple[str, str], list[str]]] = defaultdict(dict)
-    for table, index, primary, column, condition in ask(_INDEXES.format(where=where)):
+    for table, index, primary, column, condition in run_query(_INDEXES.format(where=where)):
         if primary:
             keys[table] = (*keys.get(table, ()), column)
         elif condition:
@@ -82,15 +82,15 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
         else:
             uniques[table].setdefault(index, []).append(column)
     pairs: dict[tuple[int, str], tuple[str, list[str], list[str]]] = {}
-    for table, name, column, to_schema, to_table, to_column in ask(_RELATIONS.format(where=where)):
-        pair = pairs.setdefault((table, name), (name_of(to_schema, to_table, home), [], []))
+    for table, name, column, to_schema, to_table, to_column in run_query(_RELATIONS.format(where=where)):
+        pair = pairs.setdefault((table, name), (name_of(to_schema, to_table, default_schema), [], []))
         pair[1].append(column)
         pair[2].append(to_column)
     relations: dict[int, list[Relation]] = defaultdict(list)
     for (table, name), (to, referencing, referenced) in pairs.items():
         relations[table].append(Relation(name, tuple(referencing), to, tuple(referenced)))
     checks: dict[int, list[str]] = defaultdict(list)
-    for table, definition in ask(_CHECKS.format(where=where)):
+    for table, definition in run_query(_CHECKS.format(where=where)):
         checks[table].append(definition)
     result = []
     for table, schema, name, kind in tables:
@@ -101,7 +101,7 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
             for column in columns[table]
         )
         entity = Entity(
-            name_of(schema, name, home),
+            name_of(schema, name, default_schema),
             (schema, name),
             tuple(fields),
             "view" if kind.strip() == "V" else "table",
@@ -114,12 +114,12 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
             ),
         )
         result.append(by_stored_columns(entity, computed[table]) if computed[table] else entity)
-    return sorted(result, key=lambda item: (item.parts[0] != home, item.parts))
+    return sorted(result, key=lambda item: (item.parts[0] != default_schema, item.parts))
 
 
-def name_of(schema: str, name: str, home: str) -> str:
+def name_of(schema: str, name: str, default_schema: str) -> str:
     """Return the `Entity.name`: the plain name in the account's own schema."""
-    return name if schema == home else f"{schema}.{name}"
+    return name if schema == default_schema else f"{schema}.{name}"
 
 
 def _column(

@@ -19,8 +19,8 @@ from webapp.connectors.base import ConnectionLost, ConnectorError
 from webapp.connectors.row_isolation import RowRejection
 from webapp.connectors.schema import Entity
 from webapp.connectors.sql import base as sql
-from webapp.connectors.sql.base import shortened
-from webapp.connectors.verification import bad_settings
+from webapp.connectors.sql.base import shorten_message
+from webapp.connectors.verification import bad_settings_error
 
 # Numbers of FreeTDS (dblib): the connection is lost, was never established, or did not respond in time.
 _LOST: Final = frozenset({20003, 20004, 20006, 20017, 20020, 20047, 20002, 20009, 10054, 6005, 596})
@@ -64,7 +64,7 @@ _COLUMN: Final = re.compile(r"column '([^']+)'", re.I)
 
 def convert_error(number: int, text: str) -> ConnectorError:
     """Convert an error that does not concern a row."""
-    message = shortened(text)
+    message = shorten_message(text)
     if number == _TIMEOUT:
         return ConnectionLost("The server did not respond in time.", code="target_timeout")
     if number in _LOST:
@@ -118,7 +118,7 @@ def configured(host: str, port: int, tls: str, address: str, authority: str | No
                 trusted = os.path.join(folder, "ca.pem")
                 Path(trusted).write_text(authority)
             if not trusted:
-                raise bad_settings(
+                raise bad_settings_error(
                     "This system has no trusted certificate authorities.", "Enter the CA certificate."
                 )
             lines += [
@@ -132,14 +132,14 @@ def configured(host: str, port: int, tls: str, address: str, authority: str | No
         yield name
 
 
-class MssqlLink:
+class MssqlConnection:
     """See `sql.statements.DriverConnection`."""
 
-    def __init__(self, host: str, port: int, **how: Any) -> None:
+    def __init__(self, host: str, port: int, **driver_options: Any) -> None:
         self.descriptor: int | None = None
         self._lock = threading.Lock()
         try:
-            self._connection = _mssql.MSSQLConnection(server=host, port=str(port), **how)
+            self._connection = _mssql.MSSQLConnection(server=host, port=str(port), **driver_options)
         except _mssql.MSSQLException as error:
             raise self._convert(error) from None
 
@@ -178,7 +178,7 @@ class MssqlLink:
             if limit is None:
                 return names, list(rows)
             try:
-                return names, sql.answer(rows, limit)
+                return names, sql.take_rows(rows, limit)
             finally:
                 self._connection.cancel()  # discards unread rows
         except _mssql.MSSQLException as error:
@@ -210,7 +210,7 @@ class MssqlLink:
             self._execute(text)
             names = self._names()
             rows: Iterator[Sequence[Any]] = map(self._row, self._connection)
-            for piece in sql.grouped(rows):
+            for piece in sql.group_rows(rows):
                 yield names, piece
         except _mssql.MSSQLException as error:
             raise self._convert(error) from None
@@ -221,8 +221,8 @@ class MssqlLink:
             self.descriptor = None
             self._connection.close()
 
-    def cut(self) -> None:
-        """See `Link.cut`."""
+    def abort(self) -> None:
+        """See `Link.abort`."""
         with self._lock:
             if self.descriptor is None:
                 return

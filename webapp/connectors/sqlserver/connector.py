@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 from webapp.connectors.base import Capabilities, ConnectionLost, ConnectorError, Settings, Stage
 from webapp.connectors.sql.server import (
-    SPOKEN,
+    TLS_MESSAGES,
     ServerConnector,
     ServerSettings,
     connect_session,
-    connection_failed,
+    connection_failed_error,
     parse_url,
     reachable_address,
     single_call_stages,
-    tls_part,
+    tls_field,
 )
-from webapp.connectors.verification import bad_settings, unknown_option
+from webapp.connectors.verification import bad_settings_error, unknown_option_error
 
 if TYPE_CHECKING:
-    from webapp.connectors.sqlserver.connection import MssqlLink
+    from webapp.connectors.sqlserver.connection import MssqlConnection
     from webapp.connectors.sqlserver.session import MssqlSession
 
 _SCHEMES: Final = ("mssql", "sqlserver")
@@ -47,7 +47,7 @@ _login: Final = threading.Lock()
 class MssqlSettings(ServerSettings):
     """`connection_string` is a URL or an ADO.NET or ODBC string. Separate settings override its parts."""
 
-    tls: Literal["disable", "require", "verify-full"] | None = tls_part()
+    tls: Literal["disable", "require", "verify-full"] | None = tls_field()
 
 
 class ConnectOptions(NamedTuple):
@@ -81,7 +81,7 @@ class MssqlConnector(ServerConnector):
         parsed = _parse_connection_string(settings.connection_string) if settings.connection_string else {}
         host = settings.host or parsed.get("host") or ""
         if not host or "/" in host or "\\" in host:
-            raise bad_settings(
+            raise bad_settings_error(
                 "A host name is required.",
                 "Enter a host and a port. Named instances are reached by their port.",
             )
@@ -103,11 +103,11 @@ class MssqlConnector(ServerConnector):
             self._link, lambda link, another: MssqlSession(link, another, self.read_only), timeout
         )
 
-    def _link(self, seconds: float) -> MssqlLink:
+    def _link(self, seconds: float) -> MssqlConnection:
         """Connect to an address that the guard allowed. The driver's time limit applies to the whole process."""
         from pymssql import _mssql
 
-        from webapp.connectors.sqlserver.connection import MssqlLink, configured
+        from webapp.connectors.sqlserver.connection import MssqlConnection, configured
         from webapp.connectors.sqlserver.session import SET_UP
 
         params = self.connect_options()
@@ -124,7 +124,7 @@ class MssqlConnector(ServerConnector):
         ):
             _mssql.login_timeout = max(1, int(seconds))
             try:
-                return MssqlLink(
+                return MssqlConnection(
                     server,
                     params.port,
                     user=params.username,
@@ -144,7 +144,7 @@ class MssqlConnector(ServerConnector):
 
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`."""
-        return single_call_stages(self.gate, self.connect_options, self.open, SPOKEN)
+        return single_call_stages(self.gate, self.connect_options, self.open, TLS_MESSAGES)
 
 
 def _parse_connection_string(text: str) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _parse_connection_string(text: str) -> dict[str, Any]:
             return _parse_pairs(text)
     except ValueError:
         pass
-    raise bad_settings(
+    raise bad_settings_error(
         "The connection string is invalid.",
         "Use mssql://user:password@host:1433/database or Server=host,1433;Database=...;User Id=...;Password=...",
     )
@@ -194,7 +194,7 @@ def _parse_options(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
         if key:
             parsed[key] = value
         elif name.lower() not in _IGNORED:
-            raise unknown_option(name, _KEYS)
+            raise unknown_option_error(name, _KEYS)
     trust, encrypt = parsed.pop("trust", None), parsed.pop("encrypt", None)
     is_trusted = trust is not None and _is_yes("TrustServerCertificate", trust)
     if encrypt is not None:
@@ -209,7 +209,7 @@ def _parse_options(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
 def _is_yes(name: str, value: str) -> bool:
     if value.lower() not in (*_YES, *_NO):
         strict = " TDS 8.0 is not supported." if value.lower() == "strict" else ""
-        raise bad_settings(f"{name} does not accept {value!r}.", f"Use yes or no.{strict}")
+        raise bad_settings_error(f"{name} does not accept {value!r}.", f"Use yes or no.{strict}")
     return value.lower() in _YES
 
 
@@ -223,6 +223,6 @@ def _connection_error(error: ConnectionLost, params: ConnectOptions) -> Connecto
             hint="Enter the certificate of the authority that signed the server's, and the host name it was issued for."
             " With tls set to require, the certificate is not verified.",
         )
-    return connection_failed(
+    return connection_failed_error(
         message, "Check that SQL Server listens on this address, with TLS as configured.", error.code
     )

@@ -19,7 +19,7 @@ from webapp.connectors.row_isolation import RowRejection
 from webapp.connectors.schema import Column, Entity
 from webapp.connectors.sql.statements import Cells, LiteralTarget, StatementSession, literals
 from webapp.connectors.sqlserver import catalog
-from webapp.connectors.sqlserver.connection import MssqlLink, row_rejection
+from webapp.connectors.sqlserver.connection import MssqlConnection, row_rejection
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
 
 DIALECT: Final = DIALECTS["mssql"]
@@ -38,35 +38,35 @@ class MssqlTarget(LiteralTarget):
     """See `LiteralTarget`."""
 
     dialect: ClassVar[Dialect] = DIALECT
-    most_rows: ClassVar[int] = limits.MSSQL_ROWS_PER_STATEMENT
-    most_length: ClassVar[int] = limits.MSSQL_STATEMENT_BYTES
-    _link: MssqlLink
+    max_rows: ClassVar[int] = limits.MSSQL_ROWS_PER_STATEMENT
+    max_length: ClassVar[int] = limits.MSSQL_STATEMENT_BYTES
+    _link: MssqlConnection
 
-    def __init__(self, link: MssqlLink, writing: WriteSpec) -> None:
-        super().__init__(link, writing)
+    def __init__(self, link: MssqlConnection, spec: WriteSpec) -> None:
+        super().__init__(link, spec)
         # Integers are limited to the size of their type. The server reports all other errors.
         self._columns = [
             replace(column, bits=64) if column.type == "integer" and column.bits is None else column
-            for column in writing.columns
+            for column in spec.columns
         ]
-        self._inserts_identity = writing.mode != "update" and any(
-            column.generated == "identity" for column in writing.columns
+        self._inserts_identity = spec.mode != "update" and any(
+            column.generated == "identity" for column in spec.columns
         )
 
     # --- transactions ---
 
-    def opening(self) -> None:
-        """See `StatementTarget.opening`."""
+    def begin_transaction(self) -> None:
+        """See `StatementTarget.begin_transaction`."""
         numbers = f" SET IDENTITY_INSERT {self._table} ON;" if self._inserts_identity else ""
         self._link.run(f"BEGIN TRANSACTION;{numbers}")
 
-    def ending(self) -> None:
-        """See `StatementTarget.ending`."""
+    def commit_transaction(self) -> None:
+        """See `StatementTarget.commit_transaction`."""
         self._link.run("COMMIT TRANSACTION")
         self._disable_identity_insert()
 
-    def undoing(self) -> None:
-        """See `StatementTarget.undoing`."""
+    def roll_back_transaction(self) -> None:
+        """See `StatementTarget.roll_back_transaction`."""
         self._link.run("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
         self._disable_identity_insert()
 
@@ -84,17 +84,17 @@ class MssqlTarget(LiteralTarget):
             return [f"{on} {item} {off}" for item in result]
         return result
 
-    def spelled(self, batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
-        """See `LiteralTarget.spelled`."""
+    def to_literals(self, batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
+        """See `LiteralTarget.to_literals`."""
         return literals(DIALECT, self._columns, batch)
 
-    def unfound(self, rows: Sequence[int], mode: str) -> list[int]:
-        """See `LiteralTarget.unfound`."""
+    def missing_rows(self, rows: Sequence[int], mode: str) -> list[int]:
+        """See `LiteralTarget.missing_rows`."""
         return [row for row in rows if row not in self._returned] if mode in ("update", "delete") else []
 
-    def attempt(self, cells: Cells, rows: list[int], mode: str) -> RowRejection | None:
-        """See `LiteralTarget.attempt`."""
-        plain = mode == "insert" and not self.writing.capture
+    def write_rows(self, cells: Cells, rows: list[int], mode: str) -> RowRejection | None:
+        """See `LiteralTarget.write_rows`."""
+        plain = mode == "insert" and not self.spec.capture
         statement = self.insert(cells, rows) if plain else self._merge(cells, rows, mode)
         try:
             if plain:
@@ -102,7 +102,7 @@ class MssqlTarget(LiteralTarget):
                 return None
             _, caught = self._link.query(f"SAVE TRANSACTION rowsmith; {statement}")
         except ConnectorError as error:
-            rejection = row_rejection(error, self.writing.entity)
+            rejection = row_rejection(error, self.spec.entity)
             if rejection is None:
                 raise
             self._roll_back()
@@ -127,7 +127,7 @@ class MssqlTarget(LiteralTarget):
 
     def _merge(self, cells: Cells, rows: Sequence[int], mode: str) -> str:
         """Return a MERGE statement that outputs each row that it changed."""
-        writing, quoted = self.writing, DIALECT.quoted
+        spec, quoted = self.spec, DIALECT.quote_name
         columns = [quoted(name) for name in self._names]
         values = ",".join(
             "(" + ",".join([str(row), *(column[row] for column in cells)]) + ")" for row in rows
@@ -139,7 +139,7 @@ class MssqlTarget(LiteralTarget):
         source = (
             f"SELECT {', '.join([_ROW, *casts])} FROM (VALUES {values}) AS v ({', '.join([_ROW, *columns])})"
         )
-        keys = writing.key_columns
+        keys = spec.key_columns
         on = (
             "1 = 0"
             if mode == "insert"
@@ -154,7 +154,7 @@ class MssqlTarget(LiteralTarget):
             "upsert": f"WHEN MATCHED THEN UPDATE SET {setting} WHEN NOT MATCHED THEN {insert}",
             "delete": "WHEN MATCHED THEN DELETE",
         }[mode]
-        captured = [] if mode == "delete" else [writing.entity.column(name) for name in writing.capture]
+        captured = [] if mode == "delete" else [spec.entity.column(name) for name in spec.capture]
         definitions = [f"c{index} {_cast(item)} NULL" for index, item in enumerate(captured) if item]
         output = ", ".join([f"s.{_ROW}", *(f"inserted.{quoted(item.name)}" for item in captured if item)])
         return (
@@ -177,42 +177,44 @@ class MssqlSession(StatementSession):
     """See `StatementSession`. `open_another` opens a second connection."""
 
     dialect: ClassVar[Dialect] = DIALECTS["mssql"]
-    locking: ClassVar[str] = " WITH (READCOMMITTEDLOCK)"
-    doubled: ClassVar[str] = "%"
-    link: MssqlLink
+    lock_hint: ClassVar[str] = " WITH (READCOMMITTEDLOCK)"
+    doubled_chars: ClassVar[str] = "%"
+    link: MssqlConnection
 
-    def __init__(self, link: MssqlLink, another: Callable[[], MssqlLink], read_only: bool) -> None:
-        _, ((version, home),) = link.query(
+    def __init__(
+        self, link: MssqlConnection, open_another: Callable[[], MssqlConnection], read_only: bool
+    ) -> None:
+        _, ((version, default_schema),) = link.query(
             "SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(60)), COALESCE(SCHEMA_NAME(), N'dbo')"
         )
-        super().__init__(link, f"SQL Server {version}", home, read_only)
-        self._another = another
+        super().__init__(link, f"SQL Server {version}", default_schema, read_only)
+        self._open_another = open_another
 
-    def another(self) -> MssqlLink:
-        """See `StatementSession.another`."""
-        return self._another()
+    def open_another(self) -> MssqlConnection:
+        """See `StatementSession.open_another`."""
+        return self._open_another()
 
-    def entities(self, like: str = "") -> list[Entity]:
+    def entities(self, name_filter: str = "") -> list[Entity]:
         """See `StatementSession.entities`."""
         where = ""
-        if like:
-            text = "N'" + like.lower().replace("'", "''") + "'"
+        if name_filter:
+            text = "N'" + name_filter.lower().replace("'", "''") + "'"
             where = f" AND (LOWER(o.name) = {text} OR LOWER(CONCAT(s.name, N'.', o.name)) = {text})"
-        return catalog.entities(lambda query: self.link.query(query)[1], self.home, where)
+        return catalog.entities(lambda query: self.link.query(query)[1], self.default_schema, where)
 
-    def limited(self, names: str, rest: str, limit: int) -> str:
-        """See `StatementSession.limited`."""
+    def limited_query(self, names: str, rest: str, limit: int) -> str:
+        """See `StatementSession.limited_query`."""
         return f"SELECT TOP ({limit}) {names} {rest}"
 
-    def begin_reading(self, link: Any) -> None:
-        """See `StatementSession.begin_reading`."""
+    def begin_read_only(self, link: Any) -> None:
+        """See `StatementSession.begin_read_only`."""
         link.run("BEGIN TRANSACTION")
 
-    def reading(
+    def query_and_roll_back(
         self, link: Any, text: str, values: Sequence[Any], limit: int
     ) -> tuple[list[str], list[Sequence[Any]]]:
-        """See `StatementSession.reading`."""
-        self.begin_reading(link)
+        """See `StatementSession.query_and_roll_back`."""
+        self.begin_read_only(link)
         try:
             answer: tuple[list[str], list[Sequence[Any]]] = link.query(text, values, limit)
             return answer
@@ -222,9 +224,9 @@ class MssqlSession(StatementSession):
             except ConnectorError:
                 pass  # the connection is lost, and the transaction with it
 
-    def permitted(self) -> str:
-        """See `StatementSession.permitted`."""
-        message = super().permitted()
+    def check_permission(self) -> str:
+        """See `StatementSession.check_permission`."""
+        message = super().check_permission()
         _, ((is_allowed,),) = self.link.query("SELECT HAS_PERMS_BY_NAME(DB_NAME(), N'DATABASE', N'CONNECT')")
         if is_allowed == 0:
             raise ConnectorError(
@@ -234,7 +236,7 @@ class MssqlSession(StatementSession):
             )
         return message
 
-    def target(self, writing: WriteSpec) -> Target:
+    def target(self, spec: WriteSpec) -> Target:
         """See `Session.target`."""
-        self.writable(writing)
-        return MssqlTarget(self.link, writing)
+        self.check_target(spec)
+        return MssqlTarget(self.link, spec)

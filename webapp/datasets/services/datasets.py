@@ -57,7 +57,7 @@ def _set_table_count(dataset: Dataset, spec: Spec) -> None:
     dataset.table_count = len(spec["templates"])
 
 
-KIND: Final = versioning.Kind(Dataset, DatasetVersion, as_json, _set_table_count)
+KIND: Final = versioning.VersionedKind(Dataset, DatasetVersion, as_json, _set_table_count)
 listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
 restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
 
@@ -84,7 +84,7 @@ def create(
         "seed": seed or rows.new_seed(),
         "anchor": clock.to_text(anchor),
     }
-    ready, pins = _validated(actor, spec)
+    ready, pins = _validate(actor, spec)
     dataset = Dataset(**tenancy.current_scope(actor), created_by=actor.user_id, created_at=moment)
     return KIND.save(actor, dataset, ready, pins, "create", moment)
 
@@ -104,7 +104,7 @@ def change(
     spec["seed"] = spec["seed"] or rows.new_seed()
     if "anchor" in changes:
         spec["anchor"] = clock.to_text(changes["anchor"])
-    ready, pins = _validated(actor, spec)
+    ready, pins = _validate(actor, spec)
     return KIND.save(actor, dataset, ready, pins, "change", clock.now(), columns)
 
 
@@ -112,14 +112,14 @@ def refresh_references(actor: Actor, dataset: Dataset) -> dict[str, Any]:
     """Pin the newest versions of a locked dataset's templates; commits. Does nothing if they are pinned already. Error:
     validation_error for a deleted template."""
     newest = version_of(dataset)
-    ready, pins = _validated(actor, {key: newest.spec[key] for key in CHANGEABLE})
+    ready, pins = _validate(actor, {key: newest.spec[key] for key in CHANGEABLE})
     if pins == newest.pins:
         db.session.commit()
         return as_json(dataset, newest)
     return KIND.save(actor, dataset, ready, pins, "refresh", clock.now())
 
 
-def known_templates(actor: Actor, spec: Spec, scope: str | None = None) -> dict[str, Template]:
+def require_templates(actor: Actor, spec: Spec, scope: str | None = None) -> dict[str, Template]:
     """Return the templates of a dataset by id. The actor must have the permission `scope` for each.
 
     Error: validation_error with a fault for each that is missing or named twice.
@@ -175,9 +175,9 @@ def _stored_tables(templates: Sequence[Any]) -> list[dict[str, Any]]:
     return [{key: template.get(key) for key in ("template_id", "count", "name")} for template in templates]
 
 
-def _validated(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _validate(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a spec in its stored form, and its pins. Error: `validation_error` with all errors."""
-    found = known_templates(actor, spec)
+    found = require_templates(actor, spec)
     pinned = {
         template["template_id"]: found[template["template_id"]].version for template in spec["templates"]
     }
@@ -187,7 +187,7 @@ def _validated(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict
     }
     positions = {name: index for index, name in enumerate(names)}
     warnings = []
-    for edge in relations.edges(fields_of(pinned)):
+    for edge in relations.find_edges(fields_of(pinned)):
         if edge.parent_template_id in names:
             continue
         path = f"templates[{positions[edge.child_template_id]}]"
@@ -199,10 +199,10 @@ def _validated(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict
 
 # Differences between two versions of a dataset.
 
-_HEAD: Final = ("name", "description", "seed", "anchor")
+_HEADER_KEYS: Final = ("name", "description", "seed", "anchor")
 
 
-def between(dataset: Dataset, old: int, new: int) -> dict[str, Any]:
+def diff_versions(dataset: Dataset, old: int, new: int) -> dict[str, Any]:
     """Return the differences from version `old` to `new`.
 
     `dataset`: attributes that differ, `{key: {from, to}}`. `templates.added` and `templates.removed`: the tables;
@@ -223,7 +223,9 @@ def between(dataset: Dataset, old: int, new: int) -> dict[str, Any]:
         "dataset_id": dataset.id,
         "from": old,
         "to": new,
-        "dataset": _differences({key: before[key] for key in _HEAD}, {key: after[key] for key in _HEAD}),
+        "dataset": _differences(
+            {key: before[key] for key in _HEADER_KEYS}, {key: after[key] for key in _HEADER_KEYS}
+        ),
         "templates": {
             "added": [after_by_id[item] for item in after_by_id if item not in before_by_id],
             "removed": [before_by_id[item] for item in before_by_id if item not in after_by_id],
@@ -233,9 +235,9 @@ def between(dataset: Dataset, old: int, new: int) -> dict[str, Any]:
     }
 
 
-def names(found: dict[str, Any]) -> dict[str, str]:
+def template_names(diff: dict[str, Any]) -> dict[str, str]:
     """Return the names of the templates in a diff, by id."""
-    template_ids = [item["template_id"] for part in found["templates"].values() for item in part]
+    template_ids = [item["template_id"] for part in diff["templates"].values() for item in part]
     statement = select(Template.id, Template.name).where(Template.id.in_(template_ids))
     return {row[0]: row[1] for row in db.session.execute(statement)}
 

@@ -96,24 +96,24 @@ versioned_routes.declare_list(bp, datasets.KIND, DatasetOut)
 versioned_routes.declare_deletion(bp, datasets.KIND, DatasetOut)
 versioned_routes.declare_versions(
     bp, datasets.KIND, DatasetOut,
-    restores=("Make an earlier version the newest: creates a version with the same contents and "
+    summary=("Make an earlier version the newest: creates a version with the same contents and "
              "template versions."),
 )  # fmt: skip
 versioned_routes.declare_refresh(
     bp, datasets.KIND, DatasetOut, datasets.refresh_references,
-    does="Use the newest versions of the dataset's templates. If they are used already, nothing changes.",
+    summary="Use the newest versions of the dataset's templates. If they are used already, nothing changes.",
 )  # fmt: skip
 
 
 @route(
     bp, "/datasets", ["POST"], scope="write", body=DatasetIn, returns=DatasetOut, status=201, idempotent=True,
-    errors=versioned_routes.SAVES,
+    errors=versioned_routes.SAVE_ERRORS,
 )  # fmt: skip
 def create(actor: Actor, body: DatasetIn) -> Response:
     """Create a dataset."""
     dataset = datasets.create(actor, **_values(body))
     address = url_for("datasets.show", dataset_id=dataset["id"])
-    return reply(dataset, status=201, see=address, tag=True, headers={"Location": address})
+    return reply(dataset, status=201, redirect_to=address, send_etag=True, headers={"Location": address})
 
 
 def _values(body: DatasetIn | DatasetPatch, *, unset: bool = True) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def show(actor: Actor, dataset_id: str) -> Response:
     dataset = datasets.get(actor, dataset_id)
     if g.face == "person":
         return show_page(actor, dataset)
-    return reply(datasets.show(dataset), tag=True)
+    return reply(datasets.show(dataset), send_etag=True)
 
 
 @route(
@@ -139,19 +139,19 @@ def show(actor: Actor, dataset_id: str) -> Response:
     scope="write",
     body=DatasetPatch,
     returns=DatasetOut,
-    errors=versioned_routes.CHANGES,
+    errors=versioned_routes.CHANGE_ERRORS,
 )
 def change(actor: Actor, dataset_id: str, body: DatasetPatch) -> Response:
     """Change a dataset, which creates a new version with the newest versions of its templates."""
-    dataset = versioned_routes.matched(actor, datasets.KIND, dataset_id)
+    dataset = versioned_routes.get_matching_head(actor, datasets.KIND, dataset_id)
     changed = datasets.change(actor, dataset, _values(body, unset=False))
-    return reply(changed, see=url_for("datasets.show", dataset_id=dataset_id), tag=True)
+    return reply(changed, redirect_to=url_for("datasets.show", dataset_id=dataset_id), send_etag=True)
 
 
 @route(bp, "/datasets/<dataset_id>@v<int:number>", scope="read", returns=DatasetOut)
 def show_version(actor: Actor, dataset_id: str, number: int) -> Response:
     """Get a version of a dataset."""
-    return reply(datasets.show(datasets.get(actor, dataset_id), number), tag=True)
+    return reply(datasets.show(datasets.get(actor, dataset_id), number), send_etag=True)
 
 
 @route(
@@ -164,10 +164,10 @@ def show_version(actor: Actor, dataset_id: str, number: int) -> Response:
 def diff(actor: Actor, dataset_id: str, number: int, query: OtherQuery) -> Response:
     """Get the changes from one version to another (default: the newest)."""
     dataset = datasets.get(actor, dataset_id)
-    found = datasets.between(dataset, number, query.to or dataset.version)
+    found = datasets.diff_versions(dataset, number, query.to or dataset.version)
     context: dict[str, Any] = {}
     if g.face == "person":
-        context = {"name": dataset.name, "names": datasets.names(found)}
+        context = {"name": dataset.name, "names": datasets.template_names(found)}
     return reply(found, template="datasets/diff.html", block="diff", **context)
 
 
@@ -184,8 +184,8 @@ def diff(actor: Actor, dataset_id: str, number: int, query: OtherQuery) -> Respo
 def preview(actor: Actor, dataset_id: str, body: DatasetPreviewInput) -> Response:
     """Generate the first three rows of each table. They do not count toward the quota."""
     version = datasets.version_of(datasets.get(actor, dataset_id))
-    datasets.known_templates(actor, version.spec)
-    members = datasets_rows.members(version.spec, version.pins["templates"])
+    datasets.require_templates(actor, version.spec)
+    members = datasets_rows.read_table_specs(version.spec, version.pins["templates"])
     result = datasets_rows.preview(version.spec, members, body, actor, fetch=True)
     program = g.face == "program"
     tables = [
@@ -195,6 +195,6 @@ def preview(actor: Actor, dataset_id: str, body: DatasetPreviewInput) -> Respons
             "rows": orjson.Fragment(look.rows) if program else orjson.loads(look.rows),
             "count": look.count,
         }
-        for look in result.looks
+        for look in result.tables
     ]
     return reply({"tables": tables, "seed": result.seed, "warnings": result.warnings[: limits.MAX_FAULTS]})

@@ -56,15 +56,15 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A successful response: its content types, and the model of its JSON, or (`each`) of each item of
+class Response:
+    """A successful response: its content types, and the model of its JSON, or (`is_list`) of each item of
     a page. `paged`: it has a `next_cursor`."""
 
     status: int
     text: str
     kinds: tuple[str, ...]
     model: str
-    each: bool
+    is_list: bool
     paged: bool
     rows: tuple[Row, ...]
 
@@ -85,7 +85,7 @@ class Operation:
     body_kind: str
     body_required: bool
     body_rows: tuple[Row, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[Response, ...]
     errors: tuple[tuple[int, tuple[str, ...]], ...]
     headers: tuple[str, ...]
     idempotent: bool
@@ -143,7 +143,7 @@ def groups(document: Mapping[str, Any]) -> dict[str, Group]:
             for answer in operation.answers:
                 if answer.model and answer.model not in group.objects:
                     schema = schemas[answer.model]
-                    group.objects[answer.model] = _description(schema), tuple(rows(schema, schemas))
+                    group.objects[answer.model] = _description(schema), tuple(schema_rows(schema, schemas))
     for group in found.values():
         group.objects = dict(sorted(group.objects.items()))
     return {item.slug: item for item in sorted(found.values(), key=lambda entry: entry.title.lower())}
@@ -176,14 +176,17 @@ def _operation(method: str, path: str, described: Schema, schemas: Schema) -> Op
         description=tuple(filter(None, paragraphs)),
         scope=described["x-scope"],
         parameters=tuple(
-            (parameter["in"], _row(parameter["name"], parameter["schema"], parameter["required"], schemas))
+            (
+                parameter["in"],
+                _schema_row(parameter["name"], parameter["schema"], parameter["required"], schemas),
+            )
             for parameter in described["parameters"]
         ),
         body=_schema_name(schema),
         body_kind=kind,
         body_required=bool(described.get("requestBody", {}).get("required")),
-        body_rows=tuple(rows(_resolve(schema, schemas), schemas)) if schema else (),
-        answers=tuple(_answer(status, item, schemas) for status, item in sorted(successes.items())),
+        body_rows=tuple(schema_rows(_resolve(schema, schemas), schemas)) if schema else (),
+        answers=tuple(_response(status, item, schemas) for status, item in sorted(successes.items())),
         errors=tuple(
             (status, tuple(_CODE.findall(item["description"]))) for status, item in sorted(failures.items())
         ),
@@ -193,26 +196,26 @@ def _operation(method: str, path: str, described: Schema, schemas: Schema) -> Op
     )
 
 
-def _answer(status: int, response: Schema, schemas: Schema) -> Answer:
+def _response(status: int, response: Schema, schemas: Schema) -> Response:
     content = response.get("content", {})
     schema = content.get(JSON, {}).get("schema", {})
     inner = schema.get("properties", {}).get("items", {}).get("items", {})
-    each = bool(inner)
-    model = _schema_name(inner if each else schema)
+    is_list = bool(inner)
+    model = _schema_name(inner if is_list else schema)
     paged = "next_cursor" in _resolve(schema, schemas).get("properties", {})
-    unnamed_rows = () if model else tuple(rows(schema, schemas))
-    return Answer(status, response["description"], tuple(content), model, each, paged, unnamed_rows)
+    unnamed_rows = () if model else tuple(schema_rows(schema, schemas))
+    return Response(status, response["description"], tuple(content), model, is_list, paged, unnamed_rows)
 
 
-def rows(schema: Schema, schemas: Schema, prefix: str = "", depth: int = 0) -> Iterator[Row]:
+def schema_rows(schema: Schema, schemas: Schema, prefix: str = "", depth: int = 0) -> Iterator[Row]:
     """Yield the keys of an object, each followed by those of nested objects, as `csv.delimiter` and `fields[].name`."""
     required = schema.get("required", ())
     for name, part in schema.get("properties", {}).items():
-        yield _row(prefix + name, part, name in required, schemas)
+        yield _schema_row(prefix + name, part, name in required, schemas)
         if depth >= _MAX_DEPTH:
             continue
         for inner, mark in _objects(part, schemas):
-            yield from rows(inner, schemas, f"{prefix}{name}{mark}.", depth + 1)
+            yield from schema_rows(inner, schemas, f"{prefix}{name}{mark}.", depth + 1)
 
 
 def _objects(part: Schema, schemas: Schema, mark: str = "") -> Iterator[tuple[Schema, str]]:
@@ -226,34 +229,34 @@ def _objects(part: Schema, schemas: Schema, mark: str = "") -> Iterator[tuple[Sc
         yield part, mark
 
 
-def _row(name: str, part: Schema, required: bool, schemas: Schema) -> Row:
+def _schema_row(name: str, part: Schema, required: bool, schemas: Schema) -> Row:
     default = part.get("default")
     default_text = "" if required or default is None else json.dumps(default, ensure_ascii=False)
     limits = "; ".join(dict.fromkeys(_limits(part, schemas)))
-    return Row(name, kind(part, schemas), required, default_text, limits, _description(part))
+    return Row(name, schema_text(part, schemas), required, default_text, limits, _description(part))
 
 
-def kind(part: Schema, schemas: Schema) -> str:
+def schema_text(part: Schema, schemas: Schema) -> str:
     """Return a schema in a few words: `whole number or null`, `list of text`."""
     part = _resolve(part, schemas)
     choices = [*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())]
     if choices:
-        return " or ".join(dict.fromkeys(kind(choice, schemas) for choice in choices))
+        return " or ".join(dict.fromkeys(schema_text(choice, schemas) for choice in choices))
     values = part.get("enum", [part["const"]] if "const" in part else [])
     if values:
-        return " or ".join(dict.fromkeys(_kind_of(value) for value in values))
+        return " or ".join(dict.fromkeys(_value_type(value) for value in values))
     type_name: str | list[str] = part.get("type", "any")
     if isinstance(type_name, list):
         return " or ".join(_TYPE_NAMES.get(item, item) for item in type_name)
     if type_name == "array":
         items = part.get("items")
-        return f"list of {kind(items, schemas)}" if items else "list"
+        return f"list of {schema_text(items, schemas)}" if items else "list"
     if type_name == "object" and isinstance(part.get("additionalProperties"), dict):
-        return f"object of {kind(part['additionalProperties'], schemas)}"
+        return f"object of {schema_text(part['additionalProperties'], schemas)}"
     return _FORMATS.get(part.get("format", ""), "") or _TYPE_NAMES.get(type_name, type_name)
 
 
-def _kind_of(value: Any) -> str:
+def _value_type(value: Any) -> str:
     if isinstance(value, bool):
         return "true or false"
     return "text" if isinstance(value, str) else "null" if value is None else "number"

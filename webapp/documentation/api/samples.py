@@ -128,19 +128,19 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     "DELETE /workspace": {"confirm": "Fixtures"},
 }
 
-PARTS: Final = {"number": "1", "name": "db_password"}
+PATH_VALUES: Final = {"number": "1", "name": "db_password"}
 """Values in the samples for parts of URLs that are not IDs."""
 FILE_NAME: Final = "samples/customers.csv"
 """The file name in the sample of an upload."""
 _WITH_CHOSEN_IDS: Final = frozenset({"POST /export/db", "POST /export/rest", "POST /pushes/{push_id}/retry"})
 
 
-def example_part(key: str, name: str) -> str:
+def example_path_value(key: str, name: str) -> str:
     """Return the example value for `{name}` in the URL of an operation."""
     if key.partition(" ")[2].startswith("/workspace/files"):
         name = "file_id"
-    if name in PARTS:
-        return PARTS[name]
+    if name in PATH_VALUES:
+        return PATH_VALUES[name]
     prefix = "" if needs_ids(key) else "OWN_"
     return f"{prefix}{name.upper()}"
 
@@ -329,9 +329,9 @@ METHODS: Final[dict[str, str]] = {
 }
 """The samples call all other operations with `request`."""
 
-FOLLOWED: Final = frozenset({"exports.follow", "pushes.follow", "runs.follow"})
+STREAMED_METHODS: Final = frozenset({"exports.follow", "pushes.follow", "runs.follow"})
 """Methods whose response is iterated while it arrives."""
-FIRST: Final = {
+POSITIONAL_KEYS: Final = {
     "POST /generate": ("fields",),
     "POST /preview": ("fields",),
     "POST /templates": (),
@@ -350,7 +350,7 @@ _FILE: Final = "customers.csv"
 _UPLOADED_FILE: Final = "metadata.xml"
 
 
-def of(operation: Operation, *, signed_in: bool) -> dict[str, str]:
+def code_samples(operation: Operation, *, signed_in: bool) -> dict[str, str]:
     """Return the sample of each language, with the project of a signed-in user."""
     project = signed_in and operation.scope in PROJECT_SCOPES
     return {
@@ -360,9 +360,9 @@ def of(operation: Operation, *, signed_in: bool) -> dict[str, str]:
     }
 
 
-def address(operation: Operation) -> str:
+def example_path(operation: Operation) -> str:
     """Return the path with example values."""
-    path = re.sub(r"\{(\w+)\}", lambda m: example_part(operation.key, m[1]), operation.path)
+    path = re.sub(r"\{(\w+)\}", lambda m: example_path_value(operation.key, m[1]), operation.path)
     query = "&".join(f"{name}={value}" for name, value in QUERIES.get(operation.key, {}).items())
     return f"{path}?{query}" if query else path
 
@@ -374,17 +374,17 @@ def curl(operation: Operation, project: bool) -> str:
         operation.method == "POST" and not (operation.body_kind or BODIES.get(operation.key))
     ):
         lines[0] += f" -X {operation.method}"
-    lines[0] += f" {shlex.quote(ORIGIN + address(operation))}"
+    lines[0] += f" {shlex.quote(ORIGIN + example_path(operation))}"
     if operation.scope != "public":
         lines.append(f'-H "Authorization: Bearer {snippets.KEY}"')
     if project:
         lines.append("-H 'X-Project-Id: OWN_PROJECT_ID'")
     body = BODIES.get(operation.key)
     if body is not None:
-        lines += [f"-H 'Content-Type: {JSON}'", f"-d {shlex.quote(_AS_JSON.text(body))}"]
+        lines += [f"-H 'Content-Type: {JSON}'", f"-d {shlex.quote(_JSON_SYNTAX.formatted(body))}"]
     elif operation.body_kind == "multipart/form-data":
         lines += [f"-F 'name={FILE_NAME}'", f"-F 'file=@{_FILE}'"]
-    elif operation.key in _RAW:
+    elif operation.key in _RAW_BODY_OPERATIONS:
         lines += ["-H 'Content-Type: application/octet-stream'", f"--data-binary @{_UPLOADED_FILE}"]
     elif METHODS.get(operation.key) in _SAVED_TO_FILE:
         lines.append(f"-o {_FILE}")
@@ -403,7 +403,7 @@ def python(operation: Operation, project: bool) -> str:
     lines += ["", "import rowsmith", ""]
     lines.append(f'api = rowsmith.Api(os.environ["ROWSMITH_KEY"], "{ORIGIN}"{project_argument})')
     if name is None:
-        arguments = [_quoted(operation.method), _quoted(address(operation))]
+        arguments = [_quoted(operation.method), _quoted(example_path(operation))]
         body = BODIES.get(operation.key)
         call = _python_call("api.request", arguments, {} if body is None else {"json": body})
     else:
@@ -422,7 +422,7 @@ def typescript(operation: Operation, project: bool) -> str:
     name = METHODS.get(operation.key, "request")
     project_option = ', project: "OWN_PROJECT_ID"' if project else ""
     lines = []
-    if operation.key in _RAW:
+    if operation.key in _RAW_BODY_OPERATIONS:
         lines.append('import { readFileSync } from "node:fs";')
     if name in _SAVED_TO_FILE:
         lines.append('import { createWriteStream } from "node:fs";')
@@ -433,7 +433,9 @@ def typescript(operation: Operation, project: bool) -> str:
     )
     method = "client." + re.sub(r"_(\w)", lambda m: m[1].upper(), name)  # camel case
     if name in _SAVED_TO_FILE:
-        stream = _ts_call(method.replace("download", "stream"), [_quoted(part) for part in _parts(operation)])
+        stream = _ts_call(
+            method.replace("download", "stream"), [_quoted(part) for part in _required_values(operation)]
+        )
         lines.append(f'await pipeline(await {stream}, createWriteStream("{_FILE}"));')
         return "\n".join(lines)
     call = _ts_call(method, _ts_arguments(operation))
@@ -446,20 +448,20 @@ def typescript(operation: Operation, project: bool) -> str:
 
 # --- Arguments --------------------------------------------------------------------------------------------------
 
-_RAW: Final = frozenset({"PUT /connections/{connection_id}/metadata-document"})
-_UPLOAD: Final = "POST /workspace/files"
-_WITH_PATH: Final = _RAW | {_UPLOAD}
+_RAW_BODY_OPERATIONS: Final = frozenset({"PUT /connections/{connection_id}/metadata-document"})
+_UPLOAD_OPERATION: Final = "POST /workspace/files"
+_WITH_PATH: Final = _RAW_BODY_OPERATIONS | {_UPLOAD_OPERATION}
 
 
 def _is_iterated(operation: Operation) -> bool:
     """Return whether the SDK returns an iterator over all items."""
     name = METHODS.get(operation.key)
-    return name in FOLLOWED or (operation.paged and name is not None)
+    return name in STREAMED_METHODS or (operation.paged and name is not None)
 
 
-def _parts(operation: Operation) -> list[str]:
+def _required_values(operation: Operation) -> list[str]:
     """Return the example values of the path parameters and of the required query parameters."""
-    parts = [example_part(operation.key, item) for item in re.findall(r"\{(\w+)\}", operation.path)]
+    parts = [example_path_value(operation.key, item) for item in re.findall(r"\{(\w+)\}", operation.path)]
     return [*parts, *QUERIES.get(operation.key, {}).values()]
 
 
@@ -470,16 +472,16 @@ def _quoted(text: str) -> str:
 
 def _python_arguments(operation: Operation) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional arguments, as text or object, and the keyword arguments."""
-    arguments = [_quoted(part) for part in _parts(operation)]
+    arguments = [_quoted(part) for part in _required_values(operation)]
     key, body = operation.key, dict(BODIES.get(operation.key) or {})
-    if key == _UPLOAD:
+    if key == _UPLOAD_OPERATION:
         return [f'Path("{_FILE}")', _quoted(FILE_NAME)], {}
-    if key in _RAW:
+    if key in _RAW_BODY_OPERATIONS:
         return [*arguments, f'Path("{_UPLOADED_FILE}")'], {}
     if METHODS[key].endswith(".download"):
         return [*arguments, f'"{_FILE}"'], {}
-    if key in FIRST:
-        first = {name: body.pop(name) for name in FIRST[key] or tuple(body)}
+    if key in POSITIONAL_KEYS:
+        first = {name: body.pop(name) for name in POSITIONAL_KEYS[key] or tuple(body)}
         return [*arguments, first], body
     if METHODS[key] == "runs.start":
         body.pop("wait")
@@ -488,15 +490,15 @@ def _python_arguments(operation: Operation) -> tuple[list[Any], dict[str, Any]]:
 
 def _ts_arguments(operation: Operation) -> list[Any]:
     """Return the arguments, as text or object."""
-    key, parts = operation.key, _parts(operation)
+    key, parts = operation.key, _required_values(operation)
     arguments, body = [_quoted(part) for part in parts], BODIES.get(operation.key)
     name = METHODS.get(key)
     if name is None:
-        request_arguments = [_quoted(operation.method), _quoted(address(operation))]
+        request_arguments = [_quoted(operation.method), _quoted(example_path(operation))]
         return [*request_arguments, {"json": body}] if body is not None else request_arguments
-    if key == _UPLOAD:
+    if key == _UPLOAD_OPERATION:
         return [_quoted(FILE_NAME), _quoted("id,email\n1,ada@example.org\n")]
-    if key in _RAW:
+    if key in _RAW_BODY_OPERATIONS:
         return [*arguments, f'readFileSync("{_UPLOADED_FILE}")']
     if name == "secrets.put":
         return [*arguments, _quoted(str((body or {})["value"]))]
@@ -518,7 +520,7 @@ def _ts_arguments(operation: Operation) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Style:
+class _LiteralSyntax:
     """The syntax of a language: the text before and after the members of an object, a key, a scalar value, the trailing
     comma, and the indentation."""
 
@@ -528,25 +530,25 @@ class _Style:
     last: str
     step: str
 
-    def flat(self, value: Any) -> str:
+    def one_line(self, value: Any) -> str:
         """Return a value on one line."""
         if isinstance(value, dict):
-            inner = ", ".join(f"{self.key(k)}: {self.flat(v)}" for k, v in value.items())
+            inner = ", ".join(f"{self.key(k)}: {self.one_line(v)}" for k, v in value.items())
             return f"{{{self.pad}{inner}{self.pad}}}" if inner else "{}"
         if isinstance(value, list):
-            return f"[{', '.join(map(self.flat, value))}]"
+            return f"[{', '.join(map(self.one_line, value))}]"
         return self.plain(value)
 
-    def text(self, value: Any, indent: str = "", room: int = _LINE_WIDTH) -> str:
+    def formatted(self, value: Any, indent: str = "", room: int = _LINE_WIDTH) -> str:
         """Write a value on one line if it fits into `room` characters, else each member on a separate line."""
-        short = self.flat(value)
+        short = self.one_line(value)
         if len(short) <= room - len(indent) or not isinstance(value, dict | list) or not value:
             return short
         deeper = indent + self.step
         if isinstance(value, dict):
-            inner = [f"{deeper}{self.key(k)}: {self.text(v, deeper)}" for k, v in value.items()]
+            inner = [f"{deeper}{self.key(k)}: {self.formatted(v, deeper)}" for k, v in value.items()]
         else:
-            inner = [deeper + self.text(v, deeper) for v in value]
+            inner = [deeper + self.formatted(v, deeper) for v in value]
         begin, end = "{}" if isinstance(value, dict) else "[]"
         return f"{begin}\n" + ",\n".join(inner) + f"{self.last}\n{indent}{end}"
 
@@ -555,7 +557,7 @@ def _json_string(text: Any) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _python_plain(value: Any) -> str:
+def _python_scalar(value: Any) -> str:
     return _json_string(value) if isinstance(value, str) else repr(value)
 
 
@@ -563,20 +565,21 @@ def _ts_key(key: str) -> str:
     return key if re.fullmatch(r"[A-Za-z_]\w*", key) else _json_string(key)
 
 
-_AS_JSON: Final = _Style("", _json_string, _json_string, "", "  ")
-_AS_PYTHON: Final = _Style("", _json_string, _python_plain, ",", "    ")
-_AS_TS: Final = _Style(" ", _ts_key, _json_string, ",", "  ")
+_JSON_SYNTAX: Final = _LiteralSyntax("", _json_string, _json_string, "", "  ")
+_PYTHON_SYNTAX: Final = _LiteralSyntax("", _json_string, _python_scalar, ",", "    ")
+_TYPESCRIPT_SYNTAX: Final = _LiteralSyntax(" ", _ts_key, _json_string, ",", "  ")
 
 
 def _python_call(name: str, arguments: list[Any], keywords: dict[str, Any]) -> str:
     """Return a Python call. `arguments`: texts to insert unchanged, or objects."""
-    style = _AS_PYTHON
+    style = _PYTHON_SYNTAX
 
     def argument_texts(indent: str) -> list[str]:
         by_place = [
-            argument if isinstance(argument, str) else style.text(argument, indent) for argument in arguments
+            argument if isinstance(argument, str) else style.formatted(argument, indent)
+            for argument in arguments
         ]
-        return by_place + [f"{key}={style.text(value, indent)}" for key, value in keywords.items()]
+        return by_place + [f"{key}={style.formatted(value, indent)}" for key, value in keywords.items()]
 
     flat = f"{name}({', '.join(argument_texts(''))})"
     if len(flat) <= _LINE_WIDTH and "\n" not in flat:
@@ -587,19 +590,22 @@ def _python_call(name: str, arguments: list[Any], keywords: dict[str, Any]) -> s
 
 
 def _ts_call(name: str, arguments: list[Any]) -> str:
-    parts = (argument if isinstance(argument, str) else _AS_TS.flat(argument) for argument in arguments)
+    parts = (
+        argument if isinstance(argument, str) else _TYPESCRIPT_SYNTAX.one_line(argument)
+        for argument in arguments
+    )
     flat = f"{name}({', '.join(parts)})"
     if len(flat) <= _LINE_WIDTH:
         return flat
     longest = max(
         (argument for argument in arguments if not isinstance(argument, str)),
-        key=lambda item: len(_AS_TS.flat(item)),
+        key=lambda item: len(_TYPESCRIPT_SYNTAX.one_line(item)),
         default="",
     )
     texts = [
         argument
         if isinstance(argument, str)
-        else _AS_TS.text(argument, room=0 if argument is longest else _LINE_WIDTH)
+        else _TYPESCRIPT_SYNTAX.formatted(argument, room=0 if argument is longest else _LINE_WIDTH)
         for argument in arguments
     ]
     return f"{name}({', '.join(texts)})"
@@ -608,7 +614,7 @@ def _ts_call(name: str, arguments: list[Any]) -> str:
 # The reader's objects that samples use: the newest one of each kind that the reader can see.
 
 # The mark's kind -> the table, and the scope that its list requires.
-KINDS: Final[Mapping[str, tuple[Any, str]]] = {
+ID_KINDS: Final[Mapping[str, tuple[Any, str]]] = {
     "KEY": (ApiKey, "member"),
     "CONNECTION": (Connection, "read"),
     "DATASET": (Dataset, "read"),
@@ -624,11 +630,11 @@ KINDS: Final[Mapping[str, tuple[Any, str]]] = {
 }
 
 
-def ids(actor: Actor, kinds: set[str]) -> dict[str, str]:
+def newest_ids(actor: Actor, kinds: set[str]) -> dict[str, str]:
     """Return the ids by kind; kinds without objects, or without permission, are missing."""
     found = {"PROJECT": actor.project_id} if actor.project_id else {}
-    for kind in kinds & set(KINDS):
-        model, scope = KINDS[kind]
+    for kind in kinds & set(ID_KINDS):
+        model, scope = ID_KINDS[kind]
         if not actor.can(scope):
             continue
         listed = tenancy.listing(actor, model)
@@ -681,7 +687,10 @@ def collection(groups: Mapping[str, Group], version: str, base_url: str) -> dict
         "variable": [
             {"key": "base_url", "value": base_url, "type": "string"},
             {"key": "api_key", "value": "", "type": "string"},
-            *({"key": name, "value": PARTS.get(name, name.upper()), "type": "string"} for name in shared),
+            *(
+                {"key": name, "value": PATH_VALUES.get(name, name.upper()), "type": "string"}
+                for name in shared
+            ),
         ],
         "item": folders,
     }
@@ -742,7 +751,8 @@ def _url(operation: Operation) -> dict[str, Any]:
     parts = [segment[1:] for segment in segments if segment.startswith(":")]
     if parts:
         url["variable"] = [
-            {"key": part, "value": _with_variables(example_part(operation.key, part))} for part in parts
+            {"key": part, "value": _replace_ids_with_variables(example_path_value(operation.key, part))}
+            for part in parts
         ]
     return url
 
@@ -750,7 +760,7 @@ def _url(operation: Operation) -> dict[str, Any]:
 def _body(operation: Operation) -> dict[str, Any] | None:
     example = BODIES.get(operation.key)
     if example is not None:
-        text = _with_variables(json.dumps(example, ensure_ascii=False, indent=2))
+        text = _replace_ids_with_variables(json.dumps(example, ensure_ascii=False, indent=2))
         return {"mode": "raw", "raw": text, "options": {"raw": {"language": "json"}}}
     if operation.body_kind == "multipart/form-data":
         parts: list[dict[str, Any]] = [
@@ -768,6 +778,6 @@ def _body(operation: Operation) -> dict[str, Any] | None:
     return None
 
 
-def _with_variables(text: str) -> str:
+def _replace_ids_with_variables(text: str) -> str:
     """Replace the ids of the reader's objects in a sample by variables."""
     return _OWN_ID.sub(lambda found: "{{" + found[1].lower() + "}}", text)

@@ -28,7 +28,7 @@ _BACKTICKS: Final = re.compile(r"`([^`]+)`")
 
 
 @bp.record_once
-def _for_templates(state: Any) -> None:
+def _register_filters(state: Any) -> None:
     state.app.jinja_env.filters["ticks"] = ticks
 
 
@@ -57,13 +57,13 @@ def operation(actor: Actor | None, slug: str, name: str) -> Response:
         "docs/api_operation_body.html",
         operation=found,
         objects=group_found.objects_of(found),
-        sample=samples.of(found, signed_in=actor is not None),
+        sample=samples.code_samples(found, signed_in=actor is not None),
         chosen=language if language in samples.LANGUAGES else samples.LANGUAGES[0],
         languages=samples.NAMES,
-        example=example(found),
+        example=example_body(found),
     )
     # Placeholders become the reader's URL and ids, or words in capitals.
-    own_ids = samples.ids(actor, set(_OWN_ID.findall(body))) if actor is not None else {}
+    own_ids = samples.newest_ids(actor, set(_OWN_ID.findall(body))) if actor is not None else {}
     text = _OWN_ID.sub(lambda m: own_ids.get(m[1]) or f"{m[1]}_ID", body)
     html = Markup(text.replace(samples.ORIGIN, str(escape(snippets.origin()))))  # noqa: S704 - drawn by a template
     return _page("docs/api_operation.html", group=group_found, operation=found, body=html)
@@ -104,7 +104,7 @@ def _group(slug: str) -> reference.Group:
     return found
 
 
-def example(operation: reference.Operation) -> str:
+def example_body(operation: reference.Operation) -> str:
     """Return the example body of an operation as indented JSON; "" without a body."""
     body = samples.BODIES.get(operation.key)
     return "" if body is None else orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()

@@ -13,12 +13,12 @@ from webapp.connections.services import connections
 from webapp.connectors.http.request_template import HeaderEncoding
 from webapp.endpoints import services
 from webapp.errors import ApiError
-from webapp.web.inputs import READ_ONLY, Input, ListQuery, with_more
-from webapp.web.responses import Listed, Output, matching, reply
+from webapp.web.inputs import READ_ONLY, Input, ListQuery, merge_faults
+from webapp.web.responses import ListOf, Output, check_if_match, reply
 from webapp.web.routing import route
 
 bp = Blueprint("endpoints", __name__)
-ONE = "/endpoints/<endpoint_id>"
+ENDPOINT_PATH = "/endpoints/<endpoint_id>"
 _IGNORED_KEYS = READ_ONLY | {"project_id", "team_id"}
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
 Text = Annotated[str, Field(max_length=limits.HTTP_URL_CHARS)]
@@ -107,7 +107,7 @@ class EndpointOut(Output):
     deleted_at: str | None
 
 
-@route(bp, "/endpoints", scope="read", query=EndpointQuery, returns=Listed(EndpointOut))
+@route(bp, "/endpoints", scope="read", query=EndpointQuery, returns=ListOf(EndpointOut))
 def index(actor: Actor, query: EndpointQuery) -> Response:
     """List the endpoints of the project, newest first."""
     page = connections.list_endpoints(actor, **query.model_dump())
@@ -116,14 +116,14 @@ def index(actor: Actor, query: EndpointQuery) -> Response:
 
 def _more_errors(actor: Actor, error: ApiError, submitted: Any) -> ApiError:
     def check(body: EndpointIn) -> None:
-        services.preview(actor, body.values())
+        services.prepare(actor, body.values())
 
-    return with_more(error, submitted, EndpointIn, check)
+    return merge_faults(error, submitted, EndpointIn, check)
 
 
 def _more_errors_of_change(actor: Actor, error: ApiError, submitted: Any, endpoint_id: str) -> ApiError:
     found = connections.get_endpoint(actor, endpoint_id, "write")
-    return with_more(
+    return merge_faults(
         error, submitted, EndpointChange, lambda body: services.check(actor, found, body.values())
     )
 
@@ -143,45 +143,57 @@ def create(actor: Actor, body: EndpointIn) -> Response:
     """Create an endpoint, with its own URL or on a REST connection."""
     endpoint = services.create(actor, body.values())
     address = url_for(".show", endpoint_id=endpoint.id)
-    return reply(services.as_json(endpoint), status=201, see=address, tag=True, headers={"Location": address})
+    return reply(
+        services.as_json(endpoint),
+        status=201,
+        redirect_to=address,
+        send_etag=True,
+        headers={"Location": address},
+    )
 
 
-@route(bp, ONE, scope="read", returns=EndpointOut)
+@route(bp, ENDPOINT_PATH, scope="read", returns=EndpointOut)
 def show(actor: Actor, endpoint_id: str) -> Response:
     """Get an endpoint."""
     return reply(
         services.as_json(connections.get_endpoint(actor, endpoint_id)),
         template="endpoints/show.html",
-        tag=True,
+        send_etag=True,
     )
 
 
 @route(
-    bp, ONE, ["PATCH"], scope="write", body=EndpointChange, returns=EndpointOut, errors=("version_conflict",),
+    bp, ENDPOINT_PATH, ["PATCH"], scope="write", body=EndpointChange, returns=EndpointOut, errors=("version_conflict",),
     more_faults=_more_errors_of_change,
 )  # fmt: skip
 def change(actor: Actor, endpoint_id: str, body: EndpointChange) -> Response:
     """Change an endpoint. A secret sent back as `********` is kept."""
     found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
-    matching(services.as_json(found))
+    check_if_match(services.as_json(found))
     changed = services.change(actor, found, body.values())
-    return reply(services.as_json(changed), see=url_for(".show", endpoint_id=endpoint_id), tag=True)
+    return reply(
+        services.as_json(changed), redirect_to=url_for(".show", endpoint_id=endpoint_id), send_etag=True
+    )
 
 
-@route(bp, ONE, ["DELETE"], scope="write", returns=EndpointOut, errors=("version_conflict", "in_use"))
+@route(
+    bp, ENDPOINT_PATH, ["DELETE"], scope="write", returns=EndpointOut, errors=("version_conflict", "in_use")
+)
 def delete(actor: Actor, endpoint_id: str) -> Response:
     """Delete an endpoint. It can be restored for 30 days."""
     found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
-    matching(services.as_json(found))
+    check_if_match(services.as_json(found))
     services.delete(actor, found)
     if g.face == "person":  # the category of a message is the URL of its Undo button
         flash(f"Endpoint {found.name} deleted", url_for(".restore", endpoint_id=endpoint_id))
-    return reply(services.as_json(found), see=url_for(".index"))
+    return reply(services.as_json(found), redirect_to=url_for(".index"))
 
 
-@route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=EndpointOut)
+@route(bp, f"{ENDPOINT_PATH}/restore", ["POST"], scope="write", returns=EndpointOut)
 def restore(actor: Actor, endpoint_id: str) -> Response:
     """Restore a deleted object."""
     found = connections.get_endpoint(actor, endpoint_id, "write", lock=True, deleted=True)
     services.restore(actor, found)
-    return reply(services.as_json(found), see=url_for(".show", endpoint_id=endpoint_id), tag=True)
+    return reply(
+        services.as_json(found), redirect_to=url_for(".show", endpoint_id=endpoint_id), send_etag=True
+    )

@@ -17,14 +17,14 @@ from webapp.connections.services import connections
 from webapp.connectors.http.request_template import RequestTemplate
 from webapp.connectors.rest.connector import RestSettings
 from webapp.endpoints import services
-from webapp.endpoints.services import REQUEST, SENDING
+from webapp.endpoints.services import REQUEST_KEYS, SENDING_KEYS
 from webapp.endpoints.views.endpoints import EndpointChange, EndpointIn
 from webapp.errors import ApiError
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import templates
 from webapp.web import snippets
 from webapp.web.forms.page_form import Control, FormSpec
-from webapp.web.forms.settings import SettingsForm, places
+from webapp.web.forms.settings import SettingsForm, error_summary
 from webapp.web.inputs import Query, form_values, parse
 from webapp.web.page_shell import brief
 from webapp.web.responses import render_block, see_other
@@ -32,12 +32,12 @@ from webapp.web.routing import route
 
 bp = Blueprint("endpoint_pages", __name__)
 PAGE: Final = "endpoints/form.html"
-ONE: Final = "/endpoints/<endpoint_id>/edit"
+EDIT_PATH: Final = "/endpoints/<endpoint_id>/edit"
 _PLAIN_INPUTS: Final = ("name", "url", "path", "connection_id", "environment", "template_id")
 _REST: Final = "rest"
 
 
-PLAIN: Final = FormSpec(
+BASIC_FORM: Final = FormSpec(
     EndpointIn,
     {
         "name": Control("Name", placeholder="Customers", autocomplete="off"),
@@ -71,22 +71,24 @@ class NewQuery(Query):
     connection_id: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
 
 
-class Form:
+class EndpointForm:
     """The form of an endpoint: `texts` are its plain inputs; the others come from the model of REST settings."""
 
     def __init__(self, values: Mapping[str, Any], formdata: Any = None) -> None:
         settings = {name: value for name, value in values.items() if value is not None}
         source = formdata if formdata is not None else settings
         self.texts = {name: str(source.get(name) or "") for name in _PLAIN_INPUTS}
-        names = [name for name in REQUEST if name != "path"]
+        names = [name for name in REQUEST_KEYS if name != "path"]
         self.request = SettingsForm(RequestTemplate, settings, formdata=formdata, name="", names=names)
         self.auth = SettingsForm(RestSettings, settings, formdata=formdata, name="", names=["auth"])
-        self.sending = SettingsForm(RestSettings, settings, formdata=formdata, name="", names=SENDING)
+        self.sending = SettingsForm(RestSettings, settings, formdata=formdata, name="", names=SENDING_KEYS)
 
     def body(self) -> dict[str, Any]:
         """Return the input as the body of `PATCH /endpoints/{id}`. Empty inputs are removed."""
         texts, found = self.texts, {**self.request.values(), **self.sending.values()}
-        result: dict[str, Any] = {name: found.get(name) for name in (*REQUEST, *SENDING) if name != "path"}
+        result: dict[str, Any] = {
+            name: found.get(name) for name in (*REQUEST_KEYS, *SENDING_KEYS) if name != "path"
+        }
         result["name"] = texts["name"].strip()
         if texts["connection_id"]:
             return {**result, "connection_id": texts["connection_id"], "path": texts["path"].strip()}
@@ -109,14 +111,18 @@ class Form:
         }
         return {
             **own,
-            **self.request.placed(faults),
-            **self.auth.placed(faults),
-            **self.sending.placed(faults),
+            **self.request.error_messages(faults),
+            **self.auth.error_messages(faults),
+            **self.sending.error_messages(faults),
         }
 
 
 def _page(
-    actor: Actor, form: Form, endpoint: Endpoint | None, error: ApiError | None = None, block: str = ""
+    actor: Actor,
+    form: EndpointForm,
+    endpoint: Endpoint | None,
+    error: ApiError | None = None,
+    block: str = "",
 ) -> Response:
     """Render the form, or only its block with the request."""
     errors = list(error.details.get("fields", ())) if error else []
@@ -138,20 +144,20 @@ def _page(
         listed = [*listed, connections.get(actor, chosen)]
     data = [connections.as_json(connection) for connection in listed]
     choices = [(item["id"], f"On {item['name']} ({brief(item['settings']['base_url'])})") for item in data]
-    plain = PLAIN.draw(form.texts, choices={"connection_id": [("", "Its own"), *choices]})
+    plain = BASIC_FORM.render(form.texts, choices={"connection_id": [("", "Its own"), *choices]})
     plain["connection_id"].render_kw |= {"hx-post": request.path, "hx-vals": '{"do": "draw"}'}
     others = [f"{other['message']} {other.get('hint') or ''}".strip() for other in context["others"]]
     context |= {
         "connections": data,
         "templates": list(templates.listing(actor, limit=limits.PAGE_LIMIT_MAX).items),
         "plain": plain,
-        "places": places((plain, form.request, form.auth, form.sending), faults),
+        "places": error_summary((plain, form.request, form.auth, form.sending), faults),
         "messages": others if faults or others or error is None else [error.message],
     }
     return Response(render_template(PAGE, **context), error.status if error else 200, mimetype="text/html")
 
 
-def _example_requests(actor: Actor, form: Form) -> dict[str, Any]:
+def _example_requests(actor: Actor, form: EndpointForm) -> dict[str, Any]:
     """Return the request for the first row of the selected template, and its fields."""
     template_id = form.texts["template_id"]
     if not template_id:
@@ -162,7 +168,7 @@ def _example_requests(actor: Actor, form: Form) -> dict[str, Any]:
     except ApiError as error:
         return {"requests": [], "fields": [], "trouble": error}
     try:
-        requests = services.requests(
+        requests = services.preview_requests(
             actor, parse(EndpointIn, _body_with_name(form), strict=False).values(), template_id
         )
     except ApiError as error:
@@ -171,7 +177,7 @@ def _example_requests(actor: Actor, form: Form) -> dict[str, Any]:
 
 
 def _parsed_form(
-    actor: Actor, form: Form, model: type[EndpointChange], body: Mapping[str, Any]
+    actor: Actor, form: EndpointForm, model: type[EndpointChange], body: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the input of the form. Error: validation_error, with all errors together."""
     try:
@@ -181,7 +187,7 @@ def _parsed_form(
         valid = {name: value for name, value in _body_with_name(form).items() if name not in invalid_names}
         try:
             parsed = parse(EndpointChange, valid, strict=False).values()
-            services.preview(actor, services.unmasked(parsed))
+            services.prepare(actor, services.replace_masks(parsed))
         except ApiError as other:
             faults = other.details.get("fields", ())
             error.details["fields"] += [
@@ -190,7 +196,7 @@ def _parsed_form(
         raise error from None
 
 
-def _body_with_name(form: Form) -> dict[str, Any]:
+def _body_with_name(form: EndpointForm) -> dict[str, Any]:
     """Return the input of the form. A name is not required to see the request."""
     body = form.body()
     return {**body, "name": body["name"] or "example"}
@@ -201,18 +207,18 @@ def _first_template(actor: Actor) -> str:
     return str(found[0]["id"]) if found else ""
 
 
-@route(bp, "/endpoints/new", scope="write", query=NewQuery, programs=False, hidden=True, reads=False)
+@route(bp, "/endpoints/new", scope="write", query=NewQuery, allows_api_keys=False, hidden=True, reads=False)
 def new(actor: Actor, query: NewQuery) -> Response:
     """Show the form of a new endpoint."""
     values = {"connection_id": query.connection_id, "template_id": _first_template(actor)}
-    return _page(actor, Form(values), None)
+    return _page(actor, EndpointForm(values), None)
 
 
-@route(bp, "/endpoints/new", ["POST"], scope="write", programs=False, hidden=True)
+@route(bp, "/endpoints/new", ["POST"], scope="write", allows_api_keys=False, hidden=True)
 def create(actor: Actor) -> Response:
     """Create an endpoint from its form, or show the form with errors."""
     form_values(request.form)  # rejects requests that are not from a form
-    form = Form({}, request.form)
+    form = EndpointForm({}, request.form)
     if request.form.get("do") == "draw":
         return _page(actor, form, None)
     try:
@@ -222,19 +228,21 @@ def create(actor: Actor) -> Response:
     return see_other(url_for("endpoints.show", endpoint_id=endpoint.id))
 
 
-@route(bp, ONE, scope="write", programs=False, hidden=True, reads=False)
+@route(bp, EDIT_PATH, scope="write", allows_api_keys=False, hidden=True, reads=False)
 def edit(actor: Actor, endpoint_id: str) -> Response:
     """Show the form of an endpoint."""
     found = connections.get_endpoint(actor, endpoint_id, "write")
-    return _page(actor, Form({**services.as_json(found), "template_id": _first_template(actor)}), found)
+    return _page(
+        actor, EndpointForm({**services.as_json(found), "template_id": _first_template(actor)}), found
+    )
 
 
-@route(bp, ONE, ["POST"], scope="write", programs=False, hidden=True)
+@route(bp, EDIT_PATH, ["POST"], scope="write", allows_api_keys=False, hidden=True)
 def change(actor: Actor, endpoint_id: str) -> Response:
     """Change an endpoint from its form, or show the form with errors."""
     found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
     form_values(request.form)
-    form = Form(services.as_json(found), request.form)
+    form = EndpointForm(services.as_json(found), request.form)
     if request.form.get("do") == "draw":
         return _page(actor, form, found)
     body = form.body()
@@ -247,11 +255,11 @@ def change(actor: Actor, endpoint_id: str) -> Response:
     return see_other(url_for("endpoints.show", endpoint_id=endpoint_id))
 
 
-@route(bp, "/endpoints/example", ["POST"], scope="write", programs=False, hidden=True, reads=False)
+@route(bp, "/endpoints/example", ["POST"], scope="write", allows_api_keys=False, hidden=True, reads=False)
 def example(actor: Actor) -> Response:
     """Show the request for a template's first row with the current input. Sends nothing."""
     form_values(request.form)
-    return _page(actor, Form({}, request.form), None, block="example")
+    return _page(actor, EndpointForm({}, request.form), None, block="example")
 
 
 def code_samples(endpoint: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -266,7 +274,7 @@ def code_samples(endpoint: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def address(endpoint: Mapping[str, Any]) -> str:
+def display_address(endpoint: Mapping[str, Any]) -> str:
     """Return the URL of an endpoint, or its path on a connection."""
     return str(endpoint["url"] or endpoint["path"] or "/")
 
@@ -288,7 +296,7 @@ def helpers() -> dict[str, Any]:
         return {}
     return {
         "endpoint_code": code_samples,
-        "endpoint_address": address,
+        "endpoint_address": display_address,
         "endpoint_connection": connection_of,
         "as_pretty": pretty,
     }

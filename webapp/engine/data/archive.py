@@ -18,23 +18,23 @@ import pyarrow as pa
 import pyarrow.ipc
 
 ID_BYTES = 16
-FORMAT = "1"
+FORMAT_VERSION = "1"
 """Rises when the meaning of a column's name changes."""
 
 _WORDS, _TABLE = "words", "table"
 
 
-def word_column(name: str, locale: str) -> str:
+def word_column_name(name: str, locale: str) -> str:
     """Column that holds the list ``name`` of ``locale`` (``""``: of no locale)."""
     return f"{_WORDS}:{name}:{locale}"
 
 
-def table_column(name: str) -> str:
+def table_column_name(name: str) -> str:
     """Column that holds the table ``name``."""
     return f"{_TABLE}:{name}"
 
 
-def split(column: str) -> tuple[str, str, str]:
+def parse_column_name(column: str) -> tuple[str, str, str]:
     """(``words`` or ``table``, name, locale) of a column's name."""
     kind, name, *locale = column.split(":")
     return kind, name, locale[0] if locale else ""
@@ -42,7 +42,7 @@ def split(column: str) -> tuple[str, str, str]:
 
 def digest(contents: Mapping[str, pa.Array]) -> str:
     """The id of some contents: 32 hexadecimal digits."""
-    hashed = blake2b(FORMAT.encode(), digest_size=ID_BYTES)
+    hashed = blake2b(FORMAT_VERSION.encode(), digest_size=ID_BYTES)
     for name in sorted(contents):
         values = contents[name]
         for part in (name, str(values.type), str(len(values))):

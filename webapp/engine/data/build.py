@@ -27,13 +27,20 @@ from typing import Final
 import pyarrow as pa
 
 from webapp.engine.data import archive, vocab_lock
-from webapp.engine.data.vocab_lock import REPOSITORY, Lock, VocabularyError, history, lock_of, locked
+from webapp.engine.data.vocab_lock import (
+    REPOSITORY_ROOT,
+    LockEntry,
+    VocabularyError,
+    current_entry,
+    find_entry,
+    read_entries,
+)
 
 EXTRACTOR: Final = "extract_4"
 """The package beside this file that builds new vocabularies."""
 
 
-def extractor(name: str = EXTRACTOR) -> ModuleType:
+def load_extractor(name: str = EXTRACTOR) -> ModuleType:
     """An extractor's package. Raises `VocabularyError` where there is none of that name."""
     try:
         return import_module(f"webapp.engine.data.{name}")
@@ -41,7 +48,7 @@ def extractor(name: str = EXTRACTOR) -> ModuleType:
         raise VocabularyError(f"The extractor {name} cannot be used: {error}.") from None
 
 
-def source_of(name: str = EXTRACTOR) -> str:
+def source_digest(name: str = EXTRACTOR) -> str:
     """Digest of the names and contents of an extractor's files: 32 hexadecimal digits."""
     folder = Path(__file__).with_name(name)
     hashed = blake2b(digest_size=archive.ID_BYTES)
@@ -52,30 +59,32 @@ def source_of(name: str = EXTRACTOR) -> str:
     return hashed.hexdigest()
 
 
-def contents(package: str = EXTRACTOR) -> dict[str, pa.Array]:
+def extract_columns(package: str = EXTRACTOR) -> dict[str, pa.Array]:
     """Every list and table of an extractor's ``WORDS`` and ``TABLES``, cleaned, as the columns of the file."""
-    extract = extractor(package)
+    extract = load_extractor(package)
     word_list = import_module(f"{extract.__name__}.tools").word_list
 
     result: dict[str, pa.Array] = {}
     for name, source in extract.WORDS.items():
         for locale, words in source().items():
-            result[archive.word_column(name, locale)] = word_list(words, f"{name} of {locale or 'no locale'}")
+            result[archive.word_column_name(name, locale)] = word_list(
+                words, f"{name} of {locale or 'no locale'}"
+            )
     for name, source in extract.TABLES.items():
         table = source()
         columns = [column.combine_chunks() for column in table.columns]
         if any(column.null_count for column in columns):
             raise VocabularyError(f"Table {name} has blanks.")
-        result[archive.table_column(name)] = pa.StructArray.from_arrays(
+        result[archive.table_column_name(name)] = pa.StructArray.from_arrays(
             columns, fields=[pa.field(f.name, f.type, nullable=False) for f in table.schema]
         )
     return result
 
 
-def versions(package: str = EXTRACTOR) -> dict[str, str]:
+def installed_versions(package: str = EXTRACTOR) -> dict[str, str]:
     """The libraries that words come from, with their installed versions."""
     found = {}
-    for library in sorted(extractor(package).LIBRARIES):
+    for library in sorted(load_extractor(package).LIBRARIES):
         try:
             found[library] = version(library)
         except PackageNotFoundError:
@@ -83,19 +92,23 @@ def versions(package: str = EXTRACTOR) -> dict[str, str]:
     return found
 
 
-def build(folder: Path, relock: bool = False, *, wanted: str | None = None, unreleased: bool = False) -> Path:
-    """Builds the vocabulary ``wanted`` (default: the present one) into ``folder`` and answers the file's path.
+def build(
+    folder: Path, relock: bool = False, *, vocabulary_id: str | None = None, unreleased: bool = False
+) -> Path:
+    """Builds the vocabulary ``vocabulary_id`` (default: the present one) into ``folder`` and answers the file's path.
 
     With ``relock`` the lock says what was built; what was present is kept among the earlier ones, unless nobody can
     have pinned it (``unreleased``). Raises `VocabularyError` where the build is not what the lock says, naming the
-    libraries that moved; where ``wanted`` is not in it; or where an earlier one could no longer be built.
+    libraries that moved; where ``vocabulary_id`` is not in it; or where an earlier one could no longer be built.
     """
-    name = EXTRACTOR if relock else (lock_of(wanted) if wanted else locked()).extractor
-    installed, columns = versions(name), contents(name)
+    name = (
+        EXTRACTOR if relock else (find_entry(vocabulary_id) if vocabulary_id else current_entry()).extractor
+    )
+    installed, columns = installed_versions(name), extract_columns(name)
     digest = archive.digest(columns)
     if relock:
-        _write_lock(Lock(digest, installed, name, source_of(name)), unreleased)
-    lock = lock_of(wanted) if wanted else locked()
+        _write_lock(LockEntry(digest, installed, name, source_digest(name)), unreleased)
+    lock = find_entry(vocabulary_id) if vocabulary_id else current_entry()
     if digest != lock.id:
         locked_versions = {name: lock.versions.get(name, "none") for name in installed}
         changes = ", ".join(
@@ -105,10 +118,10 @@ def build(folder: Path, relock: bool = False, *, wanted: str | None = None, unre
         )
         reason = changes or "the same library versions, so the extractor has changed"
         raise VocabularyError(
-            f"This build is vocabulary {digest}; {vocab_lock.LOCK.name} asks for {lock.id} ({reason})."
+            f"This build is vocabulary {digest}; {vocab_lock.LOCK_FILE.name} asks for {lock.id} ({reason})."
         )
     path = Path(folder) / f"{digest}.arrow"
-    extract = extractor(name)
+    extract = load_extractor(name)
     metadata = {
         "id": digest,
         "versions": json.dumps(installed, sort_keys=True),
@@ -119,9 +132,9 @@ def build(folder: Path, relock: bool = False, *, wanted: str | None = None, unre
     return path
 
 
-def _write_lock(present: Lock, unreleased: bool) -> None:
-    before = history() if vocab_lock.LOCK.exists() else []
-    earlier = [item for item in before[1 if unreleased else 0 :] if item.id != present.id]
+def _write_lock(present: LockEntry, unreleased: bool) -> None:
+    previous = read_entries() if vocab_lock.LOCK_FILE.exists() else []
+    earlier = [item for item in previous[1 if unreleased else 0 :] if item.id != present.id]
     for item in earlier:
         if item.extractor == present.extractor and item.source != present.source:
             raise VocabularyError(
@@ -130,21 +143,21 @@ def _write_lock(present: Lock, unreleased: bool) -> None:
                 "--unreleased)."
             )
     lock = {**asdict(present), "earlier": [asdict(item) for item in earlier]}
-    temporary = vocab_lock.LOCK.with_suffix(f".{os.getpid()}")
+    temporary = vocab_lock.LOCK_FILE.with_suffix(f".{os.getpid()}")
     temporary.write_text(json.dumps(lock, indent=2, sort_keys=True) + "\n", "utf-8")
-    temporary.replace(vocab_lock.LOCK)
+    temporary.replace(vocab_lock.LOCK_FILE)
 
 
 def main(arguments: list[str]) -> int:
     """The command line. Answers the exit code."""
     parser = argparse.ArgumentParser(prog="python -m webapp.engine.data.build", description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=REPOSITORY / "var" / "vocab")
+    parser.add_argument("folder", nargs="?", type=Path, default=REPOSITORY_ROOT / "var" / "vocab")
     parser.add_argument("--id", help="build this one, which the lock names, instead of the present one")
     parser.add_argument("--relock", action="store_true", help="write what is built into vocab.lock")
     parser.add_argument("--unreleased", action="store_true", help="with --relock: forget what was present")
     options = parser.parse_args(arguments)
     try:
-        print(build(options.folder, options.relock, wanted=options.id, unreleased=options.unreleased))
+        print(build(options.folder, options.relock, vocabulary_id=options.id, unreleased=options.unreleased))
     except VocabularyError as error:
         print(error, file=sys.stderr)
         return 1

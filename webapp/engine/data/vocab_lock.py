@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-LOCK = Path(__file__).with_name("vocab.lock")
-REPOSITORY = Path(__file__).resolve().parents[3]
+LOCK_FILE = Path(__file__).with_name("vocab.lock")
+REPOSITORY_ROOT = Path(__file__).resolve().parents[3]
 
 
 class VocabularyError(Exception):
@@ -15,7 +15,7 @@ class VocabularyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class LockEntry:
     """What ``vocab.lock`` says of one vocabulary: what it takes to build it again."""
 
     id: str
@@ -24,29 +24,29 @@ class Lock:
     extractor: str = "extract"
     """The package beside this file that took the words out of them."""
     source: str = ""
-    """Digest of that package's files (`build.source_of`)."""
+    """Digest of that package's files (`build.source_digest`)."""
 
 
-def history() -> list[Lock]:
+def read_entries() -> list[LockEntry]:
     """What the committed lock says: the present vocabulary, then the earlier ones, newest first. Raises
     `VocabularyError` where there is no lock."""
     try:
-        raw = json.loads(LOCK.read_text("utf-8"))
+        raw = json.loads(LOCK_FILE.read_text("utf-8"))
     except FileNotFoundError:
         hint = "`python -m webapp.engine.data.build --relock` writes it"
-        raise VocabularyError(f"{LOCK.name} is missing; {hint}.") from None
-    present = {name: value for name, value in raw.items() if name != "earlier"}
-    return [Lock(**item) for item in (present, *raw.get("earlier", ()))]
+        raise VocabularyError(f"{LOCK_FILE.name} is missing; {hint}.") from None
+    current = {name: value for name, value in raw.items() if name != "earlier"}
+    return [LockEntry(**item) for item in (current, *raw.get("earlier", ()))]
 
 
-def locked() -> Lock:
+def current_entry() -> LockEntry:
     """The vocabulary of this engine. Raises `VocabularyError` where there is no lock."""
-    return history()[0]
+    return read_entries()[0]
 
 
-def lock_of(vocabulary_id: str) -> Lock:
+def find_entry(vocabulary_id: str) -> LockEntry:
     """What the lock says of the vocabulary ``vocabulary_id``. Raises `VocabularyError` where it names none such."""
-    found = [lock for lock in history() if lock.id == vocabulary_id]
-    if not found:
-        raise VocabularyError(f"{LOCK.name} names no vocabulary {vocabulary_id}.")
-    return found[0]
+    matches = [lock for lock in read_entries() if lock.id == vocabulary_id]
+    if not matches:
+        raise VocabularyError(f"{LOCK_FILE.name} names no vocabulary {vocabulary_id}.")
+    return matches[0]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine.data import archive, build
-from webapp.engine.data.vocab_lock import REPOSITORY, VocabularyError, locked
+from webapp.engine.data.vocab_lock import REPOSITORY_ROOT, VocabularyError, current_entry
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class Vocabulary:
         self._words: dict[tuple[str, str], pa.Array] = {}
         self._tables: dict[str, pa.Table] = {}
         for column, values in contents.items():
-            kind, name, locale = archive.split(column)
+            kind, name, locale = archive.parse_column_name(column)
             if kind == "words":
                 self._words[name, locale] = values
             else:
@@ -77,7 +77,7 @@ class Vocabulary:
             return True
         return any((name, candidate) in self._words for candidate in self._candidates(locale) if candidate)
 
-    def positioned(self, name: str, locale: str | None) -> pa.Array | None:
+    def localized_names(self, name: str, locale: str | None) -> pa.Array | None:
         """The rows of ``locale`` in the table ``name`` of (locale, name), in their order; None if it has none."""
         if locale is None or name not in self._tables:
             return None
@@ -87,7 +87,7 @@ class Vocabulary:
             found = table.filter(pc.equal(table.column("locale"), locale)).column("name").combine_chunks()
             return found if len(found) else None
 
-        return self.shared(("positioned", name, locale), find)
+        return self.cached(("positioned", name, locale), find)
 
     def has_words(self, name: str, locale: str) -> bool:
         """Whether there is a list ``name`` of exactly that locale."""
@@ -103,16 +103,16 @@ class Vocabulary:
         """The table ``name``, in one chunk. Raises `KeyError` where there is none."""
         return self._tables[name]
 
-    def shared(self, key: Hashable, make: Callable[[], T]) -> T:
+    def cached(self, key: Hashable, create: Callable[[], T]) -> T:
         """What ``make()`` gives, made once for the life of the vocabulary: pools and tables that every plan with
-        the same options can use. ``make`` must depend on ``key`` and the vocabulary alone."""
+        the same options can use. ``create`` must depend on ``key`` and the vocabulary alone."""
         value = self._shared.get(key)
         if value is None:
             # Two threads may both make it; they make equal things and one of them stays.
-            value = self._shared.setdefault(key, make())
+            value = self._shared.setdefault(key, create())
         return value
 
-    def names(self) -> dict[str, tuple[str, ...]]:
+    def locales_by_name(self) -> dict[str, tuple[str, ...]]:
         """Every list with its locales (``""``: none), and every table with none."""
         found: dict[str, list[str]] = {name: [] for name in self._tables}
         for name, locale in self._words:
@@ -135,7 +135,7 @@ def load(path: Path) -> Vocabulary:
 def open_in(folder: Path, vocabulary_id: str | None = None) -> Vocabulary:
     """Open the vocabulary ``vocabulary_id`` (default: the locked one) from ``folder``; the locked one is built first if
     it is missing. Raises `VocabularyError` with the id of any other one that is missing: it is never replaced."""
-    lock = locked()
+    lock = current_entry()
     vocabulary_id = vocabulary_id or lock.id
     path = Path(folder) / f"{vocabulary_id}.arrow"
     if not path.exists():
@@ -151,6 +151,6 @@ def open_in(folder: Path, vocabulary_id: str | None = None) -> Vocabulary:
 
 
 @cache
-def default(folder: Path | None = None) -> Vocabulary:
+def open_default(folder: Path | None = None) -> Vocabulary:
     """The locked vocabulary, from ``folder`` or the checkout's ``var/vocab``; built there on first need."""
-    return open_in(folder or REPOSITORY / "var" / "vocab")
+    return open_in(folder or REPOSITORY_ROOT / "var" / "vocab")

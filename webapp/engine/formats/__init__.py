@@ -29,5 +29,5 @@ def write(format: Format, blocks: Iterable[list[pa.Array]]) -> Iterator[Piece]:
     if head := format.start():
         yield head
     for block in blocks:
-        yield from filter(None, format.block(block))
+        yield from filter(None, format.write_block(block))
     yield from filter(None, format.finish())

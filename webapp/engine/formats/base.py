@@ -43,10 +43,10 @@ class Format(ABC):
     name: ClassVar[str]
     media_type: ClassVar[str]
     extension: ClassVar[str]
-    continues: ClassVar[bool] = False
+    is_resumable: ClassVar[bool] = False
     """Whether an instance can continue where another stopped: together they write the same bytes as one."""
-    composes: ClassVar[bool] = False
-    """Whether `block` accepts texts in parts."""
+    accepts_text_parts: ClassVar[bool] = False
+    """Whether `write_block` accepts texts in parts."""
 
     class Options(BaseModel):
         """The options of this format; the defaults give a usable file."""
@@ -63,15 +63,15 @@ class Format(ABC):
         """Return the bytes before the first row."""
 
     @abstractmethod
-    def block(self, columns: Sequence[Any]) -> Iterator[Piece]:
-        """The next rows: an Arrow array for each column, or a `Composed` where the format ``composes``."""
+    def write_block(self, columns: Sequence[Any]) -> Iterator[Piece]:
+        """The next rows: an Arrow array for each column, or a `TextParts` where the format ``accepts_text_parts``."""
 
     @abstractmethod
     def finish(self) -> Iterator[Piece]:
         """Return the bytes after the last row."""
 
     @property
-    def together(self) -> int:
+    def rows_per_split(self) -> int:
         """A stream may be cut after every multiple of this many rows."""
         return 1
 
@@ -90,14 +90,14 @@ _MAX_SCHEMAS = 256
 _SCHEMAS: dict[tuple[int, Hashable], tuple[pa.Schema, Any]] = {}
 
 
-def for_schema(schema: pa.Schema, key: Hashable, make: Callable[[], T]) -> T:
+def cached_for_schema(schema: pa.Schema, key: Hashable, create: Callable[[], T]) -> T:
     """Return the result of ``make()`` for a schema, cached for the latest schemas; a plan returns the same schema each
     time. Only for objects that streams can share: not for codecs of arrays and objects, which have state."""
     cache_key = (id(schema), key)
     cached = _SCHEMAS.get(cache_key)
     if cached is not None and cached[0] is schema:
         return cached[1]
-    result = make()
+    result = create()
     if not any(pa.types.is_nested(field.type) for field in schema):
         if len(_SCHEMAS) >= _MAX_SCHEMAS:
             _SCHEMAS.clear()
@@ -115,20 +115,20 @@ STATES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Wrapping:
+class ValueLiterals:
     """The literals before and after a value that is plain, null or marked; a null value itself is empty."""
 
     before: tuple[str, str, str]
     after: tuple[str, str, str]
 
     @property
-    def null_is_plain(self) -> bool:
+    def is_null_plain(self) -> bool:
         """Whether a null has the same literals as a value."""
         return self.before[PLAIN] == self.before[NULL] and self.after[PLAIN] == self.after[NULL]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class RowLiterals:
     """The literals around rows: ``opening`` and one of ``closings`` around each, one of ``separators`` before it."""
 
     opening: str = ""
@@ -144,7 +144,7 @@ class Codec(Protocol):
         """Equal keys mean equal texts of equal values."""
 
     @property
-    def width(self) -> int:
+    def piece_count(self) -> int:
         """The pieces that a value is written in."""
 
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
@@ -153,10 +153,10 @@ class Codec(Protocol):
         The text of nulls does not matter.
         """
 
-    def pool(self, values: pa.Array) -> pa.Array | None:
+    def encode_pool(self, values: pa.Array) -> pa.Array | None:
         """``values``, without nulls, as one text each; None if some cannot be spelled without a mark."""
 
-    def part(self, values: pa.Array) -> pa.Array | None:
+    def encode_part(self, values: pa.Array) -> pa.Array | None:
         """``values``, which are parts of longer texts, as they are written; None if that depends on the other parts."""
 
 
@@ -166,10 +166,10 @@ class Column:
 
     name: str
     codec: Codec
-    wrapping: Wrapping
+    wrapping: ValueLiterals
 
 
-def does_not_fit(column: Column, problem: Exception) -> FormatError:
+def value_error(column: Column, problem: Exception) -> FormatError:
     """The refusal of a value of ``column``."""
     return FormatError([Fault(column.name, "value_does_not_fit", str(problem))])
 

@@ -18,13 +18,22 @@ import pyarrow.compute as pc
 
 from webapp.engine import mixed_columns
 from webapp.engine.formats import views
-from webapp.engine.formats.base import NULL, PLAIN, Codec, Column, Frame, Wrapping, null_mask, numbers
-from webapp.engine.formats.escape import Escape, EscapedTooLarge, Unrepresentable
+from webapp.engine.formats.base import (
+    NULL,
+    PLAIN,
+    Codec,
+    Column,
+    RowLiterals,
+    ValueLiterals,
+    null_mask,
+    numbers,
+)
+from webapp.engine.formats.escape import Escape, EscapedTooLargeError, UnrepresentableTextError
 from webapp.engine.formats.layout import Layout, Slot
 
 _SMALL = 10_000  # one table look-up
 _MEDIUM = _SMALL**2  # two
-_BARE = Wrapping(("", "", ""), ("", "", ""))
+_BARE = ValueLiterals(("", "", ""), ("", "", ""))
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 MICROS = 1_000_000
@@ -35,21 +44,21 @@ class BaseCodec(ABC):
     """A codec whose pools are spelled by itself."""
 
     key: Hashable
-    width: int
+    piece_count: int
 
     @abstractmethod
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
         """See `column.Codec`."""
 
-    def pool(self, values: pa.Array) -> pa.Array | None:
+    def encode_pool(self, values: pa.Array) -> pa.Array | None:
         """See `column.Codec`."""
         if not len(values):
             return values.cast(pa.string())
         bare = _MarkingCodec(self)
-        texts = Layout([Column("", bare, _BARE)], Frame(), joint=False).texts_of([values], None, None)
+        texts = Layout([Column("", bare, _BARE)], RowLiterals(), joint=False).texts_of([values], None, None)
         return None if bare.marked else texts
 
-    def part(self, values: pa.Array) -> pa.Array | None:
+    def encode_part(self, values: pa.Array) -> pa.Array | None:
         """See `column.Codec`."""
         return None
 
@@ -58,7 +67,7 @@ class _MarkingCodec:
     """A codec that notes whether anything was marked."""
 
     def __init__(self, codec: BaseCodec) -> None:
-        self._codec, self.key, self.width = codec, codec.key, codec.width
+        self._codec, self.key, self.piece_count = codec, codec.key, codec.piece_count
         self.marked = False
 
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
@@ -66,39 +75,39 @@ class _MarkingCodec:
         self.marked = marks is not None and bool(marks.any())
         return None
 
-    def pool(self, values: pa.Array) -> pa.Array | None:
+    def encode_pool(self, values: pa.Array) -> pa.Array | None:
         return None
 
-    def part(self, values: pa.Array) -> pa.Array | None:
+    def encode_part(self, values: pa.Array) -> pa.Array | None:
         return None
 
 
 class TextCodec(BaseCodec):
     """Text, processed by ``escape``; unchanged if it is None."""
 
-    width = 1
+    piece_count = 1
 
     def __init__(self, escape: Escape | None) -> None:
         self._escape = escape
         self.key = ("text", escape.key if escape else None)
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
-        slot.text(0, column, self._escape)
+        slot.put_text(0, column, self._escape)
 
-    def pool(self, values: pa.Array) -> pa.Array | None:
+    def encode_pool(self, values: pa.Array) -> pa.Array | None:
         try:
-            return self._escape.pool(values) if self._escape else values
-        except (Unrepresentable, EscapedTooLarge):
+            return self._escape.escape_pool(values) if self._escape else values
+        except (UnrepresentableTextError, EscapedTooLargeError):
             return None
 
-    def part(self, values: pa.Array) -> pa.Array | None:
-        return self._escape.part(values) if self._escape else values
+    def encode_part(self, values: pa.Array) -> pa.Array | None:
+        return self._escape.escape_part(values) if self._escape else values
 
 
 class NullCodec(BaseCodec):
     """Only nulls."""
 
-    width = 0
+    piece_count = 0
     key = "null"
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
@@ -108,7 +117,7 @@ class NullCodec(BaseCodec):
 class BoolCodec(BaseCodec):
     """Booleans as two given words of at most 12 bytes."""
 
-    width = 1
+    piece_count = 1
 
     def __init__(self, false: bytes = b"false", true: bytes = b"true") -> None:
         self.key = ("bool", false, true)
@@ -126,7 +135,7 @@ class BoolCodec(BaseCodec):
 class FloatCodec(BaseCodec):
     """The shortest decimal that reads back as the same double; with ``exponents``, those that have one are marked."""
 
-    width = 1
+    piece_count = 1
 
     def __init__(self, *, exponents: bool = False) -> None:
         self._exponents = exponents
@@ -135,7 +144,7 @@ class FloatCodec(BaseCodec):
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
         """See `column.Codec`."""
         texts = column.cast(pa.string())
-        slot.text(0, texts, None)
+        slot.put_text(0, texts, None)
         if not self._exponents:
             return None
         return pc.fill_null(pc.match_substring(texts, "e"), False).to_numpy(zero_copy_only=False)
@@ -144,7 +153,7 @@ class FloatCodec(BaseCodec):
 class IntegerCodec(BaseCodec):
     """Integers; those beyond ``exact`` on either side of zero are marked."""
 
-    width = 2
+    piece_count = 2
 
     def __init__(self, exact: int | None = None) -> None:
         self._exact = exact
@@ -159,8 +168,8 @@ class IntegerCodec(BaseCodec):
             else:
                 put_integers(slot, 0, np.abs(values).astype(np.uint32), 0, max(high, -low), values < 0)
             return None
-        slot.text(0, column.cast(pa.string()), None)
-        slot.blank(1)
+        slot.put_text(0, column.cast(pa.string()), None)
+        slot.clear(1)
         if self._exact is None or (-self._exact <= low and high <= self._exact):
             return None
         if low >= 0:
@@ -174,7 +183,7 @@ def put_integers(
     """Unsigned integers below 10**8, between ``low`` and ``high``, into two pieces; ``negative`` ones with a sign."""
     if high < _SMALL:
         head = size
-        slot.blank(piece + 1)
+        slot.clear(piece + 1)
     else:
         small = size.dtype.type(_SMALL)
         head = size // small
@@ -195,7 +204,7 @@ class DecimalCodec(BaseCodec):
         self.key = ("decimal", places, exact)
         self._places, self._exact = places, exact
         self._chunks = [min(4, places - at) for at in range(0, places, 4)]
-        self.width = 2 + len(self._chunks)
+        self.piece_count = 2 + len(self._chunks)
 
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
         start, count = 16 * column.offset, len(column)
@@ -223,9 +232,9 @@ class DecimalCodec(BaseCodec):
         return None if self._exact is None or top <= self._exact else size > np.uint64(self._exact)
 
     def _fill_wide(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
-        slot.blank(*range(1, self.width))
+        slot.clear(*range(1, self.piece_count))
         values = column.to_pylist()
-        slot.text(
+        slot.put_text(
             0, pa.array([value if value is None else f"{value:f}" for value in values], pa.string()), None
         )
         if self._exact is None:
@@ -237,24 +246,24 @@ class DecimalCodec(BaseCodec):
 class DateCodec(BaseCodec):
     """``YYYY-MM-DD``."""
 
-    width = 1
+    piece_count = 1
     key = "date"
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
-        slot.put(0, views.dates(settled(column, np.int32)))
+        slot.put(0, views.dates(numbers_or_zero(column, np.int32)))
 
 
 class TimestampCodec(BaseCodec):
-    """``YYYY-MM-DD``, ``between``, ``HH:MM:SS`` and six digits of a second unless they are all zero."""
+    """``YYYY-MM-DD``, ``separator``, ``HH:MM:SS`` and six digits of a second unless they are all zero."""
 
-    width = 5
+    piece_count = 5
 
-    def __init__(self, between: bytes = b"T") -> None:
-        self.key = ("timestamp", between)
-        self._between = between
+    def __init__(self, separator: bytes = b"T") -> None:
+        self.key = ("timestamp", separator)
+        self._between = separator
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
-        micros = settled(column, np.int64)
+        micros = numbers_or_zero(column, np.int64)
         days = micros // DAY_MICROS
         slot.put(0, views.dates(days))
         put_clock(slot, 1, micros - days * DAY_MICROS, self._between)
@@ -263,20 +272,20 @@ class TimestampCodec(BaseCodec):
 class TimeCodec(BaseCodec):
     """``HH:MM:SS`` and six digits of a second unless they are all zero."""
 
-    width = 4
+    piece_count = 4
     key = "time"
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
-        put_clock(slot, 0, settled(column, np.int64), b"")
+        put_clock(slot, 0, numbers_or_zero(column, np.int64), b"")
 
 
 @lru_cache(maxsize=8192)  # twenty years
-def spelled_date(days: int) -> str:
+def format_date(days: int) -> str:
     """``YYYY-MM-DD`` of days since 1970-01-01."""
     return date.fromordinal(views.checked_days(days, days) + _EPOCH_ORDINAL).isoformat()
 
 
-def spelled_clock(micros: int) -> str:
+def format_clock(micros: int) -> str:
     """``HH:MM:SS[.ffffff]`` of microseconds of a day."""
     seconds, fraction = divmod(micros, MICROS)
     minutes, second = divmod(seconds, 60)
@@ -293,7 +302,7 @@ def put_clock(slot: Slot, piece: int, micros: np.ndarray, lead: bytes) -> None:
     slot.put(piece, views.clock_minutes(lead).take(minutes, mode="clip"))
     slot.put(piece + 1, views.clock_seconds().take(seconds - minutes * np.uint32(60), mode="clip"))
     if not fraction.any():
-        slot.blank(piece + 2, piece + 3)
+        slot.clear(piece + 2, piece + 3)
         return
     has_fraction = fraction > 0
     thousands = fraction // np.uint32(1000)
@@ -304,7 +313,7 @@ def put_clock(slot: Slot, piece: int, micros: np.ndarray, lead: bytes) -> None:
     slot.put(piece + 3, views.padded_numbers(3).take((rest + np.uint32(1)) * has_fraction, mode="clip"))
 
 
-def settled(column: pa.Array, dtype: type) -> np.ndarray:
+def numbers_or_zero(column: pa.Array, dtype: type) -> np.ndarray:
     """``int64[n]``: the numbers of a date or time column, zero where null."""
     values = numbers(column, dtype).astype(np.int64)
     mask = null_mask(column)
@@ -320,7 +329,7 @@ def mixed_column(value: Column, text: Column, *, marks: bool = False, escape: Es
     """The column that writes values as ``value`` does and texts as ``text`` does. ``marks``: what ``value`` marks is
     written as text too. ``escape`` treats the texts."""
     before, after = value.wrapping.before, value.wrapping.after
-    wrapping = Wrapping(
+    wrapping = ValueLiterals(
         (before[PLAIN], before[NULL], text.wrapping.before[PLAIN]),
         (after[PLAIN], after[NULL], text.wrapping.after[PLAIN]),
     )
@@ -332,27 +341,27 @@ class MixedCodec(BaseCodec):
 
     def __init__(self, codec: Codec, marks: bool, escape: Escape | None) -> None:
         self._codec, self._marks, self._escape = codec, marks, escape
-        self.width = codec.width + 1
+        self.piece_count = codec.piece_count + 1
         self.key = ("mixed", codec.key, marks, escape.key if escape else None)
 
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray:
         """See `column.Codec`."""
-        values, texts = mixed_columns.parts(column)
+        values, texts = mixed_columns.split(column)
         inner = self._codec.fill(values, slot)
-        marked = mixed_columns.texts_of(column)
+        marked = mixed_columns.text_mask(column)
         if marked.any():
-            for piece in range(self._codec.width):
-                slot.punch(piece, marked)
-            slot.text(self._codec.width, texts, self._escape)
+            for piece in range(self._codec.piece_count):
+                slot.clear_rows(piece, marked)
+            slot.put_text(self._codec.piece_count, texts, self._escape)
         else:
-            slot.blank(self._codec.width)
+            slot.clear(self._codec.piece_count)
         return marked if inner is None or not self._marks else marked | inner
 
 
-def as_text(column: pa.Array, writer: Column) -> pa.Array:
+def mixed_to_text(column: pa.Array, writer: Column) -> pa.Array:
     """Return a mixed column as text; ``writer`` writes its values, without quotes."""
     if not len(column):
         return pa.array([], pa.string())
-    values, texts = mixed_columns.parts(column)
-    written = Layout([writer], Frame(), joint=False).texts_of([values])
+    values, texts = mixed_columns.split(column)
+    written = Layout([writer], RowLiterals(), joint=False).texts_of([values])
     return pc.coalesce(texts, pc.if_else(values.is_valid(), written, pa.scalar(None, pa.string())))

@@ -28,7 +28,7 @@ _SLICE_CHARS = (
 )
 
 
-class Unrepresentable(ValueError):
+class UnrepresentableTextError(ValueError):
     """This format cannot represent text number ``row``; the message says why."""
 
     def __init__(self, row: int, message: str) -> None:
@@ -36,7 +36,7 @@ class Unrepresentable(ValueError):
         self.row = row
 
 
-class EscapedTooLarge(Exception):
+class EscapedTooLargeError(Exception):
     """The escaped texts take more bytes than the caller allows: at least ``size``."""
 
     def __init__(self, size: int) -> None:
@@ -56,7 +56,7 @@ class Replacements:
     marked: np.ndarray | None = None
 
 
-class Scan:
+class ByteScan:
     """The bytes of a string array, searched as one: finding nothing costs next to nothing."""
 
     def __init__(self, texts: pa.Array) -> None:
@@ -73,11 +73,11 @@ class Scan:
             self._bytes = self.octets.tobytes()
         return needle in self._bytes
 
-    def is_(self, sign: bytes) -> np.ndarray:
+    def byte_mask(self, sign: bytes) -> np.ndarray:
         """Return ``bool`` for each byte: whether it is ``sign``."""
         return self.octets == sign[0]
 
-    def is_control(self) -> np.ndarray:
+    def control_mask(self) -> np.ndarray:
         """Return ``bool`` for each byte: whether it is below 0x20."""
         return self.octets < _FIRST_PRINTABLE
 
@@ -85,7 +85,7 @@ class Scan:
         """Return whether any byte below 0x20 occurs."""
         return self.octets.size > 0 and int(self.octets.min()) < _FIRST_PRINTABLE
 
-    def rows(self, at: np.ndarray) -> np.ndarray:
+    def rows_where(self, at: np.ndarray) -> np.ndarray:
         """The texts in which ``at`` (``bool`` for each byte) is true anywhere, sorted and distinct."""
         parts = [
             self._rows(at[start : start + _TREATED_BYTES], start)
@@ -100,27 +100,27 @@ class Scan:
         found = np.searchsorted(self.ends, np.flatnonzero(at) + (self._base + start), side="right")
         return found[np.flatnonzero(np.diff(found, prepend=-1))]
 
-    def beginning_with(self, signs: bytes) -> np.ndarray:
+    def rows_beginning_with(self, signs: bytes) -> np.ndarray:
         """The texts whose first byte is one of ``signs``."""
         if not self.octets.size:
             return np.empty(0, np.int64)
         first = self.octets.take(self.starts - self._base, mode="clip")
         return np.flatnonzero(np.isin(first, np.frombuffer(signs, np.uint8)) & (self.ends > self.starts))
 
-    def longer_than(self, size: int) -> np.ndarray:
+    def rows_longer_than(self, size: int) -> np.ndarray:
         """The texts of more than ``size`` bytes."""
         if self.octets.size <= size:
             return np.empty(0, np.int64)
         return np.flatnonzero(self.ends - self.starts > size)
 
-    def spelling(self, text: bytes) -> np.ndarray:
+    def rows_equal_to(self, text: bytes) -> np.ndarray:
         """The texts that are ``text``."""
         found = np.flatnonzero(self.ends - self.starts == len(text))
         for index, byte in enumerate(text):
             found = found[self.octets[self.starts[found] - self._base + index] == byte]
         return found
 
-    def edged_by_space(self) -> np.ndarray:
+    def rows_with_outer_space(self) -> np.ndarray:
         """The texts whose first or last byte is white space or a control."""
         if not self.octets.size:
             return np.empty(0, np.int64)
@@ -134,29 +134,29 @@ class Escape(ABC):
     under it."""
 
     key: str
-    _by_letter: bool = False
-    """Whether `one` handles each character independently, and never raises."""
+    _escapes_per_character: bool = False
+    """Whether `escape_text` handles each character independently, and never raises."""
 
     @abstractmethod
-    def one(self, text: str) -> str:
-        """Return ``text`` as written to the file. Raises `Unrepresentable` with row 0."""
+    def escape_text(self, text: str) -> str:
+        """Return ``text`` as written to the file. Raises `UnrepresentableTextError` with row 0."""
 
     @abstractmethod
-    def rows(self, scan: Scan) -> np.ndarray | None:
-        """The texts that `one` changes, and perhaps others; None for none."""
+    def rows_to_escape(self, scan: ByteScan) -> np.ndarray | None:
+        """The texts that `escape_text` changes, and perhaps others; None for none."""
 
-    def marked(self, scan: Scan) -> np.ndarray | None:
+    def rows_to_mark(self, scan: ByteScan) -> np.ndarray | None:
         """The texts that are marked; None for none."""
         return None
 
-    def treat(self, texts: pa.Array, most: int = sys.maxsize) -> Replacements:
+    def escape_column(self, texts: pa.Array, most: int = sys.maxsize) -> Replacements:
         """Return the changes to ``texts`` (string array; nulls are ignored).
 
         ``most``: the maximum size of the changed texts in bytes. A control character becomes six or seven characters,
-        so this is checked while they are written. Raises `Unrepresentable`, `EscapedTooLarge`.
+        so this is checked while they are written. Raises `UnrepresentableTextError`, `EscapedTooLargeError`.
         """
-        scan = Scan(texts)
-        rows, marked = self.rows(scan), self.marked(scan)
+        scan = ByteScan(texts)
+        rows, marked = self.rows_to_escape(scan), self.rows_to_mark(scan)
         if rows is None or not rows.size:
             return Replacements(marked=marked)
         total_bytes = np.cumsum((scan.ends - scan.starts).take(rows), dtype=np.int64)
@@ -167,59 +167,59 @@ class Escape(ABC):
         size = 0
         for batch in np.split(rows, np.unique(cuts)):
             if batch.size:
-                parts.append(self._rewritten(texts.take(pa.array(batch)).to_pylist(), batch))
+                parts.append(self._escape_rows(texts.take(pa.array(batch)).to_pylist(), batch))
                 size += parts[-1].nbytes
                 if size > most:
-                    raise EscapedTooLarge(size)
+                    raise EscapedTooLargeError(size)
         return Replacements(rows, pa.concat_arrays(parts) if len(parts) > 1 else parts[0], marked)
 
-    def _rewritten(self, texts: list[str | None], rows: np.ndarray) -> pa.Array:
-        if self._by_letter and max(len(text or "") for text in texts) > _SLICE_CHARS:
-            long = [None if text is None else self._escaped_in_slices(text) for text in texts]
+    def _escape_rows(self, texts: list[str | None], rows: np.ndarray) -> pa.Array:
+        if self._escapes_per_character and max(len(text or "") for text in texts) > _SLICE_CHARS:
+            long = [None if text is None else self._escape_in_slices(text) for text in texts]
             return pa.array(long, pa.binary()).cast(pa.string())
         found = []
         for number, text in zip(rows.tolist(), texts, strict=True):
             try:
-                found.append(text and self.one(text))
-            except Unrepresentable as problem:
-                raise Unrepresentable(number, str(problem)) from problem
+                found.append(text and self.escape_text(text))
+            except UnrepresentableTextError as problem:
+                raise UnrepresentableTextError(number, str(problem)) from problem
         return pa.array(found, pa.string())
 
-    def _escaped_in_slices(self, text: str) -> bytes:
-        """`one` in UTF-8, slice by slice."""
+    def _escape_in_slices(self, text: str) -> bytes:
+        """`escape_text` in UTF-8, slice by slice."""
         starts = range(0, len(text), _SLICE_CHARS)
-        return b"".join(self.one(text[at : at + _SLICE_CHARS]).encode() for at in starts)
+        return b"".join(self.escape_text(text[at : at + _SLICE_CHARS]).encode() for at in starts)
 
-    def pool(self, texts: pa.Array) -> pa.Array | None:
+    def escape_pool(self, texts: pa.Array) -> pa.Array | None:
         """Return ``texts``, without nulls, as written to the file; None if they need other quotes.
 
-        Raises `Unrepresentable`, `EscapedTooLarge`."""
-        treated = self.treat(texts, limits.FORMAT_POOL_BYTES)
+        Raises `UnrepresentableTextError`, `EscapedTooLargeError`."""
+        treated = self.escape_column(texts, limits.FORMAT_POOL_BYTES)
         if treated.marked is not None and treated.marked.size:
             return None
-        return replaced(texts, treated)
+        return apply_replacements(texts, treated)
 
-    def part(self, texts: pa.Array) -> pa.Array | None:
+    def escape_part(self, texts: pa.Array) -> pa.Array | None:
         """Return ``texts``, without nulls, as written to the file inside longer texts; None if that depends on the
         other parts."""
         if not self._can_escape_parts():
             return None
         try:
-            treated = self.treat(texts, limits.FORMAT_POOL_BYTES)
-        except (Unrepresentable, EscapedTooLarge):
+            treated = self.escape_column(texts, limits.FORMAT_POOL_BYTES)
+        except (UnrepresentableTextError, EscapedTooLargeError):
             return None
-        return replaced(texts, treated) if self._keeps_unmarked(texts, treated) else None
+        return apply_replacements(texts, treated) if self._keeps_unmarked(texts, treated) else None
 
     def _can_escape_parts(self) -> bool:
         """Whether the parts of a text can be escaped one by one."""
-        return self._by_letter
+        return self._escapes_per_character
 
     def _keeps_unmarked(self, texts: pa.Array, treated: Replacements) -> bool:
         """Whether none of ``texts`` makes a text that contains it marked."""
         return treated.marked is None or not treated.marked.size
 
 
-def replaced(texts: pa.Array, treated: Replacements) -> pa.Array:
+def apply_replacements(texts: pa.Array, treated: Replacements) -> pa.Array:
     """``texts`` with the treated rows in place."""
     if treated.rows is None:
         return texts
@@ -232,16 +232,16 @@ class JsonEscape(Escape):
     """The inside of a JSON string (RFC 8259, section 7): only what must be escaped is."""
 
     key = "json"
-    _by_letter = True
+    _escapes_per_character = True
     _encode = staticmethod(json.JSONEncoder(ensure_ascii=False).encode)
 
-    def one(self, text: str) -> str:
+    def escape_text(self, text: str) -> str:
         return self._encode(text)[1:-1]
 
-    def rows(self, scan: Scan) -> np.ndarray | None:
+    def rows_to_escape(self, scan: ByteScan) -> np.ndarray | None:
         if not (scan.has(b'"') or scan.has(b"\\") or scan.has_control()):
             return None
-        return scan.rows(scan.is_control() | scan.is_(b'"') | scan.is_(b"\\"))
+        return scan.rows_where(scan.control_mask() | scan.byte_mask(b'"') | scan.byte_mask(b"\\"))
 
 
 class LineEscape(Escape):
@@ -250,11 +250,11 @@ class LineEscape(Escape):
     key = "line"
     _line_end = re.compile(r"[\r\n]")
 
-    def one(self, text: str) -> str:
+    def escape_text(self, text: str) -> str:
         return self._line_end.sub(" ", text)
 
-    def rows(self, scan: Scan) -> np.ndarray | None:
-        return scan.rows(scan.is_(b"\n") | scan.is_(b"\r")) if scan.has_control() else None
+    def rows_to_escape(self, scan: ByteScan) -> np.ndarray | None:
+        return scan.rows_where(scan.byte_mask(b"\n") | scan.byte_mask(b"\r")) if scan.has_control() else None
 
 
 class FormulaEscape(Escape):
@@ -269,11 +269,11 @@ class FormulaEscape(Escape):
     _first_bytes: ClassVar = b"=+-@\t\r\n\xef"  # the last one begins those of full width in UTF-8
     _number = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
-    def one(self, text: str) -> str:
+    def escape_text(self, text: str) -> str:
         return "'" + text if text[0] in self._signs and not self._number.fullmatch(text) else text
 
-    def rows(self, scan: Scan) -> np.ndarray:
-        return scan.beginning_with(self._first_bytes)
+    def rows_to_escape(self, scan: ByteScan) -> np.ndarray:
+        return scan.rows_beginning_with(self._first_bytes)
 
 
 class CsvEscape(Escape):
@@ -289,31 +289,31 @@ class CsvEscape(Escape):
     ) -> None:
         self.key = f"csv{delimiter}{always:d}{only_column:d}{formulas is not None:d}"
         self._formulas = formulas
-        self._by_letter = formulas is None
+        self._escapes_per_character = formulas is None
         self._delimiter = delimiter.encode()
         self._always, self._only_column = always, only_column
 
-    def one(self, text: str) -> str:
+    def escape_text(self, text: str) -> str:
         quoted = text.replace('"', '""')
-        return self._formulas.one(quoted) if self._formulas is not None else quoted
+        return self._formulas.escape_text(quoted) if self._formulas is not None else quoted
 
-    def rows(self, scan: Scan) -> np.ndarray | None:
-        rows = scan.rows(scan.is_(b'"')) if scan.has(b'"') else None
+    def rows_to_escape(self, scan: ByteScan) -> np.ndarray | None:
+        rows = scan.rows_where(scan.byte_mask(b'"')) if scan.has(b'"') else None
         if self._formulas is None:
             return rows
-        formulas = self._formulas.rows(scan)
+        formulas = self._formulas.rows_to_escape(scan)
         return formulas if rows is None else np.union1d(rows, formulas)
 
-    def marked(self, scan: Scan) -> np.ndarray | None:
+    def rows_to_mark(self, scan: ByteScan) -> np.ndarray | None:
         if self._always:
             return None
-        found = [scan.is_(sign) for sign in (b'"', self._delimiter) if scan.has(sign)]
+        found = [scan.byte_mask(sign) for sign in (b'"', self._delimiter) if scan.has(sign)]
         if scan.has_control():
-            found.append(scan.is_(b"\n") | scan.is_(b"\r"))
-        parts = [scan.rows(np.logical_or.reduce(found))] if found else []
+            found.append(scan.byte_mask(b"\n") | scan.byte_mask(b"\r"))
+        parts = [scan.rows_where(np.logical_or.reduce(found))] if found else []
         bare = scan.ends == scan.starts
         if self._only_column and scan.has(b"\\."):
-            bare[scan.spelling(b"\\.")] = True
+            bare[scan.rows_equal_to(b"\\.")] = True
         if bare.any():
             parts.append(np.flatnonzero(bare))
         return np.unique(np.concatenate(parts)) if parts else None
@@ -321,12 +321,12 @@ class CsvEscape(Escape):
     def _keeps_unmarked(self, texts: pa.Array, treated: Replacements) -> bool:
         if self._only_column or treated.marked is None:
             return not self._only_column
-        scan = Scan(texts)
+        scan = ByteScan(texts)
         return bool((scan.ends == scan.starts).take(treated.marked).all())  # empty parts need no quotes
 
-    def pool(self, texts: pa.Array) -> pa.Array:
-        treated = self.treat(texts, limits.FORMAT_POOL_BYTES)
-        inner = replaced(texts, treated)
+    def escape_pool(self, texts: pa.Array) -> pa.Array:
+        treated = self.escape_column(texts, limits.FORMAT_POOL_BYTES)
+        inner = apply_replacements(texts, treated)
         if treated.marked is None:
             return inner
         mask = np.zeros(len(texts), bool)
@@ -339,7 +339,7 @@ class XmlEscape(Escape):
     support.
 
     Texts that begin or end with white space are marked, because readers only keep it with an attribute. Raises
-    `Unrepresentable` beyond the 32,767 UTF-16 code units of a cell.
+    `UnrepresentableTextError` beyond the 32,767 UTF-16 code units of a cell.
     """
 
     key = "xml"
@@ -350,11 +350,11 @@ class XmlEscape(Escape):
     }
     _NONCHARACTER = b"\xef\xbf"  # the first bytes of U+FFFE and U+FFFF in UTF-8
 
-    def one(self, text: str) -> str:
+    def escape_text(self, text: str) -> str:
         if len(text) > limits.XLSX_CELL_CHARS // 2:
             size = len(text.encode("utf-16-le")) // 2
             if size > limits.XLSX_CELL_CHARS:
-                raise Unrepresentable(
+                raise UnrepresentableTextError(
                     0,
                     f"A text has {size:,} characters; a cell can contain at most {limits.XLSX_CELL_CHARS:,}.",
                 )
@@ -368,19 +368,19 @@ class XmlEscape(Escape):
                 text = text.replace(sign, escaped)
         return text
 
-    def rows(self, scan: Scan) -> np.ndarray | None:
-        found = [scan.is_(sign.encode()) for sign in self._MARKUP if scan.has(sign.encode())]
+    def rows_to_escape(self, scan: ByteScan) -> np.ndarray | None:
+        found = [scan.byte_mask(sign.encode()) for sign in self._MARKUP if scan.has(sign.encode())]
         if scan.has_control():
-            found.append(scan.is_control() & ~scan.is_(b"\t") & ~scan.is_(b"\n"))
+            found.append(scan.control_mask() & ~scan.byte_mask(b"\t") & ~scan.byte_mask(b"\n"))
         if scan.has(b"_x"):
-            found.append(scan.is_(b"_"))
+            found.append(scan.byte_mask(b"_"))
         if scan.has(self._NONCHARACTER):
-            found.append(scan.is_(self._NONCHARACTER[:1]))
-        long = scan.longer_than(limits.XLSX_CELL_CHARS)
+            found.append(scan.byte_mask(self._NONCHARACTER[:1]))
+        long = scan.rows_longer_than(limits.XLSX_CELL_CHARS)
         if not found:
             return long
-        rows = scan.rows(np.logical_or.reduce(found))
+        rows = scan.rows_where(np.logical_or.reduce(found))
         return np.union1d(rows, long) if long.size else rows
 
-    def marked(self, scan: Scan) -> np.ndarray:
-        return scan.edged_by_space()
+    def rows_to_mark(self, scan: ByteScan) -> np.ndarray:
+        return scan.rows_with_outer_space()

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
-from webapp.engine.budget import TooLarge, check
+from webapp.engine.budget import MemoryBudgetError, check
 from webapp.engine.formats import views
 from webapp.engine.formats.base import (
     MARKED,
@@ -35,14 +35,14 @@ from webapp.engine.formats.base import (
     Codec,
     Column,
     Format,
-    Frame,
     Piece,
-    does_not_fit,
+    RowLiterals,
     null_mask,
     numbers,
+    value_error,
 )
-from webapp.engine.formats.escape import Escape, EscapedTooLarge, Unrepresentable
-from webapp.engine.text_parts import Composed
+from webapp.engine.formats.escape import Escape, EscapedTooLargeError, UnrepresentableTextError
+from webapp.engine.text_parts import TextParts
 
 _EAGER_FACTOR = 4  # a pool at most this many times as long as the block is written completely
 _ENTRY_BYTES = 512  # the memory of an entry in addition to its buffers
@@ -82,7 +82,7 @@ class _Entry:
         self.size = dictionary.nbytes + _ENTRY_BYTES
 
 
-def identity(dictionary: pa.Array) -> tuple[Hashable, ...]:
+def buffer_identity(dictionary: pa.Array) -> tuple[Hashable, ...]:
     """Equal for two arrays that share buffers, type and range; meaningful only while one of them lives."""
     addresses = tuple(buffer.address if buffer else 0 for buffer in dictionary.buffers())
     return (addresses, dictionary.offset, len(dictionary), dictionary.type)
@@ -112,7 +112,7 @@ class PoolCache:
 
         ``key`` identifies how ``write`` converts the values; ``write`` may return None for values that it cannot pool.
         """
-        identifier = identity(dictionary)
+        identifier = buffer_identity(dictionary)
         with self._lock:
             entry = self._entries.get((key, *identifier))
             if entry is None:
@@ -149,7 +149,7 @@ class PoolCache:
         if data is not None:
             with self._lock:
                 number = next(self._numbers)
-            found = views.moved(found, number)
+            found = views.with_buffer(found, number)
         return Pool(found, data, number, longest, int(sizes.min(initial=longest)))
 
     def _keep(self, entry: _Entry, pool: Pool | None) -> None:
@@ -204,7 +204,7 @@ class Literals:
             if len(encoded) <= views.INLINE_BYTES:
                 found = _short_literal(encoded)
             else:
-                found = views.outline(encoded, views.LITERAL_BUFFER, len(self._data))
+                found = views.outline_view(encoded, views.LITERAL_BUFFER, len(self._data))
                 self._data += encoded
                 self._buffer = None
             self._views[text] = found
@@ -224,10 +224,10 @@ class Literals:
 
 @lru_cache(maxsize=4096)
 def _short_literal(text: bytes) -> np.ndarray:
-    return views.inline((text,))
+    return views.inline_views((text,))
 
 
-class Pieces:
+class PieceMatrix:
     """``view[n, width]``, reused from block to block so that what stays the same is written once."""
 
     def __init__(self, width: int) -> None:
@@ -235,7 +235,7 @@ class Pieces:
         self._flat = np.zeros(1, views.VIEW)
         self._all = np.zeros((0, width), views.VIEW)
         self._fixed: list[np.ndarray | None] = [None] * width
-        self.now = self._all
+        self.current = self._all
 
     def begin(self, rows: int) -> None:
         """Reserve space for ``rows`` rows."""
@@ -243,42 +243,44 @@ class Pieces:
             self._flat = np.zeros(rows * self.width + 1, views.VIEW)
             self._all = self._flat[:-1].reshape(rows, self.width)
             self._fixed = [_EMPTY_VIEW] * self.width
-        self.now = self._all[:rows]
+        self.current = self._all[:rows]
 
     def put(self, piece: int, found: np.ndarray) -> None:
         """``view[n]`` into ``piece`` of each row."""
-        self.now[:, piece] = found
+        self.current[:, piece] = found
         self._fixed[piece] = None
 
-    def fix(self, piece: int, found: np.ndarray) -> None:
+    def put_constant(self, piece: int, found: np.ndarray) -> None:
         """``view[1]`` into ``piece`` of each row, until something else is put there."""
         if self._fixed[piece] is not found:
             self._all[:, piece] = found
             self._fixed[piece] = found
 
-    def punch(self, piece: int, rows: np.ndarray) -> None:
+    def clear_rows(self, piece: int, rows: np.ndarray) -> None:
         """Nothing into ``piece`` of the rows where ``rows`` (``bool[n]``) holds."""
         if self._fixed[piece] is not _EMPTY_VIEW:
-            self.now[rows, piece] = 0
+            self.current[rows, piece] = 0
             self._fixed[piece] = None
 
-    def blank(self, piece: int) -> None:
+    def clear(self, piece: int) -> None:
         """Nothing into ``piece`` of each row."""
-        self.fix(piece, _EMPTY_VIEW)
+        self.put_constant(piece, _EMPTY_VIEW)
 
-    def joined(self, buffers: list[pa.Buffer], last: np.ndarray | None) -> pa.Array:
+    def join(self, buffers: list[pa.Buffer], last: np.ndarray | None) -> pa.Array:
         """All pieces, and behind the last row one more, as a large binary array."""
-        count = len(self.now) * self.width + (last is not None)
+        count = len(self.current) * self.width + (last is not None)
         replaced = self._flat[count - 1 : count].copy()
         if last is not None:
             self._flat[count - 1 : count] = last
         used_views = pa.py_buffer(self._flat[:count])
-        text = copied(pa.Array.from_buffers(_BINARY_VIEW, count, [None, used_views, *buffers], null_count=0))
+        text = join_views(
+            pa.Array.from_buffers(_BINARY_VIEW, count, [None, used_views, *buffers], null_count=0)
+        )
         self._flat[count - 1 : count] = replaced  # it may be the first piece of a row not used this time
         return text
 
 
-def copied(pieces: pa.Array) -> pa.Array:
+def join_views(pieces: pa.Array) -> pa.Array:
     """A binary view array as large binary: all texts in one buffer. Views must be right: nothing checks them."""
     return pieces.cast(_LARGE_BINARY)
 
@@ -288,7 +290,7 @@ _SMALL = 256 * 1024  # texts of a column that take at most this many bytes are n
 _POOLS_PER_COLUMN = 2  # with more, the dictionaries are plainly not shared between blocks
 
 
-class Oversize(Exception):
+class BlockMustBeSplit(Exception):
     """The block's texts are too long to be written together: write it in parts."""
 
 
@@ -304,16 +306,16 @@ class Slot:
         """``view[n]`` into the value's piece number ``piece``; short texts only."""
         self._layout.pieces.put(self._first + piece, found)
 
-    def blank(self, *pieces: int) -> None:
+    def clear(self, *pieces: int) -> None:
         """Nothing into these pieces of the value."""
         for piece in pieces:
-            self._layout.pieces.blank(self._first + piece)
+            self._layout.pieces.clear(self._first + piece)
 
-    def punch(self, piece: int, rows: np.ndarray) -> None:
+    def clear_rows(self, piece: int, rows: np.ndarray) -> None:
         """Nothing into the value's piece number ``piece`` where ``rows`` (``bool[n]``) holds."""
-        self._layout.pieces.punch(self._first + piece, rows)
+        self._layout.pieces.clear_rows(self._first + piece, rows)
 
-    def text(self, piece: int, texts: pa.Array, escape: Escape | None) -> None:
+    def put_text(self, piece: int, texts: pa.Array, escape: Escape | None) -> None:
         """A string array into the value's piece number ``piece``, treated by ``escape``."""
         self._layout.texts.setdefault(escape, []).append((self._first + piece, self._index, texts))
 
@@ -328,7 +330,7 @@ class _PoolInUse(NamedTuple):
     def take(self, indices: np.ndarray) -> np.ndarray:
         """``view[n]`` of these texts."""
         found = self.pool.views.take(indices, mode="clip")
-        return views.moved(found, self.shift) if self.shift else found
+        return views.with_buffer(found, self.shift) if self.shift else found
 
 
 class Layout:
@@ -337,10 +339,10 @@ class Layout:
     With ``joint`` rows, `render` gives a block as one text; else `texts_of` gives them one by one.
     """
 
-    def __init__(self, columns: Sequence[Column], frame: Frame, *, joint: bool) -> None:
+    def __init__(self, columns: Sequence[Column], frame: RowLiterals, *, joint: bool) -> None:
         self.columns, self._frame, self._joint = columns, frame, joint
         self._literals = Literals()
-        self._widths = [column.codec.width for column in columns]
+        self._widths = [column.codec.piece_count for column in columns]
         fixed_texts = [(frame.opening,), frame.closings, frame.separators]
         fixed_texts += [part for item in columns for part in (item.wrapping.before, item.wrapping.after)]
         self._fixed_bytes = sum(map(_max_bytes, fixed_texts))
@@ -359,39 +361,41 @@ class Layout:
         for own in self._widths:
             self._gaps.append(width)
             width += 1 + own
-        self.pieces = Pieces(width + (not self._joint))
+        self.pieces = PieceMatrix(width + (not self._joint))
         self._fixed: list[np.ndarray | None] = [None] * self.pieces.width
 
     def render(
-        self, block: Sequence[pa.Array | Composed], first: str, edges: np.ndarray | None = None
+        self, block: Sequence[pa.Array | TextParts], first: str, edges: np.ndarray | None = None
     ) -> memoryview:
         """Return a block of at least one row as one text, for joint layouts; ``first`` takes the place of the first
         row's separator.
 
         ``edges``: ``uint8[n]``, which separator precedes each row; None: the first always.
-        Raises `Oversize` if the text would be too large, and `FormatError`.
+        Raises `BlockMustBeSplit` if the text would be too large, and `FormatError`.
         """
         count = len(block[0])
         wider = False
         for index, values in enumerate(block):
             # Texts may have more parts than those of the blocks before.
-            if isinstance(values, Composed) and len(values.parts) > self._widths[index]:
+            if isinstance(values, TextParts) and len(values.parts) > self._widths[index]:
                 self._widths[index] = len(values.parts)
                 wider = True
         if wider:
             self._arrange()
         if count > 1 and count * self.pieces.width > limits.FORMAT_PART_PIECES:
-            raise Oversize
-        states, data = self._fill(block)
+            raise BlockMustBeSplit
+        states, data = self._fill_columns(block)
         frame, start, end = self._frame, self.columns[0].wrapping, self.columns[-1].wrapping
         last = states[-1]
         above = None if last is None else np.concatenate((last[:1], last[:-1]))
-        chosen = _combined(_combined(above, edges, len(frame.separators)), states[0])
-        self._gap(0, chosen, end.after, frame.closings[:1], frame.separators, (frame.opening,), start.before)
+        chosen = _combine_states(_combine_states(above, edges, len(frame.separators)), states[0])
+        self._write_gap(
+            0, chosen, end.after, frame.closings[:1], frame.separators, (frame.opening,), start.before
+        )
         head = first + frame.opening + start.before[_state(states[0], 0)]
         tail = self._literals.view(end.after[_state(last, -1)] + frame.closings[0])
-        self.pieces.now[0, 0] = self._literals.view(head)[0]
-        joined = self.pieces.joined(self._buffers(data), tail)
+        self.pieces.current[0, 0] = self._literals.view(head)[0]
+        joined = self.pieces.join(self._buffers(data), tail)
         _, offsets, text = joined.buffers()
         return memoryview(text).cast("B")[: int(np.frombuffer(offsets, np.int64)[len(joined)])]
 
@@ -420,12 +424,14 @@ class Layout:
     def _texts_of(
         self, block: Sequence[pa.Array], edges: np.ndarray | None, ends: np.ndarray | None
     ) -> pa.Array:
-        states, data = self._fill(block)
+        states, data = self._fill_columns(block)
         frame, start, end = self._frame, self.columns[0].wrapping, self.columns[-1].wrapping
-        self._gap(0, _combined(edges, states[0]), frame.separators, (frame.opening,), start.before)
-        closing = _combined(states[-1], ends, len(frame.closings))
-        self._gap(self.pieces.width - 1, closing, end.after, frame.closings)
-        joined = self.pieces.joined(self._buffers(data), None)
+        self._write_gap(
+            0, _combine_states(edges, states[0]), frame.separators, (frame.opening,), start.before
+        )
+        closing = _combine_states(states[-1], ends, len(frame.closings))
+        self._write_gap(self.pieces.width - 1, closing, end.after, frame.closings)
+        joined = self.pieces.join(self._buffers(data), None)
         _, offsets, text = joined.buffers()
         bounds = np.frombuffer(offsets, np.int64)[: len(joined) + 1 : self.pieces.width].astype(np.int32)
         return pa.Array.from_buffers(
@@ -434,7 +440,9 @@ class Layout:
 
     # --- the values ---
 
-    def _fill(self, block: Sequence[pa.Array | Composed]) -> tuple[list[np.ndarray | None], pa.Buffer | None]:
+    def _fill_columns(
+        self, block: Sequence[pa.Array | TextParts]
+    ) -> tuple[list[np.ndarray | None], pa.Buffer | None]:
         count = len(block[0])
         self.pieces.begin(count)
         self.texts.clear()
@@ -449,58 +457,58 @@ class Layout:
             nulls.append(None if plain is None else null_mask(plain))
             states.append(None if marks is None else marks.astype(np.uint8) * np.uint8(MARKED))
         if count * self._fixed_bytes > _NEGLIGIBLE:
-            self._add(count, count * self._fixed_bytes)
+            self._count_bytes(count, count * self._fixed_bytes)
         data = self._arrange_texts(states, count)
         for index, mask in enumerate(nulls):
             if mask is None:
                 continue
             column = self.columns[index]
             first = self._gaps[index] + 1
-            for piece in range(first, first + column.codec.width):
-                self.pieces.punch(piece, mask)
+            for piece in range(first, first + column.codec.piece_count):
+                self.pieces.clear_rows(piece, mask)
             state = states[index]
             if state is None:
-                if column.wrapping.null_is_plain:
+                if column.wrapping.is_null_plain:
                     continue
                 state = states[index] = np.zeros(mask.size, np.uint8)
             state[mask] = NULL
         for index in range(1, len(self.columns)):
             left, right = self.columns[index - 1].wrapping, self.columns[index].wrapping
-            self._gap(
-                self._gaps[index], _combined(states[index - 1], states[index]), left.after, right.before
+            self._write_gap(
+                self._gaps[index], _combine_states(states[index - 1], states[index]), left.after, right.before
             )
         return states, data
 
     def _fill_column(
-        self, index: int, values: pa.Array | Composed
+        self, index: int, values: pa.Array | TextParts
     ) -> tuple[pa.Array | None, np.ndarray | None]:
         # Created each time: a stored one would keep the layout and its megabytes alive until the cycle collector runs.
         codec, slot = self.columns[index].codec, Slot(self, index, self._gaps[index] + 1)
-        if isinstance(values, Composed):
+        if isinstance(values, TextParts):
             if self._fill_parts(index, values, slot):
                 return None, None
-            values = values.array()
-        slot.blank(*range(codec.width, self._widths[index]))
+            values = values.to_array()
+        slot.clear(*range(codec.piece_count, self._widths[index]))
         if pa.types.is_dictionary(values.type):
             indices, dictionary = values.indices, values.dictionary
             used = self._pool(codec, dictionary, len(values)) if len(dictionary) else None
             if used is not None:
                 found = used.take(numbers(indices, indices.type.to_pandas_dtype()))
                 maximum = used.pool.longest * len(values)
-                self._add(
+                self._count_bytes(
                     len(values),
                     maximum if maximum <= _SMALL else int(views.lengths(found).sum(dtype=np.int64)),
                 )
                 slot.put(0, found)
-                slot.blank(*range(1, codec.width))
+                slot.clear(*range(1, codec.piece_count))
                 return indices, None
             values = values.dictionary_decode()
         try:
             return values, codec.fill(values, slot)
         except OverflowError as problem:
-            raise does_not_fit(self.columns[index], problem) from problem
+            raise value_error(self.columns[index], problem) from problem
 
-    def _fill_parts(self, index: int, values: Composed, slot: Slot) -> bool:
+    def _fill_parts(self, index: int, values: TextParts, slot: Slot) -> bool:
         """Write each part of the texts as one piece. Return False if the texts have to be put together first."""
         codec = self.columns[index].codec
         # Every pool is asked for, so that the rows are counted for each of them.
@@ -515,20 +523,20 @@ class Layout:
             maximum = use.pool.longest * len(values)
             size += maximum if maximum <= _SMALL else int(views.lengths(part_views).sum(dtype=np.int64))
             slot.put(piece, part_views)
-        self._add(len(values), size)
-        slot.blank(*range(len(used), self._widths[index]))
+        self._count_bytes(len(values), size)
+        slot.clear(*range(len(used), self._widths[index]))
         return True
 
     def _pool(
         self, codec: Codec, dictionary: pa.Array, rows: int, *, part: bool = False
     ) -> _PoolInUse | None:
-        if not codec.width:
+        if not codec.piece_count:
             return None
         kind: Hashable = ("part", codec.key) if part else codec.key
-        key = (kind, *identity(dictionary))
+        key = (kind, *buffer_identity(dictionary))
         used = self._pools.get(key)
         if used is None:
-            pool = POOLS.get(kind, dictionary, rows, codec.part if part else codec.pool)
+            pool = POOLS.get(kind, dictionary, rows, codec.encode_part if part else codec.encode_pool)
             if pool is None:
                 return None
             used = self._pools[key] = _PoolInUse(pool, dictionary, self._add_pool_buffer(pool) - pool.number)
@@ -546,12 +554,12 @@ class Layout:
         buffers[index] = pool.data
         return _FIRST_POOL + index
 
-    def _add(self, rows: int, size: int) -> None:
+    def _count_bytes(self, rows: int, size: int) -> None:
         """Add ``size`` bytes to the block's total. Whole blocks are written in parts. A text inside a row cannot be
-        split: raises `TooLarge` if it exceeds the budget."""
+        split: raises `MemoryBudgetError` if it exceeds the budget."""
         self._text_bytes += size
         if self._joint and rows > 1 and self._text_bytes > limits.FORMAT_PART_BYTES:
-            raise Oversize
+            raise BlockMustBeSplit
         if not self._joint:
             check(self._text_bytes)
 
@@ -564,7 +572,7 @@ class Layout:
         late: list[pa.Array] = []
         for escape, group in self.texts.items():
             texts = pa.concat_arrays([texts for _, _, texts in group])
-            self._add(count, texts.nbytes)
+            self._count_bytes(count, texts.nbytes)
             if escape is not None:
                 self._escape_group(escape, texts, group, (states, sum(map(len, parts)), count), fixes, late)
             parts.append(texts)
@@ -597,12 +605,12 @@ class Layout:
             replaced_bytes if self._joint and count == 1 else self._text_bytes
         )
         try:
-            treated = escape.treat(texts, maximum)
-        except EscapedTooLarge as problem:
-            self._add(count, problem.size)
-            raise TooLarge(replaced_bytes + problem.size) from None
-        except Unrepresentable as problem:
-            raise does_not_fit(self.columns[group[problem.row // count][1]], problem) from problem
+            treated = escape.escape_column(texts, maximum)
+        except EscapedTooLargeError as problem:
+            self._count_bytes(count, problem.size)
+            raise MemoryBudgetError(replaced_bytes + problem.size) from None
+        except UnrepresentableTextError as problem:
+            raise value_error(self.columns[group[problem.row // count][1]], problem) from problem
         if treated.rows is not None and treated.values is not None and treated.rows.size:
             fixes.append((treated.rows + base, treated.rows.size))
             late.append(treated.values)
@@ -619,13 +627,13 @@ class Layout:
 
     # --- the gaps ---
 
-    def _gap(self, piece: int, chosen: np.ndarray | None, *parts: Sequence[str]) -> None:
+    def _write_gap(self, piece: int, chosen: np.ndarray | None, *parts: Sequence[str]) -> None:
         """One text of each of ``parts`` into the gap ``piece``; ``chosen`` numbers their product, None the first."""
         if chosen is None:
             fixed = self._fixed[piece]
             if fixed is None:
                 fixed = self._fixed[piece] = self._literals.view("".join(part[0] for part in parts))
-            self.pieces.fix(piece, fixed)
+            self.pieces.put_constant(piece, fixed)
             return
         table = self._tables.get(piece)
         if table is None:
@@ -642,7 +650,9 @@ def _max_bytes(texts: tuple[str, ...]) -> int:
     return max(len(text.encode()) for text in texts)
 
 
-def _combined(left: np.ndarray | None, right: np.ndarray | None, size: int = STATES) -> np.ndarray | None:
+def _combine_states(
+    left: np.ndarray | None, right: np.ndarray | None, size: int = STATES
+) -> np.ndarray | None:
     """Return ``left * size + right``; None means all zero."""
     if left is None:
         return right
@@ -660,31 +670,32 @@ def _state(states: np.ndarray | None, row: int) -> int:
 class TextFormat(Format):
     """A format whose rows are laid out by `layout.Layout`."""
 
-    composes: ClassVar[bool] = True
+    accepts_text_parts: ClassVar[bool] = True
 
     def __init__(self, schema: pa.Schema, options: Format.Options, *, title: str) -> None:
         super().__init__(schema, options, title=title)
-        self._most_rows = sys.maxsize
+        self._max_rows = sys.maxsize
 
-    def block(self, columns: Sequence[pa.Array | Composed]) -> Iterator[Piece]:
+    def write_block(self, columns: Sequence[pa.Array | TextParts]) -> Iterator[Piece]:
         """The next rows, in as few parts as memory allows; a number of rows that was too large is not tried again."""
         count, at = len(columns[0]), 0
         while at < count:
-            size = min(self._most_rows, count - at)
+            size = min(self._max_rows, count - at)
             part = columns if size == count else [column.slice(at, size) for column in columns]
             try:
-                text = self._text(part, size)
-            except Oversize:
-                self._most_rows = size // 2
+                text = self._render_rows(part, size)
+            except BlockMustBeSplit:
+                self._max_rows = size // 2
                 continue
-            except TooLarge:
+            except MemoryBudgetError:
                 if size == 1:
                     raise
-                self._most_rows = size // 2
+                self._max_rows = size // 2
                 continue
             yield text
             at += size
 
     @abstractmethod
-    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> Piece:
-        """The text of ``count`` >= 1 rows. Counts nothing unless it succeeds. May raise `Oversize` or `TooLarge`."""
+    def _render_rows(self, columns: Sequence[pa.Array | TextParts], count: int) -> Piece:
+        """The text of ``count`` >= 1 rows. Counts nothing unless it succeeds. May raise `BlockMustBeSplit` or
+        `MemoryBudgetError`."""

@@ -19,7 +19,7 @@ OptionsT = TypeVar("OptionsT", bound=Format.Options)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FileTable:
     """One of the tables. ``title`` names its file, sheet or table, and is no other's."""
 
     title: str
@@ -61,12 +61,12 @@ class ZipArchive(MultiTableFile):
     media_type = "application/zip"
     extension = "zip"
 
-    def __init__(self, kind: type[Format], tables: Sequence[Table]) -> None:
+    def __init__(self, kind: type[Format], tables: Sequence[FileTable]) -> None:
         self._zip = ZipStream()
         writers = [kind(table.schema, table.options, title=table.title) for table in tables]
         super().__init__(
             [
-                _Packed(writer, self._zip, f"{table.title}.{kind.extension}")
+                _ZippedFormat(writer, self._zip, f"{table.title}.{kind.extension}")
                 for writer, table in zip(writers, tables, strict=True)
             ]
         )
@@ -80,7 +80,7 @@ class ZipArchive(MultiTableFile):
         return self._zip.finish()
 
 
-class _Packed(Format):
+class _ZippedFormat(Format):
     """A format's bytes as an entry of an archive."""
 
     def __init__(self, inner: Format, archive: ZipStream, name: str) -> None:
@@ -90,8 +90,8 @@ class _Packed(Format):
     def start(self) -> bytes:
         return self._zip.open(self._name) + self._zip.write(self._inner.start())
 
-    def block(self, columns: Sequence[pa.Array]) -> Iterator[Piece]:
-        return self._compressed(self._inner.block(columns))
+    def write_block(self, columns: Sequence[pa.Array]) -> Iterator[Piece]:
+        return self._compressed(self._inner.write_block(columns))
 
     def finish(self) -> Iterator[Piece]:
         yield from self._compressed(self._inner.finish())
@@ -103,16 +103,16 @@ class _Packed(Format):
                 yield packed
 
 
-class Sheets(MultiTableFile):
+class WorkbookFile(MultiTableFile):
     """A sheet for each table, and further sheets if the rows need them."""
 
     media_type = XlsxFormat.media_type
     extension = XlsxFormat.extension
 
-    def __init__(self, tables: Sequence[Table]) -> None:
+    def __init__(self, tables: Sequence[FileTable]) -> None:
         options = [table.options_of(XlsxFormat.Options) for table in tables]
         schemas = [table.schema for table in tables]
-        self._book = Workbook(XlsxFormat.places(zip(schemas, options, strict=True)))
+        self._book = Workbook(XlsxFormat.decimal_places(zip(schemas, options, strict=True)))
         super().__init__(
             [
                 XlsxFormat(table.schema, table_options, title=table.title, book=self._book)
@@ -130,7 +130,7 @@ class Sheets(MultiTableFile):
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class TableReference:
     """A column that refers to another table's; tables by their places in the file."""
 
     child: int
@@ -140,11 +140,11 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class KeyColumns:
     """The columns that identify the rows of each table (None: no columns do), and the references between tables."""
 
     primary: Sequence[str | None]
-    relations: Sequence[Relation]
+    references: Sequence[TableReference]
 
 
 class SqlScript(MultiTableFile):
@@ -158,18 +158,19 @@ class SqlScript(MultiTableFile):
     media_type = SqlFormat.media_type
     extension = SqlFormat.extension
 
-    def __init__(self, tables: Sequence[Table], keys: Keys) -> None:
+    def __init__(self, tables: Sequence[FileTable], keys: KeyColumns) -> None:
         self._writers = [
-            _Part(table.schema, table.options_of(SqlFormat.Options), title=table.title) for table in tables
+            _ScriptTable(table.schema, table.options_of(SqlFormat.Options), title=table.title)
+            for table in tables
         ]
         super().__init__(self._writers)
         options = tables[0].options_of(SqlFormat.Options)
         self._dialect = DIALECTS[options.dialect]
-        self._late: list[str] = []
+        self._closing_statements: list[str] = []
         if options.create_table:
             self._assign_keys(keys)
 
-    def _assign_keys(self, keys: Keys) -> None:
+    def _assign_keys(self, keys: KeyColumns) -> None:
         types: list[dict[str, str]] = [{} for _ in self._writers]
         foreign: list[list[ForeignKey]] = [[] for _ in self._writers]
         unique: list[list[str]] = [[] for _ in self._writers]
@@ -177,7 +178,7 @@ class SqlScript(MultiTableFile):
             name if name and writer.key_type(name) else None
             for name, writer in zip(keys.primary, self._writers, strict=True)
         ]
-        for relation in sorted(keys.relations, key=lambda item: item.parent):
+        for relation in sorted(keys.references, key=lambda item: item.parent):
             parent, child = self._writers[relation.parent], self._writers[relation.child]
             of_parent, of_child = (
                 parent.key_type(relation.parent_column),
@@ -194,12 +195,14 @@ class SqlScript(MultiTableFile):
             # In a table that refers to itself, rows come after those they refer to; but a key that can be added later
             # does not depend on this.
             is_self_reference = relation.parent == relation.child
-            if relation.parent < relation.child or (is_self_reference and not self._dialect.alters):
+            if relation.parent < relation.child or (is_self_reference and not self._dialect.can_alter_tables):
                 foreign[relation.child].append(key)
-            elif self._dialect.alters:
-                self._late.append(f"ALTER TABLE {child.table} ADD {key.clause(self._dialect)};\n")
+            elif self._dialect.can_alter_tables:
+                self._closing_statements.append(
+                    f"ALTER TABLE {child.table} ADD {key.clause(self._dialect)};\n"
+                )
             else:
-                self._late.append(
+                self._closing_statements.append(
                     f"-- {child.table}: {key.clause(self._dialect)} would create a circular reference\n"
                 )
         for index, writer in enumerate(self._writers):
@@ -211,14 +214,14 @@ class SqlScript(MultiTableFile):
 
     def finish(self) -> bytes:
         """Return the keys that create a circular reference."""
-        return "".join(self._late).encode()
+        return "".join(self._closing_statements).encode()
 
 
-class _Part(SqlFormat):
+class _ScriptTable(SqlFormat):
     """One table of the file."""
 
     keys: TableKeys | None = None
 
     def start(self) -> bytes:
         """Return the CREATE TABLE statement if requested."""
-        return self.create(self.keys).encode() if self.options.create_table else b""
+        return self.create_table_sql(self.keys).encode() if self.options.create_table else b""

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine.formats import codecs
-from webapp.engine.formats.base import PLAIN, Codec, Column, Frame, Wrapping
-from webapp.engine.formats.codecs import as_text, mixed_column
+from webapp.engine.formats.base import PLAIN, Codec, Column, RowLiterals, ValueLiterals
+from webapp.engine.formats.codecs import mixed_column, mixed_to_text
 from webapp.engine.formats.escape import Escape, JsonEscape, LineEscape
 from webapp.engine.formats.layout import Layout, Slot
 from webapp.engine.mixed_columns import clean_type, is_mixed
@@ -53,7 +53,7 @@ def json_column(field: pa.Field, lead: str, *, one_line: bool) -> Column:
         quote = after = '"'
     elif pa.types.is_timestamp(kind):
         quote, after = '"', (_UTC if kind.tz else "") + '"'
-    wrapping = Wrapping((lead + quote, lead + "null", lead + quote), (after, "", after))
+    wrapping = ValueLiterals((lead + quote, lead + "null", lead + quote), (after, "", after))
     return Column(field.name, json_codec(field, one_line=one_line), wrapping)
 
 
@@ -95,31 +95,31 @@ _SIMPLE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[], Codec]], ...] =
 class NestedCodec(codecs.BaseCodec):
     """Objects and arrays as JSON text, which ``escape`` then treats as any text of the file."""
 
-    width = 1
+    piece_count = 1
 
     def __init__(self, field: pa.Field, escape: Escape | None, *, one_line: bool) -> None:
-        self._text = json_text(field, one_line=one_line)
+        self._text = create_json_writer(field, one_line=one_line)
         self._escape = escape
         self.key = ("nested", str(field.type), escape.key if escape else None)
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
-        slot.text(0, self._text.of(column), self._escape)
+        slot.put_text(0, self._text.convert(column), self._escape)
 
 
-def json_text(field: pa.Field, *, one_line: bool) -> JsonText:
+def create_json_writer(field: pa.Field, *, one_line: bool) -> JsonWriter:
     """Writes a struct or list column."""
-    return (_ListText if pa.types.is_list(field.type) else _ObjectText)(field.type, one_line=one_line)
+    return (_ListWriter if pa.types.is_list(field.type) else _ObjectWriter)(field.type, one_line=one_line)
 
 
-class JsonText(ABC):
+class JsonWriter(ABC):
     """The JSON text of a struct or list column."""
 
     @abstractmethod
-    def of(self, column: pa.Array) -> pa.Array:
+    def convert(self, column: pa.Array) -> pa.Array:
         """``string[n]`` of ``column``; the text at a null does not matter."""
 
 
-class _ObjectText(JsonText):
+class _ObjectWriter(JsonWriter):
     """The JSON text of a struct column."""
 
     def __init__(self, kind: pa.DataType, *, one_line: bool) -> None:
@@ -127,22 +127,22 @@ class _ObjectText(JsonText):
             json_column(child, ("," if index else "{") + json_key(child.name) + ":", one_line=one_line)
             for index, child in enumerate(kind)
         ]
-        self._rows = Layout(columns, Frame(closings=("}",)), joint=False) if columns else None
+        self._rows = Layout(columns, RowLiterals(closings=("}",)), joint=False) if columns else None
 
-    def of(self, column: pa.Array) -> pa.Array:
+    def convert(self, column: pa.Array) -> pa.Array:
         if self._rows is None:
             return pa.repeat(pa.scalar("{}"), len(column))
         return self._rows.texts_of(column.flatten())
 
 
-class _ListText(JsonText):
+class _ListWriter(JsonWriter):
     """The JSON text of a list column."""
 
     def __init__(self, kind: pa.DataType, *, one_line: bool) -> None:
         element = json_column(kind.value_field, "", one_line=one_line)
-        self._rows = Layout([element], Frame(separators=(",", "["), closings=("", "]")), joint=False)
+        self._rows = Layout([element], RowLiterals(separators=(",", "["), closings=("", "]")), joint=False)
 
-    def of(self, column: pa.Array) -> pa.Array:
+    def convert(self, column: pa.Array) -> pa.Array:
         ends = np.cumsum(
             pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False), dtype=np.int64
         )
@@ -171,7 +171,7 @@ def json_texts(column: pa.Array) -> pa.Array:
     if not len(column):
         return pa.array([], pa.string())
     element = json_column(pa.field("value", column.type), "", one_line=True)
-    return Layout([element], Frame(), joint=False).texts_of([column])
+    return Layout([element], RowLiterals(), joint=False).texts_of([column])
 
 
 def mixed_texts(column: pa.Array) -> pa.Array:
@@ -179,5 +179,5 @@ def mixed_texts(column: pa.Array) -> pa.Array:
     kind = clean_type(column.type)
     json_texts_column = json_column(pa.field("value", kind), "", one_line=True)
     end = json_texts_column.wrapping.after[PLAIN].removesuffix('"')
-    bare = Wrapping(("", "", ""), (end, "", end))
-    return as_text(column, Column("value", json_texts_column.codec, bare))
+    bare = ValueLiterals(("", "", ""), (end, "", end))
+    return mixed_to_text(column, Column("value", json_texts_column.codec, bare))

@@ -29,7 +29,7 @@ class _ChunkBuffer:
     def flush(self) -> None:
         """Nothing is held back."""
 
-    def taken(self) -> bytes:
+    def drain(self) -> bytes:
         parts, self._parts = self._parts, []
         return b"".join(parts)
 
@@ -52,16 +52,16 @@ class ParquetFormat(Format):
 
         super().__init__(schema, options, title=title)
         self._schema = pa.schema([_plain(field) for field in schema])
-        self._drain = _ChunkBuffer()
+        self._buffer = _ChunkBuffer()
         self._buffered: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
-        self._writer = ParquetWriter(pa.PythonFile(self._drain, "w"), self._schema, version="2.6")
+        self._writer = ParquetWriter(pa.PythonFile(self._buffer, "w"), self._schema, version="2.6")
 
     def start(self) -> bytes:
         """The magic number."""
-        return self._drain.taken()
+        return self._buffer.drain()
 
-    def block(self, columns: Sequence[pa.Array]) -> Iterator[Piece]:
+    def write_block(self, columns: Sequence[pa.Array]) -> Iterator[Piece]:
         """Return the row groups that the rows complete."""
         batch = pa.RecordBatch.from_arrays(
             [_decoded(column, field.type) for column, field in zip(columns, self._schema, strict=True)],
@@ -75,23 +75,23 @@ class ParquetFormat(Format):
             self._bytes += part.nbytes
             at += part.num_rows
             if self._rows >= limits.PARQUET_GROUP_ROWS or self._bytes >= limits.PARQUET_GROUP_BYTES:
-                yield self._group()
+                yield self._write_row_group()
 
-    def _group(self) -> bytes:
+    def _write_row_group(self) -> bytes:
         # The rows are let go before what they were written as is put together: never both, and that twice.
         self._writer.write_table(
             pa.Table.from_batches(self._buffered, self._schema), row_group_size=self._rows
         )
         self._buffered.clear()
         self._rows = self._bytes = 0
-        return self._drain.taken()
+        return self._buffer.drain()
 
     def finish(self) -> Iterator[Piece]:
         """The last row group and the footer."""
         if self._buffered:
-            yield self._group()
+            yield self._write_row_group()
         self._writer.close()
-        yield self._drain.taken()
+        yield self._buffer.drain()
 
 
 def _plain(field: pa.Field) -> pa.Field:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
-from webapp.engine.formats.escape import Escape, Scan, Unrepresentable
+from webapp.engine.formats.escape import ByteScan, Escape, UnrepresentableTextError
 
 _QUOTE: Final = {"'": "''"}
 # SQL*Plus ends a statement at an empty line and prompts for a value at "&"; the Db2 command line removes line ends.
@@ -31,7 +31,7 @@ class Dialect:
 
     name: str
     types: Mapping[str, str]
-    replace: Mapping[str, str] = field(default_factory=lambda: _QUOTE)
+    escapes: Mapping[str, str] = field(default_factory=lambda: _QUOTE)
     name_quotes: tuple[str, str] = ('"', '"')
     name_limit: int = 128
     name_limit_in_bytes: bool = False
@@ -39,22 +39,22 @@ class Dialect:
     text_lead: str = "'"
     date_lead: str = "'"
     timestamp_lead: str = "'"
-    between: str = " "  # the date and the time of a timestamp
-    zone: str = "+00:00"
+    date_time_separator: str = " "  # the date and the time of a timestamp
+    utc_suffix: str = "+00:00"
     exponent_tail: str = ""  # suffix of a number with an exponent, to make it a double
     booleans: tuple[str, str] = ("FALSE", "TRUE")
     preamble: str = ""
     table_tail: str = ""
     rows_per_statement: int = limits.SQL_ROWS_PER_STATEMENT
-    most_rows: int = limits.SQL_MAX_ROWS_PER_STATEMENT
+    max_rows_per_statement: int = limits.SQL_MAX_ROWS_PER_STATEMENT
     varchar_limit: int = 1_000_000  # the longest ``{n}`` of a bounded text
     row_bytes: int | None = None  # maximum size of the limited texts in one row; beyond it all are unlimited
     literal_bytes: int | None = None  # a longer text is put together from parts
     part_chars: int = 0
     key_chars: int | None = None  # the longest text that a key can be on; None: any
-    alters: bool = True  # whether a key can be added to a table that is there
+    can_alter_tables: bool = True  # whether a key can be added to a table that is there
 
-    def quoted(self, name: str) -> str:
+    def quote_name(self, name: str) -> str:
         """``name`` as an identifier."""
         start, end = self.name_quotes
         return start + name.replace(end, end + end) + end
@@ -116,7 +116,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
                 "boolean=BOOLEAN; date=DATE; timestamp=TIMESTAMP; instant=TIMESTAMP WITH TIME ZONE; time=TIME; "
                 "text=TEXT; varchar=VARCHAR({n}); json=TEXT"
             ),
-            alters=False,  # SQLite, which reads this dialect, has no ADD CONSTRAINT
+            can_alter_tables=False,  # SQLite, which reads this dialect, has no ADD CONSTRAINT
         ),
         "postgresql": Dialect(
             "postgresql",
@@ -136,11 +136,11 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
                 "boolean=BOOLEAN; date=DATE; timestamp=DATETIME(6); instant=DATETIME(6); time=TIME(6); "
                 "text=LONGTEXT; varchar=VARCHAR({n}); json=JSON"
             ),
-            replace={"'": "''", "\\": "\\\\", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"},
+            escapes={"'": "''", "\\": "\\\\", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"},
             name_quotes=("`", "`"),
             name_limit=64,
             names_fold_case=True,
-            zone="",  # DATETIME has no time zone, and MariaDB rejects one in a literal
+            utc_suffix="",  # DATETIME has no time zone, and MariaDB rejects one in a literal
             preamble="SET NAMES utf8mb4;\n",
             table_tail=" DEFAULT CHARACTER SET utf8mb4",
             varchar_limit=255,
@@ -154,13 +154,13 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
                 "boolean=bit; date=date; timestamp=datetime2(6); instant=datetimeoffset(6); time=time(6); "
                 "text=nvarchar(max); varchar=nvarchar({units}); json=nvarchar(max)"
             ),
-            replace={"'": "''", "\\\r\n": f"{_T_SQL_CUT}\r\n", "\\\n": f"{_T_SQL_CUT}\n"},
+            escapes={"'": "''", "\\\r\n": f"{_T_SQL_CUT}\r\n", "\\\n": f"{_T_SQL_CUT}\n"},
             name_quotes=("[", "]"),
             names_fold_case=True,
             text_lead="N'",
-            between="T",  # read the same way in every session language
+            date_time_separator="T",  # read the same way in every session language
             booleans=("0", "1"),
-            most_rows=limits.MSSQL_ROWS_PER_STATEMENT,
+            max_rows_per_statement=limits.MSSQL_ROWS_PER_STATEMENT,
             key_chars=225,  # a clustered index takes 900 bytes
             varchar_limit=2_000,  # nvarchar(4000) in UTF-16 units, of which an emoji takes two
         ),
@@ -171,15 +171,15 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
                 "boolean=NUMBER(1); date=DATE; timestamp=TIMESTAMP(6); instant=TIMESTAMP(6) WITH TIME ZONE; "
                 "time=VARCHAR2(15); text=CLOB; varchar=VARCHAR2({n} CHAR); json=CLOB"
             ),
-            replace={**_BY_CODE, "&": "'||CHR(38)||'"},
+            escapes={**_BY_CODE, "&": "'||CHR(38)||'"},
             name_limit_in_bytes=True,
             date_lead="DATE '",
             timestamp_lead="TIMESTAMP '",
-            zone=" +00:00",
+            utc_suffix=" +00:00",
             exponent_tail="d",  # otherwise it is a NUMBER, whose maximum is 1e126
             booleans=("0", "1"),
             rows_per_statement=1,
-            most_rows=1,  # VALUES takes several rows only from Oracle 23 on
+            max_rows_per_statement=1,  # VALUES takes several rows only from Oracle 23 on
             key_chars=1_000,
             varchar_limit=1_000,  # VARCHAR2 holds 4,000 bytes, of which a character takes up to four
             literal_bytes=limits.ORACLE_LITERAL_BYTES,
@@ -192,9 +192,9 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
                 "boolean=SMALLINT; date=DATE; timestamp=TIMESTAMP(6); instant=TIMESTAMP(6); time=VARCHAR(15); "
                 "text=CLOB(2G); varchar=VARCHAR({n} CODEUNITS32); json=CLOB(2G)"
             ),
-            replace=_BY_CODE,
+            escapes=_BY_CODE,
             name_limit_in_bytes=True,
-            zone="",  # Db2's TIMESTAMP holds no zone
+            utc_suffix="",  # Db2's TIMESTAMP holds no zone
             booleans=("0", "1"),
             key_chars=250,  # an index on the smallest page takes 1,024 bytes
             varchar_limit=8_000,  # VARCHAR holds 32,672 bytes
@@ -210,19 +210,19 @@ class SqlEscape(Escape):
     """The inside of a character literal. Texts that are too long for a literal are marked: they become expressions of
     several literals.
 
-    Raises `Unrepresentable` for U+0000 if the dialect cannot express it.
+    Raises `UnrepresentableTextError` for U+0000 if the dialect cannot express it.
     """
 
     def __init__(self, dialect: Dialect) -> None:
         self.key = f"sql {dialect.name}"
         self._dialect = dialect
-        signs = sorted({"\0", *dialect.replace}, key=len, reverse=True)
+        signs = sorted({"\0", *dialect.escapes}, key=len, reverse=True)
         self._special = re.compile("|".join(map(re.escape, signs)))
         self._starts = sorted({sign[0].encode() for sign in signs})
         self._single = all(len(sign) == 1 for sign in signs)
 
-    def one(self, text: str) -> str:
-        """See `Escape.one`."""
+    def escape_text(self, text: str) -> str:
+        """See `Escape.escape_text`."""
         most = self._dialect.literal_bytes
         if most is None or len(text) <= most // 4 or len(text.encode()) <= most:
             return self._special.sub(self._replacement, text)
@@ -233,17 +233,21 @@ class SqlEscape(Escape):
         return "||".join(f"TO_CLOB({lead}{part}')" for part in parts)
 
     def _replacement(self, match: re.Match[str]) -> str:
-        found = self._dialect.replace.get(match[0])
+        found = self._dialect.escapes.get(match[0])
         if found is None:
-            raise Unrepresentable(0, f"A text contains U+0000, which {self._dialect.name} does not support.")
+            raise UnrepresentableTextError(
+                0, f"A text contains U+0000, which {self._dialect.name} does not support."
+            )
         return found
 
-    def rows(self, scan: Scan) -> np.ndarray | None:
-        """See `Escape.rows`."""
+    def rows_to_escape(self, scan: ByteScan) -> np.ndarray | None:
+        """See `Escape.rows_to_escape`."""
         control = scan.has_control()
-        found = [scan.is_(sign) for sign in self._starts if (control if sign < b" " else scan.has(sign))]
-        rows = scan.rows(np.logical_or.reduce(found)) if found else None
-        long = self.marked(scan)
+        found = [
+            scan.byte_mask(sign) for sign in self._starts if (control if sign < b" " else scan.has(sign))
+        ]
+        rows = scan.rows_where(np.logical_or.reduce(found)) if found else None
+        long = self.rows_to_mark(scan)
         if rows is None or long is None:
             return long if rows is None else rows
         return np.union1d(rows, long)
@@ -251,6 +255,10 @@ class SqlEscape(Escape):
     def _can_escape_parts(self) -> bool:
         return self._single and self._dialect.literal_bytes is None
 
-    def marked(self, scan: Scan) -> np.ndarray | None:
-        """See `Escape.marked`."""
-        return None if self._dialect.literal_bytes is None else scan.longer_than(self._dialect.literal_bytes)
+    def rows_to_mark(self, scan: ByteScan) -> np.ndarray | None:
+        """See `Escape.rows_to_mark`."""
+        return (
+            None
+            if self._dialect.literal_bytes is None
+            else scan.rows_longer_than(self._dialect.literal_bytes)
+        )

@@ -15,14 +15,23 @@ from pydantic import Field, model_validator
 
 from webapp import limits
 from webapp.engine.formats import codecs
-from webapp.engine.formats.base import Arrays, Codec, Column, Format, FormatError, Frame, Piece, Wrapping
+from webapp.engine.formats.base import (
+    Arrays,
+    Codec,
+    Column,
+    Format,
+    FormatError,
+    Piece,
+    RowLiterals,
+    ValueLiterals,
+)
 from webapp.engine.formats.codecs import mixed_column
 from webapp.engine.formats.layout import Layout, TextFormat
 from webapp.engine.formats.nested import NestedCodec, is_json_text, scalar_codec, value_type
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect, SqlEscape
-from webapp.engine.formats.text_formats import Leaf, flatten
+from webapp.engine.formats.text_formats import FlatColumn, flatten
 from webapp.engine.mixed_columns import clean_type, is_mixed
-from webapp.engine.text_parts import Composed
+from webapp.engine.text_parts import TextParts
 from webapp.errors import Fault
 
 _MAX_SLUG = 63  # the shortest limit of a name among the dialects
@@ -40,12 +49,14 @@ class ForeignKey:
 
     column: str
     table: str
-    refers_to: str
+    referenced_column: str
 
     def clause(self, dialect: Dialect) -> str:
         """Return the constraint for a CREATE or ALTER TABLE."""
-        quoted = dialect.quoted
-        return f"FOREIGN KEY ({quoted(self.column)}) REFERENCES {self.table} ({quoted(self.refers_to)})"
+        quoted = dialect.quote_name
+        return (
+            f"FOREIGN KEY ({quoted(self.column)}) REFERENCES {self.table} ({quoted(self.referenced_column)})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +68,12 @@ class TableKeys:
     foreign: tuple[ForeignKey, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
 
-    def lines(self, dialect: Dialect) -> Iterator[str]:
+    def constraints(self, dialect: Dialect) -> Iterator[str]:
         """The lines of a CREATE TABLE that follow its columns."""
         if self.primary is not None:
-            yield f"PRIMARY KEY ({dialect.quoted(self.primary)})"
+            yield f"PRIMARY KEY ({dialect.quote_name(self.primary)})"
         for name in self.unique:
-            yield f"UNIQUE ({dialect.quoted(name)})"
+            yield f"UNIQUE ({dialect.quote_name(name)})"
         for key in self.foreign:
             yield key.clause(dialect)
 
@@ -76,7 +87,7 @@ class SqlFormat(TextFormat):
     name: ClassVar[str] = "sql"
     media_type: ClassVar[str] = "application/sql"
     extension: ClassVar[str] = "sql"
-    continues: ClassVar[bool] = True
+    is_resumable: ClassVar[bool] = True
 
     class Options(Format.Options):
         """``table`` can have a schema before a dot. Default: derived from the template's name."""
@@ -90,8 +101,10 @@ class SqlFormat(TextFormat):
         @model_validator(mode="after")
         def _fits_dialect(self) -> Self:
             dialect = DIALECTS[self.dialect]
-            if self.rows_per_statement and self.rows_per_statement > dialect.most_rows:
-                raise ValueError(f"{self.dialect} allows at most {dialect.most_rows} row(s) in one INSERT")
+            if self.rows_per_statement and self.rows_per_statement > dialect.max_rows_per_statement:
+                raise ValueError(
+                    f"{self.dialect} allows at most {dialect.max_rows_per_statement} row(s) in one INSERT"
+                )
             for part in (self.table or "rows").split("."):
                 if problem := dialect.name_fault(part):
                     raise ValueError(f"table: {problem}")
@@ -107,17 +120,23 @@ class SqlFormat(TextFormat):
         self._leaves = flatten(schema, objects=in_columns, arrays=in_columns)
         self._check_names()
         self._row_is_wide = False
-        bounds = [self._bound(leaf) or 0 for leaf in self._leaves]
+        bounds = [self._max_length(leaf) or 0 for leaf in self._leaves]
         self._row_is_wide = self._dialect.is_wide(bounds)
-        self.table = ".".join(map(self._dialect.quoted, (options.table or slug(title)).split(".")))
-        self._size = options.rows_per_statement or self._dialect.rows_per_statement
-        names = ", ".join(self._dialect.quoted(leaf.field.name) for leaf in self._leaves)
-        self._head = f"INSERT INTO {self.table} ({names}) VALUES" + ("\n" if self._size > 1 else " ")
-        separators = (",\n", ";\n" + self._head) if self._size > 1 else (";\n" + self._head,)
+        self.table = ".".join(map(self._dialect.quote_name, (options.table or slug(title)).split(".")))
+        self._rows_per_statement = options.rows_per_statement or self._dialect.rows_per_statement
+        names = ", ".join(self._dialect.quote_name(leaf.field.name) for leaf in self._leaves)
+        self._insert_head = f"INSERT INTO {self.table} ({names}) VALUES" + (
+            "\n" if self._rows_per_statement > 1 else " "
+        )
+        separators = (
+            (",\n", ";\n" + self._insert_head)
+            if self._rows_per_statement > 1
+            else (";\n" + self._insert_head,)
+        )
         columns = [self._column(leaf.field, "," if index else "") for index, leaf in enumerate(self._leaves)]
-        self._rows = Layout(columns, Frame("(", (")",), separators), joint=True)
+        self._rows = Layout(columns, RowLiterals("(", (")",), separators), joint=True)
         self._separators = separators
-        self._done = 0
+        self._rows_written = 0
 
     def _check_names(self) -> None:
         dialect = self._dialect
@@ -157,11 +176,11 @@ class SqlFormat(TextFormat):
         elif pa.types.is_time(kind):
             start, end = "'", "'"
         elif pa.types.is_timestamp(kind):
-            start, end = dialect.timestamp_lead, (dialect.zone if kind.tz else "") + "'"
+            start, end = dialect.timestamp_lead, (dialect.utc_suffix if kind.tz else "") + "'"
         return Column(
             field.name,
             self._codec(field, kind),
-            Wrapping((lead + start, lead + "NULL", lead), (end, "", tail)),
+            ValueLiterals((lead + start, lead + "NULL", lead), (end, "", tail)),
         )
 
     def _codec(self, field: pa.Field, kind: pa.DataType) -> Codec:
@@ -171,7 +190,7 @@ class SqlFormat(TextFormat):
             false, true = self._dialect.booleans
             return codecs.BoolCodec(false.encode(), true.encode())
         if pa.types.is_timestamp(kind):
-            return codecs.TimestampCodec(self._dialect.between.encode())
+            return codecs.TimestampCodec(self._dialect.date_time_separator.encode())
         if pa.types.is_floating(kind):
             return codecs.FloatCodec(exponents=bool(self._dialect.exponent_tail))
         return scalar_codec(kind, self._escape)
@@ -180,17 +199,19 @@ class SqlFormat(TextFormat):
 
     def start(self) -> bytes:
         """Return the session settings, and the CREATE TABLE if requested."""
-        return (self._dialect.preamble + (self.create() if self.options.create_table else "")).encode()
+        return (
+            self._dialect.preamble + (self.create_table_sql() if self.options.create_table else "")
+        ).encode()
 
-    def create(self, keys: TableKeys | None = None) -> str:
+    def create_table_sql(self, keys: TableKeys | None = None) -> str:
         """The CREATE TABLE, with the keys of a table among others."""
         keys = keys or TableKeys()
         lines = [
-            f"  {self._dialect.quoted(leaf.field.name)} {keys.types.get(leaf.field.name) or self._type(leaf)}"
+            f"  {self._dialect.quote_name(leaf.field.name)} {keys.types.get(leaf.field.name) or self._type(leaf)}"
             f"{' NOT NULL' if leaf.field.name in (keys.primary, *keys.unique) else ''}"
             for leaf in self._leaves
         ]
-        lines += [f"  {line}" for line in keys.lines(self._dialect)]
+        lines += [f"  {line}" for line in keys.constraints(self._dialect)]
         return f"CREATE TABLE {self.table} (\n" + ",\n".join(lines) + f"\n){self._dialect.table_tail};\n"
 
     def key_type(self, name: str) -> tuple[pa.DataType, str] | None:
@@ -198,7 +219,7 @@ class SqlFormat(TextFormat):
         leaf = next((leaf for leaf in self._leaves if leaf.field.name == name), None)
         if leaf is None or is_json_text(leaf.field):
             return None
-        kind, length = clean_type(value_type(leaf.field)), self._bound(leaf)
+        kind, length = clean_type(value_type(leaf.field)), self._max_length(leaf)
         max_chars = self._dialect.key_chars
         if pa.types.is_nested(kind) or pa.types.is_null(kind):
             return None
@@ -206,39 +227,41 @@ class SqlFormat(TextFormat):
             return None
         return kind, self._type(leaf)
 
-    def _type(self, leaf: Leaf) -> str:
+    def _type(self, leaf: FlatColumn) -> str:
         if is_json_text(leaf.field):
             return self._dialect.types["json"]
-        return self._dialect.type_of(clean_type(value_type(leaf.field)), self._bound(leaf))
+        return self._dialect.type_of(clean_type(value_type(leaf.field)), self._max_length(leaf))
 
-    def _bound(self, leaf: Leaf) -> int | None:
+    def _max_length(self, leaf: FlatColumn) -> int | None:
         length = (leaf.field.metadata or {}).get(b"max_length")
         return None if length is None or self._row_is_wide else int(length)
 
-    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> Piece:
-        block = [leaf.of(columns) for leaf in self._leaves]
-        if self._size == 1:
-            text = self._rows.render(block, self._separators[0] if self._done else self._head)
+    def _render_rows(self, columns: Sequence[pa.Array | TextParts], count: int) -> Piece:
+        block = [leaf.values_in(columns) for leaf in self._leaves]
+        if self._rows_per_statement == 1:
+            text = self._rows.render(block, self._separators[0] if self._rows_written else self._insert_head)
         else:
-            edges = ((self._done + np.arange(count)) % self._size == 0).astype(np.uint8)
-            text = self._rows.render(block, self._separators[edges[0]] if self._done else self._head, edges)
-        self._done += count
+            edges = ((self._rows_written + np.arange(count)) % self._rows_per_statement == 0).astype(np.uint8)
+            text = self._rows.render(
+                block, self._separators[edges[0]] if self._rows_written else self._insert_head, edges
+            )
+        self._rows_written += count
         return text
 
     def resume(self) -> bytes:
         """Nothing: the first row begins a statement."""
-        self._done = 0
+        self._rows_written = 0
         return b""
 
     def finish(self) -> Iterator[Piece]:
         """The end of the last statement."""
-        if self._done:
+        if self._rows_written:
             yield b";\n"
 
     @property
-    def together(self) -> int:
+    def rows_per_split(self) -> int:
         """The rows of a statement: what is cut between statements is a script on both sides."""
-        return self._size
+        return self._rows_per_statement
 
     def pause(self) -> Iterator[Piece]:
         """The end of the last statement."""

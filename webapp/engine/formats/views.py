@@ -25,14 +25,14 @@ _CHUNK = 10_000  # four digits at a time
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31: four digits by ISO 8601
 
 
-def inline(texts: Iterable[bytes]) -> np.ndarray:
+def inline_views(texts: Iterable[bytes]) -> np.ndarray:
     """``view[n]`` of texts of at most 12 bytes each."""
     return np.frombuffer(
         b"".join(len(text).to_bytes(4, "little") + text.ljust(INLINE_BYTES, b"\0") for text in texts), VIEW
     )
 
 
-def outline(text: bytes, buffer: int, offset: int) -> np.ndarray:
+def outline_view(text: bytes, buffer: int, offset: int) -> np.ndarray:
     """Return ``view[1]`` of a longer text at ``offset`` in buffer ``buffer``."""
     words = (len(text), buffer, offset)
     length, number, start = (number_of_4_bytes.to_bytes(4, "little") for number_of_4_bytes in words)
@@ -50,7 +50,7 @@ def of_strings(texts: pa.Array) -> tuple[np.ndarray, pa.Buffer | None]:
     return found, buffers[2] if len(buffers) > 2 else None
 
 
-def moved(views: np.ndarray, buffer: int) -> np.ndarray:
+def with_buffer(views: np.ndarray, buffer: int) -> np.ndarray:
     """Return a copy of ``views`` whose long texts are in buffer ``buffer`` instead of buffer 0."""
     words = views.view(np.uint32).reshape(-1, 4).copy()
     words[:, 2] += (words[:, 0] > INLINE_BYTES) * np.uint32(buffer)
@@ -65,31 +65,31 @@ def lengths(views: np.ndarray) -> np.ndarray:
 @cache
 def whole_numbers() -> np.ndarray:
     """``view[20000]``: the texts of 0..9999, then of -0..-9999."""
-    return inline([b"%d" % i for i in range(_CHUNK)] + [b"-%d" % i for i in range(_CHUNK)])
+    return inline_views([b"%d" % i for i in range(_CHUNK)] + [b"-%d" % i for i in range(_CHUNK)])
 
 
 @cache
 def padded_numbers(width: int, lead: bytes = b"") -> np.ndarray:
     """``view[10**width + 1]``: the empty text, then 0..10**width - 1 padded to ``width`` <= 4 digits after ``lead``."""
-    return inline([b"", *(lead + b"%0*d" % (width, i) for i in range(10**width))])
+    return inline_views([b"", *(lead + b"%0*d" % (width, i) for i in range(10**width))])
 
 
 @cache
 def clock_minutes(lead: bytes) -> np.ndarray:
     """``view[1440]``: ``HH:MM`` of each minute of the day after ``lead``."""
-    return inline(lead + b"%02d:%02d" % divmod(i, 60) for i in range(1440))
+    return inline_views(lead + b"%02d:%02d" % divmod(i, 60) for i in range(1440))
 
 
 @cache
 def clock_seconds() -> np.ndarray:
     """``view[60]``: ``:SS``."""
-    return inline(b":%02d" % i for i in range(60))
+    return inline_views(b":%02d" % i for i in range(60))
 
 
 @cache
 def booleans(false: bytes, true: bytes) -> np.ndarray:
     """``view[2]``."""
-    return inline((false, true))
+    return inline_views((false, true))
 
 
 @cache

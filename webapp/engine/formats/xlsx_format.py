@@ -17,23 +17,32 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.engine.formats import codecs, views
-from webapp.engine.formats.base import Arrays, Codec, Column, Format, FormatError, Frame, Piece, Wrapping
+from webapp.engine.formats.base import (
+    Arrays,
+    Codec,
+    Column,
+    Format,
+    FormatError,
+    Piece,
+    RowLiterals,
+    ValueLiterals,
+)
 from webapp.engine.formats.codecs import (
     DAY_MICROS,
     BaseCodec,
+    format_clock,
+    format_date,
     mixed_column,
+    numbers_or_zero,
     put_integers,
-    settled,
-    spelled_clock,
-    spelled_date,
 )
-from webapp.engine.formats.escape import Unrepresentable, XmlEscape
+from webapp.engine.formats.escape import UnrepresentableTextError, XmlEscape
 from webapp.engine.formats.layout import Layout, Slot, TextFormat
 from webapp.engine.formats.nested import NestedCodec, value_type
-from webapp.engine.formats.text_formats import Leaf, flatten
+from webapp.engine.formats.text_formats import FlatColumn, flatten
 from webapp.engine.formats.zipstream import ZipStream
 from webapp.engine.mixed_columns import clean_type, is_mixed
-from webapp.engine.text_parts import Composed
+from webapp.engine.text_parts import TextParts
 from webapp.errors import Fault
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
@@ -186,29 +195,29 @@ def _is_in_calendar(days: np.ndarray) -> bool:
 class SerialDateCodec(BaseCodec):
     """A date as a whole number of days."""
 
-    width = 2
+    piece_count = 2
     key = "serial date"
 
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
         """See `column.Codec`."""
-        days = settled(column, np.int32)
+        days = numbers_or_zero(column, np.int32)
         if _is_in_calendar(days):
             _put_days(slot, days)
             return None
-        return self._spell(column, slot)
+        return self._write_one_by_one(column, slot)
 
-    def _spell(self, column: pa.Array, slot: Slot) -> np.ndarray:
+    def _write_one_by_one(self, column: pa.Array, slot: Slot) -> np.ndarray:
         """Write days beyond the calendar of Excel one by one; those before it are marked, and written as text."""
         words, marks = self._spelled(column)
-        slot.text(0, pa.array(words, pa.string()), None)
-        slot.blank(*range(1, self.width))
+        slot.put_text(0, pa.array(words, pa.string()), None)
+        slot.clear(*range(1, self.piece_count))
         return np.array(marks)
 
     def _spelled(self, column: pa.Array) -> tuple[list[str], list[bool]]:
-        days = settled(column, np.int32).tolist()
+        days = numbers_or_zero(column, np.int32).tolist()
         marks = [day < _FIRST_DAY for day in days]
         words = [
-            spelled_date(day) if mark else str(_serial(day)) for day, mark in zip(days, marks, strict=True)
+            format_date(day) if mark else str(_serial(day)) for day, mark in zip(days, marks, strict=True)
         ]
         return words, marks
 
@@ -216,24 +225,24 @@ class SerialDateCodec(BaseCodec):
 class SerialTimestampCodec(SerialDateCodec):
     """A timestamp as days with a fraction; what its zone was is lost."""
 
-    width = 2 + _CHUNKS
+    piece_count = 2 + _CHUNKS
     key = "serial timestamp"
 
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
         """See `column.Codec`."""
-        micros = settled(column, np.int64)
+        micros = numbers_or_zero(column, np.int64)
         days = micros // DAY_MICROS
         if not _is_in_calendar(days):
-            return self._spell(column, slot)
+            return self._write_one_by_one(column, slot)
         _put_days(slot, days)
         _put_fraction(slot, 2, micros - days * DAY_MICROS)
         return None
 
     def _spelled(self, column: pa.Array) -> tuple[list[str], list[bool]]:
-        parts = [divmod(micros, DAY_MICROS) for micros in settled(column, np.int64).tolist()]
+        parts = [divmod(micros, DAY_MICROS) for micros in numbers_or_zero(column, np.int64).tolist()]
         marks = [day < _FIRST_DAY for day, _ in parts]
         words = [
-            f"{spelled_date(day)} {spelled_clock(rest)}" if mark else f"{_serial(day)}.{_fraction(rest):012d}"
+            f"{format_date(day)} {format_clock(rest)}" if mark else f"{_serial(day)}.{_fraction(rest):012d}"
             for (day, rest), mark in zip(parts, marks, strict=True)
         ]
         return words, marks
@@ -242,12 +251,12 @@ class SerialTimestampCodec(SerialDateCodec):
 class SerialTimeCodec(BaseCodec):
     """A time of day as the fraction behind a nought that the column's wrapping gives."""
 
-    width = _CHUNKS
+    piece_count = _CHUNKS
     key = "serial time"
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
         """See `column.Codec`."""
-        _put_fraction(slot, 0, settled(column, np.int64))
+        _put_fraction(slot, 0, numbers_or_zero(column, np.int64))
 
 
 class Workbook:
@@ -257,14 +266,14 @@ class Workbook:
     """
 
     def __init__(self, places: Sequence[int]) -> None:
-        self.places = list(places)
+        self.decimal_places = list(places)
         self._zip = ZipStream()
         self._names: dict[str, str] = {}
 
     def start(self) -> bytes:
         """The parts that do not depend on the sheets."""
-        parts = self._zip.entry("_rels/.rels", relations())
-        return parts + self._zip.entry("xl/styles.xml", styles(self.places))
+        parts = self._zip.add_entry("_rels/.rels", relations())
+        return parts + self._zip.add_entry("xl/styles.xml", styles(self.decimal_places))
 
     def open(self, title: str, number: int, widths: Sequence[float | None], header: Sequence[str]) -> bytes:
         """The head of a new sheet: the ``number``-th of a table called ``title``, with escaped column names."""
@@ -287,9 +296,9 @@ class Workbook:
         """The list of sheets, and the archive's directory."""
         names = list(self._names.values())
         return (
-            self._zip.entry("xl/workbook.xml", workbook(names))
-            + self._zip.entry("xl/_rels/workbook.xml.rels", workbook_relations(len(names)))
-            + self._zip.entry("[Content_Types].xml", content_types(len(names)))
+            self._zip.add_entry("xl/workbook.xml", workbook(names))
+            + self._zip.add_entry("xl/_rels/workbook.xml.rels", workbook_relations(len(names)))
+            + self._zip.add_entry("[Content_Types].xml", content_types(len(names)))
             + self._zip.finish()
         )
 
@@ -310,7 +319,7 @@ class XlsxFormat(TextFormat):
     name: ClassVar[str] = "xlsx"
     media_type: ClassVar[str] = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
     extension: ClassVar[str] = "xlsx"
-    composes: ClassVar[bool] = False  # a cell that begins or ends with a space is marked
+    accepts_text_parts: ClassVar[bool] = False  # a cell that begins or ends with a space is marked
 
     class Options(Format.Options):
         """``arrays`` as for CSV."""
@@ -324,7 +333,7 @@ class XlsxFormat(TextFormat):
     ) -> None:
         """``book`` is a workbook that is shared with other tables; its creator starts and finishes it."""
         super().__init__(schema, options, title=title)
-        self._leaves = self._flat(schema, options)
+        self._leaves = self._flat_columns(schema, options)
         if len(self._leaves) > limits.XLSX_SHEET_COLUMNS:
             text = (
                 f"There are {len(self._leaves):,} columns; a sheet can contain at most "
@@ -336,35 +345,35 @@ class XlsxFormat(TextFormat):
         kinds = [value_type(field) for field in fields]
         clean = [clean_type(kind) for kind in kinds]
         self._own_book = book is None
-        self._book = book or Workbook(self.places([(schema, options)]))
+        self._book = book or Workbook(self.decimal_places([(schema, options)]))
         self._widths = [_WIDTHS.get(self._style(kind)) for kind in clean]
         self._header = [self._name(field.name) for field in fields]
         columns = [self._column(field, kind) for field, kind in zip(fields, kinds, strict=True)]
-        self._rows = Layout(columns, Frame("<row>", ("</row>",)), joint=True)
+        self._rows = Layout(columns, RowLiterals("<row>", ("</row>",)), joint=True)
         self._sheets = 0
         self._rows_left = 0
 
     @staticmethod
-    def _flat(schema: pa.Schema, options: Options) -> list[Leaf]:
+    def _flat_columns(schema: pa.Schema, options: Options) -> list[FlatColumn]:
         return flatten(schema, objects=True, arrays=options.arrays == "columns")
 
     @classmethod
-    def places(cls, tables: Iterable[tuple[pa.Schema, Options]]) -> list[int]:
+    def decimal_places(cls, tables: Iterable[tuple[pa.Schema, Options]]) -> list[int]:
         """The counts of decimal places in the columns of some tables: a workbook has a style for each."""
-        kinds = [clean_type(value_type(leaf.field)) for table in tables for leaf in cls._flat(*table)]
+        kinds = [clean_type(value_type(leaf.field)) for table in tables for leaf in cls._flat_columns(*table)]
         return sorted({kind.scale for kind in kinds if pa.types.is_decimal(kind)})
 
     def _name(self, name: str) -> str:
         try:
-            return self._escape.one(name)
-        except Unrepresentable as problem:
+            return self._escape.escape_text(name)
+        except UnrepresentableTextError as problem:
             raise FormatError([Fault(name, "name_does_not_fit", str(problem))]) from problem
 
     # --- cells ---
 
     def _style(self, kind: pa.DataType) -> int:
         if pa.types.is_decimal(kind):
-            return FIRST_DECIMAL + self._book.places.index(kind.scale)
+            return FIRST_DECIMAL + self._book.decimal_places.index(kind.scale)
         if pa.types.is_date(kind):
             return DATE
         if pa.types.is_timestamp(kind):
@@ -384,7 +393,7 @@ class XlsxFormat(TextFormat):
         before, after = (number, "<c/>", _TEXT), (_NUMBER_END, "", _TEXT_END)
         if pa.types.is_string(kind) or pa.types.is_nested(kind):
             before, after = (_TEXT, "<c/>", _SPACE_PRESERVING_TEXT), (_TEXT_END, "", _TEXT_END)
-        return Column(field.name, self._codec(field, kind), Wrapping(before, after))
+        return Column(field.name, self._codec(field, kind), ValueLiterals(before, after))
 
     def _codec(self, field: pa.Field, kind: pa.DataType) -> Codec:
         if pa.types.is_nested(kind):
@@ -416,7 +425,7 @@ class XlsxFormat(TextFormat):
         self._rows_left = limits.XLSX_SHEET_ROWS - 1
         return self._book.open(self.title, self._sheets, self._widths, self._header)
 
-    def block(self, columns: Sequence[pa.Array | Composed]) -> Iterator[Piece]:
+    def write_block(self, columns: Sequence[pa.Array | TextParts]) -> Iterator[Piece]:
         """Yield the next rows, with a new sheet when the current one is full."""
         count = len(columns[0])
         at = 0
@@ -424,14 +433,14 @@ class XlsxFormat(TextFormat):
             if not self._rows_left:
                 yield self._book.close() + self._open_sheet()
             size = min(self._rows_left, count - at)
-            for text in super().block([column.slice(at, size) for column in columns]):
+            for text in super().write_block([column.slice(at, size) for column in columns]):
                 if packed := self._book.write(text):
                     yield packed
             at += size
             self._rows_left -= size
 
-    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> Piece:
-        return self._rows.render([leaf.of(columns) for leaf in self._leaves], "")
+    def _render_rows(self, columns: Sequence[pa.Array | TextParts], count: int) -> Piece:
+        return self._rows.render([leaf.values_in(columns) for leaf in self._leaves], "")
 
     def finish(self) -> Iterator[Piece]:
         """Return the end of the last sheet and of the workbook."""

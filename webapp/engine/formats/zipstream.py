@@ -47,18 +47,18 @@ class ZipStream:
         self._at = 0
         self._deflate: Any = None
 
-    def entry(self, name: str, data: bytes) -> bytes:
+    def add_entry(self, name: str, data: bytes) -> bytes:
         """Return a complete small entry."""
         deflate = deflater.compressobj(_LEVEL, _DEFLATED, _RAW_DEFLATE)
         packed = deflate.compress(data) + deflate.flush()
         entry = self._begin(name, 0)
         entry.crc, entry.packed, entry.size = deflater.crc32(data), len(packed), len(data)
-        return self._sent(self._local_header(entry) + packed)
+        return self._advance(self._local_header(entry) + packed)
 
     def open(self, name: str) -> bytes:
         """The start of a streamed entry."""
         self._deflate = deflater.compressobj(_LEVEL, _DEFLATED, _RAW_DEFLATE)
-        return self._sent(self._local_header(self._begin(name, _SIZES_FOLLOW)))
+        return self._advance(self._local_header(self._begin(name, _SIZES_FOLLOW)))
 
     def write(self, data: bytes | memoryview) -> bytes:
         """Add to the entry; return what the compressor has ready."""
@@ -72,7 +72,7 @@ class ZipStream:
         rest = self._packed(self._deflate.flush())
         entry = self._entries[-1]
         sizes = "<IIQQ" if max(entry.packed, entry.size) > _MAX32 else "<IIII"
-        return rest + self._sent(struct.pack(sizes, 0x08074B50, entry.crc, entry.packed, entry.size))
+        return rest + self._advance(struct.pack(sizes, 0x08074B50, entry.crc, entry.packed, entry.size))
 
     def finish(self) -> bytes:
         """The directory."""
@@ -86,7 +86,7 @@ class ZipStream:
             )
             end += struct.pack("<IIQI", 0x07064B50, 0, start + size, 1)
         tail = struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, count, count, size, min(start, _MAX32), 0)
-        return self._sent(directory + end + tail)
+        return self._advance(directory + end + tail)
 
     def _begin(self, name: str, flags: int) -> _Entry:
         self._entries.append(_Entry(name.encode(), self._at, flags | _UTF8))
@@ -94,9 +94,9 @@ class ZipStream:
 
     def _packed(self, data: bytes) -> bytes:
         self._entries[-1].packed += len(data)
-        return self._sent(data)
+        return self._advance(data)
 
-    def _sent(self, data: bytes) -> bytes:
+    def _advance(self, data: bytes) -> bytes:
         self._at += len(data)
         return data
 

@@ -18,7 +18,7 @@ _SHIFT = 719_468
 Civil = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def civil(days: np.ndarray) -> Civil:
+def civil_from_days(days: np.ndarray) -> Civil:
     """Year, month and day of days since 1970."""
     shifted = days + _SHIFT
     era, rest = np.divmod(shifted, _ERA_DAYS)
@@ -29,7 +29,7 @@ def civil(days: np.ndarray) -> Civil:
     return year + era * 400 + (month <= 2), month, day_of_year - (153 * month_index + 2) // 5 + 1
 
 
-def days(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
+def days_from_civil(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
     """Days since 1970 of a date, which need not be checked."""
     year = year - (month <= 2)
     era, rest = np.divmod(year, 400)
@@ -48,19 +48,22 @@ def from_parts(year: Vector, month: Vector, day: Vector) -> Vector:
     y, m = np.clip(year.data, 0, 10_000), np.clip(month.data, 0, 13)
     good = (y >= 1) & (y <= 9999) & (m >= 1) & (m <= 12) & (day.data >= 1)
     good = good & (day.data <= month_length(y, np.clip(m, 1, 12)))
-    day_numbers = np.where(good, days(y, np.clip(m, 1, 12), np.clip(day.data, 1, 31)), 0)
+    day_numbers = np.where(good, days_from_civil(y, np.clip(m, 1, 12), np.clip(day.data, 1, 31)), 0)
     return Vector(day_numbers, all_valid(year.valid, month.valid, day.valid, None if good.all() else good))
 
 
 def add_months(moment: Vector, count: Vector, unit: int) -> Vector:
     """Add months; in a shorter month the result is its last day; ``unit`` is the length of a day."""
     day, clock = np.divmod(moment.data, unit)
-    year, month, day_of_month = civil(day)
+    year, month, day_of_month = civil_from_days(day)
     moved = year * 12 + month - 1 + np.clip(count.data, -200_000, 200_000)
     year, month = moved // 12, moved % 12 + 1
     good = (year >= 1) & (year <= 9999)
     year = np.where(good, year, 1970)
-    moments = days(year, month, np.minimum(day_of_month, month_length(year, month))) * np.int64(unit) + clock
+    moments = (
+        days_from_civil(year, month, np.minimum(day_of_month, month_length(year, month))) * np.int64(unit)
+        + clock
+    )
     return Vector(
         np.where(good, moments, 0), all_valid(moment.valid, count.valid, None if good.all() else good)
     )
@@ -68,13 +71,13 @@ def add_months(moment: Vector, count: Vector, unit: int) -> Vector:
 
 def day_of(node: Node) -> Node:
     """The day of a date or point in time."""
-    if node.single.name == "date":
+    if node.element_kind.name == "date":
         return node
     return elementwise(
-        [node], types.DATE, lambda n, value: Vector(value.data // DAY_US, value.valid), node.at
+        [node], types.DATE, lambda n, value: Vector(value.data // DAY_US, value.valid), node.position
     )
 
 
-def part(pick: Callable[[np.ndarray], np.ndarray]) -> Callable[[int, Vector], Vector]:
+def date_part_kernel(pick: Callable[[np.ndarray], np.ndarray]) -> Callable[[int, Vector], Vector]:
     """A kernel of one date from a function of days."""
     return lambda n, value: Vector(np.asarray(pick(value.data)), value.valid)

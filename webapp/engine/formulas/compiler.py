@@ -17,7 +17,7 @@ from webapp.engine.formulas.functions.date import present, today
 from webapp.engine.formulas.functions.text import sliced
 from webapp.engine.formulas.nodes import Frame, Node, as_text, elementwise, literal
 from webapp.engine.formulas.types import FormulaError, FormulaErrors, Kind
-from webapp.engine.formulas.uniqueness import SPACE, Proof
+from webapp.engine.formulas.uniqueness import MAX_DISTINCT_COUNT, UniquenessProof
 from webapp.engine.formulas.vectors import Lists, Vector
 from webapp.errors import did_you_mean
 
@@ -32,31 +32,31 @@ BUILT_IN = {
 CONSTANTS = {"true": True, "false": False, "null": None}
 
 
-class Names(Protocol):
+class NameResolver(Protocol):
     """Resolves the names of a formula."""
 
-    def knows(self, name: str) -> bool:
+    def has_field(self, name: str) -> bool:
         """Return whether there is a field with this name."""
 
     def column(self, name: str, at: int) -> Node:
-        """The field ``name``. Raises `FormulaError`, or `Reported` if the fault is recorded already."""
+        """The field ``name``. Raises `FormulaError`, or `AlreadyReportedError` if the fault is recorded already."""
 
     def this(self, at: int) -> Node:
         """The field's own value. Raises `FormulaError`."""
 
 
-class Reported(Exception):
+class AlreadyReportedError(Exception):
     """A name cannot be used, and its fault is recorded already."""
 
 
-class Builder:
+class FormulaBuilder:
     """Compiles one formula. ``salts`` counts the random calls of a field, so that each has a different salt."""
 
-    def __init__(self, source: str, names: Names, salts: list[int]) -> None:
+    def __init__(self, source: str, names: NameResolver, salts: list[int]) -> None:
         self._source = parser.parse(source)
         self._names, self._salts = names, salts
         self._columns: dict[str, Node] = {}
-        self.needs: dict[str, Kind] = {}
+        self.required_fields: dict[str, Kind] = {}
 
     def next_salt(self) -> int:
         """Return an unused salt for a random call."""
@@ -64,9 +64,9 @@ class Builder:
         return -10_000 - self._salts[-1]
 
     def build(self) -> Node:
-        """The compiled formula. Raises `FormulaErrors`, or `Reported`."""
+        """The compiled formula. Raises `FormulaErrors`, or `AlreadyReportedError`."""
         errors: list[FormulaError] = []
-        message = False
+        has_reported_fault = False
         nodes = list(ast.walk(self._source.tree))
         roots = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         roots |= {
@@ -85,21 +85,21 @@ class Builder:
                     self._name(node)
             except FormulaError as error:
                 errors.append(error)
-            except Reported:
-                message = True
+            except AlreadyReportedError:
+                has_reported_fault = True
         if errors:
             raise FormulaErrors(sorted(errors, key=lambda error: error.position))
-        if message:
-            raise Reported
+        if has_reported_fault:
+            raise AlreadyReportedError
         try:
-            return self._visit(self._source.tree)
+            return self._compile(self._source.tree)
         except FormulaError as error:
             raise FormulaErrors([error]) from None
 
-    def _at(self, node: parser.Placed) -> int:
-        return self._source.at(node)
+    def _at(self, node: parser.PositionedNode) -> int:
+        return self._source.position_of(node)
 
-    def _visit(self, node: ast.expr) -> Node:
+    def _compile(self, node: ast.expr) -> Node:
         match node:
             case ast.Constant():
                 return self._constant(node)
@@ -110,46 +110,50 @@ class Builder:
                 return (
                     column
                     if column is not None
-                    else member(self._visit(node.value), node.attr, self._at(node))
+                    else member(self._compile(node.value), node.attr, self._at(node))
                 )
             case ast.Call():
                 found = self._function(node)
                 if isinstance(found, Node):
                     return found
-                return found.build(Call(self, found, [self._visit(arg) for arg in node.args], self._at(node)))
+                return found.build(
+                    Call(self, found, [self._compile(arg) for arg in node.args], self._at(node))
+                )
             case ast.Subscript():
                 return self._subscript(node)
             case ast.List():
-                elements = [self._visit(elt) for elt in node.elts]
-                result = reductions.listed(elements, self._at(node))
-                if elements and all(element.fixed for element in elements):
+                elements = [self._compile(elt) for elt in node.elts]
+                result = reductions.list_literal(elements, self._at(node))
+                if elements and all(element.is_constant for element in elements):
                     # For `in`, which then looks them up instead of comparing with each.
                     result.const = elements
                 return result
             case ast.UnaryOp():
-                operand, at = self._visit(node.operand), self._at(node)
+                operand, at = self._compile(node.operand), self._at(node)
                 if isinstance(node.op, ast.Not):
-                    return operators.negated(operand, at)
+                    return operators.logical_not(operand, at)
                 return (
                     operators.negate(operand, at)
                     if isinstance(node.op, ast.USub)
-                    else operators.number_of(operand)
+                    else operators.as_number(operand)
                 )
             case ast.BinOp():
-                return _BINARY[type(node.op)](self._visit(node.left), self._visit(node.right), self._at(node))
+                return _BINARY[type(node.op)](
+                    self._compile(node.left), self._compile(node.right), self._at(node)
+                )
             case ast.BoolOp():
-                combine = operators.every if isinstance(node.op, ast.And) else operators.some
-                return combine([self._visit(value) for value in node.values], self._at(node))
+                combine = operators.logical_and if isinstance(node.op, ast.And) else operators.logical_or
+                return combine([self._compile(value) for value in node.values], self._at(node))
             case ast.IfExp():
-                test, yes, no = (self._visit(item) for item in (node.test, node.body, node.orelse))
-                return operators.either(test, yes, no, self._at(node))
+                test, yes, no = (self._compile(item) for item in (node.test, node.body, node.orelse))
+                return operators.conditional(test, yes, no, self._at(node))
             case ast.Compare():
                 at, sides = self._at(node), [node.left, *node.comparators]
                 pairs = [
                     self._comparison(a, b, op, at)
                     for a, b, op in zip(sides, sides[1:], node.ops, strict=False)
                 ]
-                return pairs[0] if len(pairs) == 1 else operators.every(pairs, at)
+                return pairs[0] if len(pairs) == 1 else operators.logical_and(pairs, at)
         raise TypeError(f"the parser lets no {type(node).__name__} through")
 
     def _constant(self, node: ast.Constant) -> Node:
@@ -171,13 +175,13 @@ class Builder:
             return self._names.this(at)
         if name in CONSTANTS:
             return self._constant(ast.copy_location(ast.Constant(CONSTANTS[name]), node))
-        if not self._names.knows(name):
+        if not self._names.has_field(name):
             if name == "row":
                 return Node(
                     types.number(0),
                     lambda frame: Vector((frame.context.rows + np.uint64(1)).view(np.int64)),
                     at,
-                    proof=Proof(SPACE, positive=True),
+                    proof=UniquenessProof(MAX_DISTINCT_COUNT, is_nonnegative=True),
                 )
             if name == "now":
                 return present(at)
@@ -190,7 +194,7 @@ class Builder:
         if column is None:
             column = self._columns[name] = self._names.column(name, at)
             if name != "this":
-                self.needs[name] = column.kind
+                self.required_fields[name] = column.kind
         return Node(column.kind, column.run, at, column.const, column.proof)
 
     def _dotted_name(self, node: ast.Attribute) -> str | None:
@@ -198,8 +202,8 @@ class Builder:
         if not isinstance(node.value, ast.Name):
             return None
         name = f"{node.value.id}.{node.attr}"
-        parent = node.value.id == "parent" and not self._names.knows("parent")
-        return name if parent or self._names.knows(name) else None
+        parent = node.value.id == "parent" and not self._names.has_field("parent")
+        return name if parent or self._names.has_field(name) else None
 
     def _dotted(self, node: ast.Attribute) -> Node | None:
         name = self._dotted_name(node)
@@ -222,7 +226,7 @@ class Builder:
         return found
 
     def _subscript(self, node: ast.Subscript) -> Node:
-        value, at = self._visit(node.value), self._at(node)
+        value, at = self._compile(node.value), self._at(node)
         if isinstance(node.slice, ast.Slice):
             cut = node.slice
             if cut.step is not None:
@@ -258,19 +262,24 @@ class Builder:
         return sliced(as_text(value), index, index + 1 if index != -1 else None, at, 1)
 
     def _index(self, node: ast.expr) -> int:
-        index = self._visit(node)
-        if not index.fixed or index.kind.name != "integer" or index.const is None or abs(index.const) > 2**30:
+        index = self._compile(node)
+        if (
+            not index.is_constant
+            or index.kind.name != "integer"
+            or index.const is None
+            or abs(index.const) > 2**30
+        ):
             hint = "Positions start at 0, or at -1 from the end: [0], [-1]."
-            raise FormulaError("not_fixed", "A position must be a literal integer.", index.at, hint)
+            raise FormulaError("not_fixed", "A position must be a literal integer.", index.position, hint)
         return index.const
 
     def _comparison(self, left: ast.expr, right: ast.expr, op: ast.cmpop, at: int) -> Node:
-        a, b = self._visit(left), self._visit(right)
+        a, b = self._compile(left), self._compile(right)
         if isinstance(op, ast.In | ast.NotIn):
             found = _contains(a, b, at)
-            return operators.negated(found, at) if isinstance(op, ast.NotIn) else found
+            return operators.logical_not(found, at) if isinstance(op, ast.NotIn) else found
         if isinstance(op, ast.Is | ast.IsNot):
-            if not (b.fixed and b.const is None):
+            if not (b.is_constant and b.const is None):
                 raise FormulaError(
                     "not_allowed", "`is` can only be used with null.", at, "Use `==` to compare."
                 )
@@ -280,7 +289,7 @@ class Builder:
 
 def member(node: Node, name: str, at: int) -> Node:
     """A field of an object, or of each object of a list."""
-    kind = node.single
+    kind = node.element_kind
     if kind.name != "object":
         raise FormulaError(
             "wrong_type", f"{kind.label.capitalize()} has no field {name}.", at, "Only objects have fields."
@@ -303,24 +312,26 @@ def member(node: Node, name: str, at: int) -> Node:
         value = node.lists(frame)
         return Lists(value.offsets, vectors.member(value.vector, position, inner), value.valid)
 
-    return Node(types.list_of(inner, node.kind.origin, node.kind.most), run, at)
+    return Node(types.list_of(inner, node.kind.origin, node.kind.max_items), run, at)
 
 
 def _is_one_of(a: Node, elements: list[Node], at: int) -> Node:
     """Return a test whether ``a`` is one of some literals."""
     (a, *elements), kind = operators.with_common_type(
-        [a, *(operators.dated(element, a) for element in elements)], at
+        [a, *(operators.parse_date_constant(element, a) for element in elements)], at
     )
     values = [element.const for element in elements if element.const is not None]
     if kind.name == "text":
         pool = pa.array(values, pa.string())
-        kernel = text_kernels.measured(lambda texts: pc.is_in(texts, value_set=pool))
-        return elementwise([a], types.BOOLEAN, lambda n, value: Vector(operators.truth(kernel(n, value))), at)
+        kernel = text_kernels.value_kernel(lambda texts: pc.is_in(texts, value_set=pool))
+        return elementwise(
+            [a], types.BOOLEAN, lambda n, value: Vector(operators.is_true(kernel(n, value))), at
+        )
     candidates = np.array(values, np.int64)
     return elementwise(
         [a],
         types.BOOLEAN,
-        lambda n, value: Vector(operators.truth(Vector(np.isin(value.data, candidates), value.valid))),
+        lambda n, value: Vector(operators.is_true(Vector(np.isin(value.data, candidates), value.valid))),
         at,
     )
 
@@ -333,12 +344,12 @@ def _contains(a: Node, b: Node, at: int) -> Node:
         return reductions.any_of(operators.compare(a, b, "==", at), at, every=False)
     if b.kind.name != "text":
         raise operators.wrong_type(b, "a list or a text")
-    if not a.fixed or a.kind.name != "text" or a.const is None:
+    if not a.is_constant or a.kind.name != "text" or a.const is None:
         hint = 'Use "part" in text, or value in [a, b].'
-        raise FormulaError("not_fixed", "The text to search for must be a literal.", a.at, hint)
+        raise FormulaError("not_fixed", "The text to search for must be a literal.", a.position, hint)
     part = a.const
-    kernel = text_kernels.measured(lambda texts: pc.match_substring(texts, part))
-    return elementwise([b], types.BOOLEAN, lambda n, value: Vector(operators.truth(kernel(n, value))), at)
+    kernel = text_kernels.value_kernel(lambda texts: pc.match_substring(texts, part))
+    return elementwise([b], types.BOOLEAN, lambda n, value: Vector(operators.is_true(kernel(n, value))), at)
 
 
 _SIGNS = {

@@ -12,12 +12,12 @@ from webapp import limits
 from webapp.engine.formulas import types
 from webapp.engine.formulas.calendar import day_of
 from webapp.engine.formulas.nodes import Kernel, Node, as_text, check_length, elementwise
-from webapp.engine.formulas.operators import moment_of, number_of, truth_of, wrong_type
+from webapp.engine.formulas.operators import as_condition, as_moment, as_number, wrong_type
 from webapp.engine.formulas.types import FormulaError, Kind
-from webapp.engine.formulas.uniqueness import Proof
+from webapp.engine.formulas.uniqueness import UniquenessProof
 
 if TYPE_CHECKING:
-    from webapp.engine.formulas.compiler import Builder
+    from webapp.engine.formulas.compiler import FormulaBuilder
 
 _PARAMETER = re.compile(r"(?P<name>\w+)(?P<optional> = [^,]+)?|(?P<more>\.\.\.)")
 
@@ -34,8 +34,8 @@ class Function:
     result: Any
     """The result of the example in row 1, as JSON."""
     build: Callable[[Call], Node]
-    least: int
-    most: int | None
+    min_arguments: int
+    max_arguments: int | None
     """Arguments: None is any number."""
     aliases: tuple[str, ...] = ()
 
@@ -72,12 +72,14 @@ def function(
 class Call:
     """One call of a function while a formula is compiled: its arguments, checked when they are read."""
 
-    __slots__ = ("args", "at", "builder", "function")
+    __slots__ = ("args", "builder", "function", "position")
 
-    def __init__(self, builder: Builder, function: Function, args: list[Node], at: int) -> None:
-        self.builder, self.function, self.args, self.at = builder, function, args, at
+    def __init__(self, builder: FormulaBuilder, function: Function, args: list[Node], at: int) -> None:
+        self.builder, self.function, self.args, self.position = builder, function, args, at
         argument_count = len(args)
-        if argument_count < function.least or (function.most is not None and argument_count > function.most):
+        if argument_count < function.min_arguments or (
+            function.max_arguments is not None and argument_count > function.max_arguments
+        ):
             text = f"{function.name} does not accept {argument_count} arguments. Use {function.signature}."
             raise FormulaError("wrong_arguments", text, at, f"For example {function.example}.")
 
@@ -91,54 +93,54 @@ class Call:
 
     def number(self, index: int) -> Node:
         """An argument that is a number."""
-        return number_of(self.args[index])
+        return as_number(self.args[index])
 
     def integer(self, index: int) -> Node:
         """An argument that is a whole number."""
         node = self.number(index)
-        if node.single.places:
+        if node.element_kind.places:
             raise wrong_type(node, "a whole number", "Use `int(...)` to remove the decimal places.")
         return node
 
-    def truth(self, index: int) -> Node:
+    def condition(self, index: int) -> Node:
         """An argument that is a condition."""
-        return truth_of(self.args[index])
+        return as_condition(self.args[index])
 
     def moment(self, index: int) -> Node:
         """An argument that is a date or a point in time."""
-        return moment_of(self.args[index])
+        return as_moment(self.args[index])
 
     def day(self, index: int) -> Node:
         """An argument that is a date; a point in time counts as its day."""
         return day_of(self.moment(index))
 
-    def items(self, index: int) -> Node:
+    def list_argument(self, index: int) -> Node:
         """An argument that is a list of single values."""
         node = self.args[index]
         if node.kind.name != "list":
             text = f"{self.function.name} needs a list, not {node.kind.label}."
-            raise FormulaError("wrong_type", text, node.at, f"For example {self.function.example}.")
+            raise FormulaError("wrong_type", text, node.position, f"For example {self.function.example}.")
         return node
 
     def fixed(self, index: int, expected: str) -> Any:
         """The value of an argument that must be written out in the formula."""
         node = self.args[index]
-        if not node.fixed or node.const is None:
+        if not node.is_constant or node.const is None:
             text = f"{self.function.name} needs {expected} as a literal here, not a value that differs from row to row."
-            raise FormulaError("not_fixed", text, node.at, f"For example {self.function.example}.")
+            raise FormulaError("not_fixed", text, node.position, f"For example {self.function.example}.")
         return node
 
-    def count(self, index: int, low: int, high: int, default: int | None = None) -> int:
+    def fixed_integer(self, index: int, low: int, high: int, default: int | None = None) -> int:
         """A whole number that is written out, from ``low`` to ``high``."""
         if not self.has(index) and default is not None:
             return default
         node = self.fixed(index, "a whole number")
         if node.kind.name != "integer" or not low <= node.const <= high:
             text = f"{self.function.name} needs a whole number from {low:,} to {high:,} here."
-            raise FormulaError("out_of_range", text, node.at, f"For example {self.function.example}.")
+            raise FormulaError("out_of_range", text, node.position, f"For example {self.function.example}.")
         return node.const
 
-    def words(self, index: int, default: str | None = None, *, empty: bool = False) -> str:
+    def fixed_text(self, index: int, default: str | None = None, *, empty: bool = False) -> str:
         """A text that is written out."""
         if not self.has(index) and default is not None:
             return default
@@ -149,24 +151,24 @@ class Call:
                 if not empty
                 else "A text is required here."
             )
-            raise FormulaError("wrong_type", text, node.at, f"For example {self.function.example}.")
+            raise FormulaError("wrong_type", text, node.position, f"For example {self.function.example}.")
         if len(node.const) > limits.MAX_PATTERN_CHARS:
-            raise FormulaError("too_long", "This text is too long.", node.at)
+            raise FormulaError("too_long", "This text is too long.", node.position)
         return node.const
 
-    def make(self, kind: Kind, kernel: Kernel, *nodes: Node, proof: Proof | None = None) -> Node:
+    def apply(self, kind: Kind, kernel: Kernel, *nodes: Node, proof: UniquenessProof | None = None) -> Node:
         """``kernel`` over the arguments, row by row."""
-        return elementwise(list(nodes), kind, kernel, self.at, proof)
+        return elementwise(list(nodes), kind, kernel, self.position, proof)
 
-    def make_text(
-        self, longest: int | None, kernel: Kernel, *nodes: Node, proof: Proof | None = None
+    def apply_text(
+        self, longest: int | None, kernel: Kernel, *nodes: Node, proof: UniquenessProof | None = None
     ) -> Node:
         """Return a text node with this maximum length."""
-        check_length(longest, self.at)
-        return self.make(types.text(longest), kernel, *nodes, proof=proof)
+        check_length(longest, self.position)
+        return self.apply(types.text(longest), kernel, *nodes, proof=proof)
 
-    def refuse(self, index: int, code: str, message: str, hint: str = "") -> FormulaError:
+    def error(self, index: int, code: str, message: str, hint: str = "") -> FormulaError:
         """Return the error of an argument, for the caller to raise."""
         return FormulaError(
-            code, message, self.args[index].at, hint or f"For example {self.function.example}."
+            code, message, self.args[index].position, hint or f"For example {self.function.example}."
         )

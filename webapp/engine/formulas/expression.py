@@ -11,10 +11,10 @@ import pyarrow as pa
 from webapp import limits
 from webapp.engine.errors import SpecError
 from webapp.engine.formulas import types, vectors
-from webapp.engine.formulas.compiler import BUILT_IN, Builder, Names, Reported
-from webapp.engine.formulas.nodes import Frame, Node, RowContext, read
-from webapp.engine.formulas.types import FormulaError, FormulaErrors, Kind, ValueFault
-from webapp.engine.formulas.uniqueness import Proof, of_column
+from webapp.engine.formulas.compiler import BUILT_IN, AlreadyReportedError, FormulaBuilder, NameResolver
+from webapp.engine.formulas.nodes import Frame, Node, RowContext, load_column
+from webapp.engine.formulas.types import FormulaError, FormulaErrors, FormulaValueError, Kind
+from webapp.engine.formulas.uniqueness import UniquenessProof, prove_column
 from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Expression:
     path: str = ""
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def required_fields(self) -> tuple[str, ...]:
         """The fields it reads."""
         return tuple(self.kinds)
 
@@ -51,17 +51,17 @@ class Expression:
         return types.to_arrow(self.node.kind)
 
     @property
-    def longest(self) -> int | None:
+    def max_length(self) -> int | None:
         """The length of the longest possible text, if known."""
-        return self.node.kind.longest if self.node.kind.name == "text" else None
+        return self.node.kind.max_length if self.node.kind.name == "text" else None
 
     @property
     def bounds(self) -> tuple[int, int] | None:
         """The minimum and maximum of its numbers, in units of the last decimal, if known."""
-        return self.node.kind.bounds if self.node.kind.numeric else None
+        return self.node.kind.bounds if self.node.kind.is_numeric else None
 
     @property
-    def proof(self) -> Proof | None:
+    def proof(self) -> UniquenessProof | None:
         """Why its values never repeat, if this can be proven."""
         return self.node.proof
 
@@ -69,17 +69,17 @@ class Expression:
         """The column for the rows of ``context``; ``this`` is the field's own column. Raises `SpecError` for a number
         or text that is too large."""
         frame = Frame(context, context.n, this)
-        return self.carried_out(lambda: vectors.store(self.node.kind, self.node.run(frame), frame.n))
+        return self.run_with_error_path(lambda: vectors.store(self.node.kind, self.node.run(frame), frame.n))
 
-    def carried_out(self, work: Callable[[], pa.Array]) -> pa.Array:
+    def run_with_error_path(self, work: Callable[[], pa.Array]) -> pa.Array:
         """Return the result of ``work``; its errors are reported with the path of the formula."""
         try:
             return work()
-        except ValueFault as fault:
+        except FormulaValueError as fault:
             raise SpecError([Fault(self.path, fault.code, fault.message, fault.hint)]) from None
 
 
-class Fields:
+class FieldResolver:
     """The names that a field's formula may use: fields of its row, of the levels around it, of the parent."""
 
     def __init__(
@@ -94,30 +94,34 @@ class Fields:
         self._field_type = field_type
         """The field's own values, if the formula is its key ``formula``."""
 
-    def knows(self, name: str) -> bool:
+    def has_field(self, name: str) -> bool:
         return self._compiler.level_of(name) is not None and name != self._spec.name
 
     def this(self, at: int) -> Node:
         if self._field_type is None:
             text = "`this` is only available in the formula key of a field."
             raise FormulaError("not_for_this_type", text, at, "Use the name of a field.")
-        field_type, unique = self._field_type, self._spec.common.unique or self._field_type.primary
+        field_type, unique = self._field_type, self._spec.common.unique or self._field_type.is_primary_key
         kind = _bounded(_kind(field_type.dtype, field_type.max_length, "this", at), field_type)
-        proof = Proof(field_type.space() or types.MOST) if unique and field_type.space() is not None else None
-        return Node(kind, lambda frame: read(frame.this, kind, "this"), at, proof=proof)
+        proof = (
+            UniquenessProof(field_type.distinct_count() or types.MAX_INTEGER)
+            if unique and field_type.distinct_count() is not None
+            else None
+        )
+        return Node(kind, lambda frame: load_column(frame.this, kind, "this"), at, proof=proof)
 
     def column(self, name: str, at: int) -> Node:
         if self._field_type is not None and name == self._spec.name:
             return self.this(at)
         before = len(self._compiler.faults)
-        column = self._compiler.require(self._spec, self._option, name)
+        column = self._compiler.require_column(self._spec, self._option, name)
         self._add_position(before, at + self._offset)
         if column is None:
-            raise Reported
+            raise AlreadyReportedError
         kind = kind_of(column, name, at)
         own = self._compiler.level_of(name) == 0
         return Node(
-            kind, lambda frame: frame.column(name, kind), at, proof=of_column(column) if own else None
+            kind, lambda frame: frame.column(name, kind), at, proof=prove_column(column) if own else None
         )
 
     def _add_position(self, before: int, at: int) -> None:
@@ -147,7 +151,7 @@ def kind_of(column: Column, name: str, at: int = 1) -> Kind:
 
 def _kind(dtype: pa.DataType, longest: int | None, name: str, at: int) -> Kind:
     try:
-        return types.of_arrow(dtype, longest, origin=name)
+        return types.from_arrow(dtype, longest, origin=name)
     except TypeError:
         message = f'"{name}" has values that formulas cannot read.'
         raise FormulaError("not_for_this_type", message, at) from None
@@ -155,10 +159,10 @@ def _kind(dtype: pa.DataType, longest: int | None, name: str, at: int) -> Kind:
 
 def _bounded(kind: Kind, column: FieldType | Column) -> Kind:
     """Return it with the bounds of a column's numbers, if they do not grow with the rows."""
-    if not kind.numeric or pa.types.is_float64(column.dtype):
+    if not kind.is_numeric or pa.types.is_float64(column.dtype):
         return kind
     bounds = column.bounds(limits.MAX_OFFSET)
-    if bounds is None or bounds != column.bounds(1) or max(map(abs, bounds)) > types.MOST:
+    if bounds is None or bounds != column.bounds(1) or max(map(abs, bounds)) > types.MAX_INTEGER:
         return kind
     return replace(kind, low=bounds[0], high=bounds[1])
 
@@ -173,17 +177,17 @@ def compile_formula(
     option: str,
     source: str,
     *,
-    made: FieldType | None = None,
+    own_type: FieldType | None = None,
     salts: list[int] | None = None,
     offset: int = 0,
     single: bool = True,
 ) -> Expression | None:
     """Compile the formula in ``option`` of a field; return None after errors, each with its position.
 
-    ``made`` is the field's own type if the formula transforms its values. ``salts`` is shared by all formulas of one
-    field. ``offset`` is the position of the formula in a longer text. ``single`` rejects objects and lists of them.
+    ``own_type`` is the field's own type if the formula transforms its values. ``salts`` is shared by all formulas of
+    one field. ``offset`` is the position of the formula in a longer text. ``single`` rejects objects and lists of them.
     """
-    names = Fields(compiler, spec, option, made, offset)
+    names = FieldResolver(compiler, spec, option, own_type, offset)
     try:
         found = compile_with(names, source, salts, f"{spec.path}.{option}")
         kind = found.kind
@@ -202,28 +206,30 @@ def compile_formula(
             path = f"{spec.path}.{option}"
             fault = Fault(path, error.code, _with_position(error.message, at), error.hint, position=at)
             compiler.faults.append(fault)
-    except Reported:
+    except AlreadyReportedError:
         pass
     return None
 
 
-def compile_with(names: Names, source: str, salts: list[int] | None = None, path: str = "") -> Expression:
-    """Compiles a formula against any ``names``. Raises `FormulaErrors`, or `Reported`."""
+def compile_with(
+    names: NameResolver, source: str, salts: list[int] | None = None, path: str = ""
+) -> Expression:
+    """Compiles a formula against any ``names``. Raises `FormulaErrors`, or `AlreadyReportedError`."""
     try:
-        builder = Builder(source, names, [] if salts is None else salts)
+        builder = FormulaBuilder(source, names, [] if salts is None else salts)
     except FormulaError as error:
         raise FormulaErrors([error]) from None
     node = builder.build()
-    return Expression(node, builder.needs, path)
+    return Expression(node, builder.required_fields, path)
 
 
-class Columns:
+class ColumnResolver:
     """Names for given columns: for formulas outside templates, such as filters and mappings."""
 
     def __init__(self, kinds: dict[str, Kind]) -> None:
         self._kinds = kinds
 
-    def knows(self, name: str) -> bool:
+    def has_field(self, name: str) -> bool:
         return name in self._kinds
 
     def this(self, at: int) -> Node:

@@ -26,7 +26,7 @@ _TOKEN = re.compile(
     re.X,
 )
 _ESCAPES = re.compile(r"\\(?![\\'\"ntr])(.)")
-_WORDS = {"True", "False", "None", "and", "or", "not", "in", "is", "if", "else"}
+_KEYWORDS = {"True", "False", "None", "and", "or", "not", "in", "is", "if", "else"}
 _UNSUPPORTED_WORDS = {
     "lambda", "await", "async", "yield", "for", "while", "import", "from", "def", "class", "return", "assert", "del",
     "exec", "global", "nonlocal", "pass", "raise", "try", "with", "as", "break", "continue", "except", "finally",
@@ -41,12 +41,12 @@ _ALTERNATIVES = {
 }  # fmt: skip
 
 
-Placed: TypeAlias = ast.expr | ast.keyword
+PositionedNode: TypeAlias = ast.expr | ast.keyword
 """The nodes of a tree that have a position."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ParsedFormula:
     """A formula's tree, and information that is not part of it: numbers as written, and original positions."""
 
     tree: ast.expr
@@ -56,7 +56,7 @@ class Source:
     """Positions of the ``*`` of ``[*]``."""
     text: str
 
-    def at(self, node: Placed) -> int:
+    def position_of(self, node: PositionedNode) -> int:
         """Return the position of ``node``, in characters from 1."""
         # One bracket was put before the text; columns count bytes of UTF-8.
         if self.text.isascii():
@@ -77,7 +77,7 @@ class _LexerResult:
     last: str = ""
 
 
-def parse(text: str) -> Source:
+def parse(text: str) -> ParsedFormula:
     """The tree of a formula. Raises `FormulaError` with the position of what is wrong."""
     if len(text) > limits.MAX_FORMULA_CHARS:
         message = (
@@ -97,7 +97,7 @@ def parse(text: str) -> Source:
         raise FormulaError("bad_formula", message, at, "") from None
     except (ValueError, MemoryError, RecursionError):
         raise _too_deep(0) from None
-    source = Source(tree, lexed.numbers, frozenset(lexed.stars), clean)
+    source = ParsedFormula(tree, lexed.numbers, frozenset(lexed.stars), clean)
     _check_tree(source)
     return source
 
@@ -114,7 +114,7 @@ def _lex(text: str) -> _LexerResult:
         if kind is None or kind == "space":
             piece = " " * len(piece)
         else:
-            piece = _READ[kind](lexed, text, piece, at)
+            piece = _TOKEN_READERS[kind](lexed, text, piece, at)
             lexed.nodes += 1
             if lexed.nodes > limits.MAX_FORMULA_PARTS:
                 message = (
@@ -179,7 +179,7 @@ def _name(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
         raise FormulaError(
             "not_allowed", f"A formula cannot contain {piece}.", at + 1, "A formula is a single expression."
         )
-    if text[at + len(piece) : at + len(piece) + 1] in ("'", '"') and piece not in _WORDS:
+    if text[at + len(piece) : at + len(piece) + 1] in ("'", '"') and piece not in _KEYWORDS:
         hint = "Remove the prefix; join texts with +, or use {{field}} in a field of type derived."
         raise FormulaError("not_allowed", f"Texts with the prefix {piece} are not supported.", at + 1, hint)
     if unicodedata.normalize("NFKC", piece) != piece:
@@ -247,7 +247,7 @@ def _too_deep(at: int) -> FormulaError:
     return FormulaError("too_complex", message, at + 1, "Split it into several hidden fields.")
 
 
-_READ: dict[str, Callable[[_LexerResult, str, str, int], str]] = {
+_TOKEN_READERS: dict[str, Callable[[_LexerResult, str, str, int], str]] = {
     "number": _number, "name": _name, "text": _text, "sign": _sign,
 }  # fmt: skip
 
@@ -263,7 +263,7 @@ OPERATORS = (
     ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.Is, ast.IsNot, ast.Load,
 )  # fmt: skip
 
-_CALLED = {
+_SYNTAX_NAMES = {
     "Lambda": "lambda", "Tuple": "A comma", "GeneratorExp": "A loop", "ListComp": "A loop", "NamedExpr": ":=",
     "JoinedStr": "An f-string", "Starred": "*", "Await": "await", "Dict": "{}", "Set": "{}", "Yield": "yield",
 }  # fmt: skip
@@ -272,16 +272,16 @@ _CALLED = {
 _CONSTANTS = (str, int, float, bool, type(None))
 
 
-def _check_tree(source: Source) -> None:
+def _check_tree(source: ParsedFormula) -> None:
     """Reject nodes that are not in the whitelist, and trees that are too deep."""
     pending: list[tuple[ast.AST, int]] = [(source.tree, 1)]
     while pending:
         node, depth = pending.pop()
         if isinstance(node, OPERATORS):
             continue
-        at = source.at(node) if isinstance(node, Placed) else 1
+        at = source.position_of(node) if isinstance(node, PositionedNode) else 1
         if not isinstance(node, NODES):
-            what = _CALLED.get(type(node).__name__, type(node).__name__)
+            what = _SYNTAX_NAMES.get(type(node).__name__, type(node).__name__)
             raise FormulaError(
                 "not_allowed", f"{what} is not allowed in a formula.", at, "A formula is a single expression."
             )
@@ -296,7 +296,7 @@ def _check_tree(source: Source) -> None:
                 hint = "Call functions by their name: upper(name)."
                 raise FormulaError("not_allowed", "Only functions can be called.", at, hint)
             if node.keywords:
-                where = source.at(node.keywords[0])
+                where = source.position_of(node.keywords[0])
                 raise FormulaError(
                     "not_allowed",
                     "Named arguments are not supported.",

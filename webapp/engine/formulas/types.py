@@ -31,7 +31,7 @@ class FormulaErrors(ValueError):
         super().__init__("; ".join(error.message for error in errors))
 
 
-class ValueFault(ArithmeticError):
+class FormulaValueError(ArithmeticError):
     """A value of some row that cannot be carried further: too large a number, too long a text."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
@@ -39,7 +39,7 @@ class ValueFault(ArithmeticError):
         super().__init__(message)
 
 
-LEAST, MOST = -(2**63) + 1, 2**63 - 1
+MIN_INTEGER, MAX_INTEGER = -(2**63) + 1, 2**63 - 1
 """The largest absolute value of a number, in units of its last decimal."""
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
@@ -62,7 +62,7 @@ class Kind:
     places: int = 0
     low: int | None = None
     high: int | None = None
-    longest: int | None = None
+    max_length: int | None = None
     """The length of the longest text, if known."""
     item: Kind | None = None
     members: tuple[tuple[str, Kind], ...] = ()
@@ -70,11 +70,11 @@ class Kind:
     zone: str | None = None
     origin: object = field(default=None, compare=False)
     """The array that a list comes from: only lists with the same origin can be combined element by element."""
-    most: int | None = None
+    max_items: int | None = None
     """Elements of the longest list."""
 
     @property
-    def numeric(self) -> bool:
+    def is_numeric(self) -> bool:
         return self.name in ("integer", "decimal")
 
     @property
@@ -111,15 +111,15 @@ def number(places: int, low: int | None = None, high: int | None = None) -> Kind
 
 def text(longest: int | None = None) -> Kind:
     """Return the type of texts with this maximum length."""
-    return Kind("text", longest=longest)
+    return Kind("text", max_length=longest)
 
 
 def list_of(item: Kind, origin: object, max_items: int | None = None) -> Kind:
     """A list of ``item``."""
-    return Kind("list", item=item, origin=origin, most=max_items)
+    return Kind("list", item=item, origin=origin, max_items=max_items)
 
 
-def of_arrow(
+def from_arrow(
     dtype: pa.DataType, longest: int | None = None, origin: object = None, max_items: int | None = None
 ) -> Kind:
     """The type of an Arrow column. Raises TypeError for one that formulas cannot read."""
@@ -160,7 +160,7 @@ _PLAIN = (
 
 def _of_child(child: pa.Field, origin: object) -> Kind:
     message = (child.metadata or {}).get(b"max_length")
-    return of_arrow(child.type, int(message) if message else None, (origin, child.name))
+    return from_arrow(child.type, int(message) if message else None, (origin, child.name))
 
 
 def to_arrow(kind: Kind) -> pa.DataType:
@@ -185,23 +185,23 @@ def to_arrow(kind: Kind) -> pa.DataType:
         case "object":
             return pa.struct([_field(name, member) for name, member in kind.members])
         case _:
-            meta = {b"max_items": str(kind.most).encode()} if kind.most is not None else None
+            meta = {b"max_items": str(kind.max_items).encode()} if kind.max_items is not None else None
             return pa.list_(_field("item", kind.element, meta))
 
 
 def _field(name: str, kind: Kind, meta: dict[bytes, bytes] | None = None) -> pa.Field:
     meta = dict(meta or {})
-    if kind.name == "text" and kind.longest is not None:
-        meta[b"max_length"] = str(kind.longest).encode()
+    if kind.name == "text" and kind.max_length is not None:
+        meta[b"max_length"] = str(kind.max_length).encode()
     return pa.field(name, to_arrow(kind), metadata=meta or None)
 
 
-def common(kinds: list[Kind]) -> Kind | None:
+def common_kind(kinds: list[Kind]) -> Kind | None:
     """Return the type that values of all these types can be converted to; None if there is no such type."""
     typed = [kind for kind in kinds if kind.name != "null"]
     if not typed:
         return NULL
-    if all(kind.numeric for kind in typed):
+    if all(kind.is_numeric for kind in typed):
         places = max(kind.places for kind in typed)
         bounds = [bound for kind in typed if (bound := scaled(kind, places)) is not None]
         if len(bounds) < len(typed):
@@ -213,7 +213,7 @@ def common(kinds: list[Kind]) -> Kind | None:
     if len(names) > 1:
         return None
     if names == {"text"}:
-        return text(most_of([kind.longest for kind in typed]))
+        return text(max_length_of([kind.max_length for kind in typed]))
     if names & {"list", "object"}:
         first = typed[0]
         same = all(to_arrow(kind) == to_arrow(first) for kind in typed)
@@ -229,13 +229,13 @@ def scaled(kind: Kind, places: int) -> tuple[int, int] | None:
     return kind.low * factor, kind.high * factor
 
 
-def most_of(lengths: list[int | None]) -> int | None:
+def max_length_of(lengths: list[int | None]) -> int | None:
     """Return the maximum of some lengths; None if one of them is unknown."""
     known = [length for length in lengths if length is not None]
     return None if len(known) < len(lengths) else max(known, default=0)
 
 
-def sum_of(lengths: list[int | None]) -> int | None:
+def total_length_of(lengths: list[int | None]) -> int | None:
     """Return the sum of some lengths; None if one of them is unknown."""
     known = [length for length in lengths if length is not None]
     return None if len(known) < len(lengths) else sum(known)
@@ -245,9 +245,9 @@ def text_length(kind: Kind) -> int | None:
     """Characters of the longest text that a value of this type is spelled with."""
     match kind.name:
         case "text":
-            return kind.longest
+            return kind.max_length
         case "integer" | "decimal":
-            bounds = kind.bounds or (LEAST, MOST)
+            bounds = kind.bounds or (MIN_INTEGER, MAX_INTEGER)
             digits = max(len(str(abs(end))) for end in bounds)
             return max(digits, kind.places + 1) + bool(kind.places) + (bounds[0] < 0)
         case "boolean":
@@ -262,6 +262,6 @@ def text_length(kind: Kind) -> int | None:
             return None
 
 
-def too_long(longest: int | None) -> bool:
+def is_too_long(longest: int | None) -> bool:
     """Return whether a text may become longer than a formula's result may be."""
     return longest is not None and longest > limits.MAX_FORMULA_TEXT

@@ -18,8 +18,8 @@ from webapp.engine.formulas.types import Kind
 if TYPE_CHECKING:
     from webapp.engine.layers import Column
 
-SPACE = 1 << 62
-ADVICE = (
+MAX_DISTINCT_COUNT = 1 << 62
+UNIQUE_HINT = (
     "A formula is unique only if it is one-to-one with one unique field: that field plus or times a constant, padded, "
     "or in a text next to a character that the field cannot contain."
 )
@@ -35,28 +35,28 @@ _TEXT_FORMS: dict[str, tuple[frozenset[str], int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class UniquenessProof:
     """Values that never repeat, and as texts: the characters they consist of and their width, where known."""
 
-    space: int
+    distinct_count: int
     alphabet: frozenset[str] | None = None
     width: int | None = None
-    number: bool = False
+    is_number: bool = False
     """A number's text, without zeros before it."""
-    positive: bool = False
+    is_nonnegative: bool = False
     """A number of 0 or more: its text has no sign."""
 
-    def changed(self, *, positive: bool) -> Proof:
+    def changed(self, *, positive: bool) -> UniquenessProof:
         """The same of numbers that are one-to-one with these."""
-        return Proof(self.space, positive=self.positive and positive)
+        return UniquenessProof(self.distinct_count, is_nonnegative=self.is_nonnegative and positive)
 
-    def as_text(self, kind: Kind) -> Proof:
+    def as_text(self, kind: Kind) -> UniquenessProof:
         """The same for the texts that values of type ``kind`` are spelled with."""
         match kind.name:
             case "integer" | "decimal":
                 signs = _FRACTIONS if kind.places else _DIGITS
-                above = self.positive or (kind.low is not None and kind.low >= 0)
-                return replace(self, alphabet=signs - {"-"} if above else signs, number=True)
+                above = self.is_nonnegative or (kind.low is not None and kind.low >= 0)
+                return replace(self, alphabet=signs - {"-"} if above else signs, is_number=True)
             case "date":
                 return replace(self, alphabet=_DIGITS, width=10)
             case "timestamp" | "time":
@@ -64,20 +64,22 @@ class Proof:
             case _:
                 return self
 
-    def padded(self, fill: str, *, left: bool) -> Proof | None:
+    def padded(self, fill: str, *, left: bool) -> UniquenessProof | None:
         """The same after padding."""
-        if (left and self.number and fill == "0") or (
+        if (left and self.is_number and fill == "0") or (
             self.alphabet is not None and fill not in self.alphabet
         ):
-            return Proof(self.space, None if self.alphabet is None else self.alphabet | {fill})
+            return UniquenessProof(
+                self.distinct_count, None if self.alphabet is None else self.alphabet | {fill}
+            )
         return self if self.width is not None else None
 
 
-Part = tuple[str | None, Proof | None]
+Part = tuple[str | None, UniquenessProof | None]
 """A piece of a text: the constant it is, or the proof it carries, or neither."""
 
 
-def of_parts(parts: Sequence[Part]) -> Proof | None:
+def prove_parts(parts: Sequence[Part]) -> UniquenessProof | None:
     """The proof of a text put together from ``parts``."""
     for index, (_, proof) in enumerate(parts):
         if proof is None:
@@ -92,7 +94,7 @@ def of_parts(parts: Sequence[Part]) -> Proof | None:
             return (
                 proof
                 if is_only_part
-                else replace(proof, alphabet=_joined_alphabet(parts), width=None, number=False)
+                else replace(proof, alphabet=_joined_alphabet(parts), width=None, is_number=False)
             )
     return None
 
@@ -101,7 +103,7 @@ def _is_constant(parts: Sequence[Part]) -> bool:
     return all(text is not None for text, _ in parts)
 
 
-def _is_delimited(proof: Proof, sign: str) -> bool:
+def _is_delimited(proof: UniquenessProof, sign: str) -> bool:
     if proof.width is not None:
         return True
     return bool(sign) and proof.alphabet is not None and sign not in proof.alphabet
@@ -119,15 +121,22 @@ def _joined_alphabet(parts: Sequence[Part]) -> frozenset[str] | None:
     return frozenset(signs)
 
 
-def of_column(column: Column) -> Proof | None:
+def prove_column(column: Column) -> UniquenessProof | None:
     """The proof of a field of the same level, if it is unique in itself."""
     common, kind = column.spec.common, column.type
-    if not (common.unique or kind.primary) or common.percent_blank or common.text_case:
+    if not (common.unique or kind.is_primary_key) or common.percent_blank or common.text_case:
         return None
     if common.prefix or common.suffix or common.formula:
-        return Proof(kind.space() or SPACE)
+        return UniquenessProof(kind.distinct_count() or MAX_DISTINCT_COUNT)
     if kind.name == "uuid":
-        return Proof(kind.space() or SPACE, frozenset("0123456789abcdefABCDEF-{}"), None)
+        return UniquenessProof(
+            kind.distinct_count() or MAX_DISTINCT_COUNT, frozenset("0123456789abcdefABCDEF-{}"), None
+        )
     alphabet, width = _TEXT_FORMS.get(kind.name, (None, None))
     bounds = kind.bounds(limits.MAX_OFFSET)
-    return Proof(kind.space() or SPACE, alphabet, width, positive=bounds is not None and bounds[0] >= 0)
+    return UniquenessProof(
+        kind.distinct_count() or MAX_DISTINCT_COUNT,
+        alphabet,
+        width,
+        is_nonnegative=bounds is not None and bounds[0] >= 0,
+    )

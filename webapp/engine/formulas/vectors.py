@@ -1,9 +1,9 @@
 """Values of one expression for the rows of a block, their conversion from and to Arrow, and exact arithmetic.
 
 Arithmetic on 64-bit integers never wraps: results that may exceed the bounds are calculated again with Python's
-unlimited integers, and a result that does not fit is a `ValueFault`. A `Vector` holds numpy arrays for everything but
-texts, which stay Arrow arrays. A value that is the same in every row is kept once, as an array without dimensions (an
-Arrow scalar for texts).
+unlimited integers, and a result that does not fit is a `FormulaValueError`. A `Vector` holds numpy arrays for
+everything but texts, which stay Arrow arrays. A value that is the same in every row is kept once, as an array without
+dimensions (an Arrow scalar for texts).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import pyarrow.compute as pc
 from webapp.engine import budget
 from webapp.engine import text as texts
 from webapp.engine.formulas import types
-from webapp.engine.formulas.types import LEAST, MOST, Kind, ValueFault
+from webapp.engine.formulas.types import MAX_INTEGER, MIN_INTEGER, FormulaValueError, Kind
 
 _EXACT_FLOAT = 1 << 52
 
 
 def fits(low: int, high: int) -> bool:
     """Return whether all numbers from ``low`` to ``high`` are 64-bit integers."""
-    return low >= LEAST and high <= MOST
+    return low >= MIN_INTEGER and high <= MAX_INTEGER
 
 
 def add(a: Vector, b: Vector) -> Vector:
@@ -96,7 +96,7 @@ def _exact(
     valid = all_valid(a.valid, b.valid)
     low, high = bounds(a.bounds, b.bounds)
     if not fits(low, high):
-        low, high = bounds(a.tightened(), b.tightened())
+        low, high = bounds(a.exact_bounds(), b.exact_bounds())
     if fits(low, high):
         return Vector(fast(a.data, b.data), valid, low, high)
     return Vector(_with_python_integers(slow, a, b, valid), valid)
@@ -115,9 +115,9 @@ def _with_python_integers(
     return out
 
 
-def _too_large() -> ValueFault:
+def _too_large() -> FormulaValueError:
     text = "A number is too large: with its decimals it has more digits than fit in 64 bits."
-    return ValueFault("too_large", text, "Round to fewer decimal places, or use smaller numbers.")
+    return FormulaValueError("too_large", text, "Round to fewer decimal places, or use smaller numbers.")
 
 
 def divide(a: Vector, b: Vector, digits: int) -> Vector:
@@ -128,10 +128,10 @@ def divide(a: Vector, b: Vector, digits: int) -> Vector:
     b = Vector(np.where(nonzero, b.data, 1), b.valid)
     low, high = product_bounds(a.bounds, (1, 10**top))
     if not fits(low, high):
-        low, high = product_bounds(a.tightened(), (1, 10**top))
+        low, high = product_bounds(a.exact_bounds(), (1, 10**top))
     furthest = max(abs(end) for end in b.bounds) * 10**bottom
     # Twice the remainder is compared with the divisor, so that must fit too.
-    if not fits(low, high) or 2 * furthest > MOST:
+    if not fits(low, high) or 2 * furthest > MAX_INTEGER:
         return Vector(
             _with_python_integers(lambda x, y: half_even(x * 10**top, y * 10**bottom), a, b, valid), valid
         )
@@ -152,7 +152,7 @@ def half_even(a: int, b: int) -> int:
     return quotient + (rest > divisor or (rest == divisor and quotient & 1 == 1))
 
 
-def rounded(a: Vector, digits: int) -> Vector:
+def round_digits(a: Vector, digits: int) -> Vector:
     """``a`` with ``digits`` fewer digits, half to even."""
     return divide(a, _number(1), -digits)
 
@@ -173,7 +173,7 @@ def _divmod(a: Vector, b: Vector, operation: np.ufunc) -> Vector:
     return Vector(operation(a.data, np.where(nonzero, b.data, 1)), valid)
 
 
-def root(a: Vector, digits: int) -> Vector:
+def sqrt(a: Vector, digits: int) -> Vector:
     """The square root of ``a`` times 10 to the power of ``digits`` (may be negative), to the nearest; no value below 0.
 
     ``sqrt`` of a double is rounded rightly on every machine (IEEE 754); the last unit is then put right in integers.
@@ -192,7 +192,7 @@ def root(a: Vector, digits: int) -> Vector:
 
 
 def nearest_root(value: int, digits: int) -> int:
-    """`root` of one number."""
+    """`sqrt` of one number."""
     value, part = (value * 10**digits, 1) if digits >= 0 else (value, 10**-digits)
     result = isqrt(value // part)
     return result + (4 * value > (2 * result + 1) ** 2 * part)
@@ -221,10 +221,10 @@ class Vector:
     def bounds(self) -> tuple[int, int]:
         """Bounds of the numbers in ``data``."""
         if self._low is None or self._high is None:
-            return self.tightened()
+            return self.exact_bounds()
         return self._low, self._high
 
-    def tightened(self) -> tuple[int, int]:
+    def exact_bounds(self) -> tuple[int, int]:
         """`bounds`, just so."""
         data = self.data
         low, high = (int(data.min()), int(data.max())) if data.size else (0, 0)
@@ -286,22 +286,22 @@ def is_valid(kind: Kind, value: Value, n: int) -> np.ndarray:
     return np.ones(n, bool) if value.valid is None else np.broadcast_to(value.valid, (n,))
 
 
-def full(value: Vector, n: int) -> np.ndarray:
+def broadcast(value: Vector, n: int) -> np.ndarray:
     """``data`` with one entry a row."""
     return value.data if value.data.ndim else np.broadcast_to(value.data, (n,))
 
 
-def full_text(value: Vector, n: int) -> pa.Array:
+def broadcast_text(value: Vector, n: int) -> pa.Array:
     """Texts as a plain Arrow array with one entry a row."""
     data = value.data
     if isinstance(data, pa.Scalar):
         budget.check(budget.size_of(data) * n)
         return pa.repeat(data, n)
-    return decoded(data)
+    return decode_dictionary(data)
 
 
-def decoded(data: pa.Array) -> pa.Array:
-    """Return texts without a dictionary. Raises `TooLarge` before allocating more than the budget."""
+def decode_dictionary(data: pa.Array) -> pa.Array:
+    """Return texts without a dictionary. Raises `MemoryBudgetError` before allocating more than the budget."""
     if not pa.types.is_dictionary(data.type):
         return data
     budget.check(budget.size_of(data))
@@ -329,7 +329,7 @@ def constant(kind: Kind, value: Any) -> Vector:
     return Vector(np.array(value, np.int64), None, value, value)
 
 
-def single(kind: Kind, value: Value) -> Any:
+def single_value(kind: Kind, value: Value) -> Any:
     """Return the value of the only row of ``value``, as `constant` takes it. Raises TypeError for a list."""
     if not is_valid(kind, value, 1)[0]:
         return None
@@ -385,7 +385,7 @@ def _take_lists(kind: Kind, value: Lists, index: np.ndarray, absent: np.ndarray 
 
 
 def load(column: pa.Array, kind: Kind) -> Value:
-    """An Arrow column of the type that `types.of_arrow` answered ``kind`` for."""
+    """An Arrow column of the type that `types.from_arrow` answered ``kind`` for."""
     return load_lists(column, kind) if kind.name == "list" else load_vector(column, kind)
 
 
@@ -427,7 +427,7 @@ def units_of(value: Any, places: int) -> int | None:
         ))  # fmt: skip
     except ArithmeticError:
         return None
-    return units if types.LEAST <= units <= types.MOST else None
+    return units if types.MIN_INTEGER <= units <= types.MAX_INTEGER else None
 
 
 def load_lists(column: pa.Array, kind: Kind) -> Lists:
@@ -457,12 +457,12 @@ def store(kind: Kind, value: Value, n: int) -> pa.Array:
             pa.array(value.offsets.astype(np.int32)), items, type=dtype, mask=mask
         )
     if kind.name == "text":
-        return full_text(value, n)
+        return broadcast_text(value, n)
     if kind.name == "object":
         return value.data
-    data = np.ascontiguousarray(full(value, n))
+    data = np.ascontiguousarray(broadcast(value, n))
     if kind.name == "decimal":
-        array = texts.decimals(data, kind.places)
+        array = texts.decimal_array(data, kind.places)
     elif kind.name == "boolean":
         array = pa.array(data)
     elif kind.name == "date":
@@ -471,7 +471,7 @@ def store(kind: Kind, value: Value, n: int) -> pa.Array:
         array = pa.array(data).view(types.to_arrow(kind))
     if value.valid is None:
         return array
-    return pc.if_else(pa.array(full(Vector(value.valid), n)), array, pa.scalar(None, array.type))
+    return pc.if_else(pa.array(broadcast(Vector(value.valid), n)), array, pa.scalar(None, array.type))
 
 
 def to_text(kind: Kind, value: Vector, n: int) -> Vector:
@@ -487,12 +487,12 @@ def to_text(kind: Kind, value: Vector, n: int) -> Vector:
 
 
 def convert(value: Value, kind: Kind, target: Kind, n: int) -> Value:
-    """``value`` of type ``kind`` as the wider type ``target`` (see `types.common`)."""
+    """``value`` of type ``kind`` as the wider type ``target`` (see `types.common_kind`)."""
     if kind.name == "null":
         return _null_values(target, n)
     if isinstance(value, Lists):
         return value
-    if kind.numeric and target.places > kind.places:
+    if kind.is_numeric and target.places > kind.places:
         return scale(value, target.places - kind.places)
     if kind.name == "date" and target.name == "timestamp":
         low, high = types.FIRST_DAY * types.DAY_US, (types.LAST_DAY + 1) * types.DAY_US
@@ -518,10 +518,10 @@ def days_of(point: datetime) -> int:
 
 def element(value: Lists, kind: Kind, index: int) -> Value:
     """Element ``index`` of each list, from the end where negative; blank if it does not exist."""
-    return take(kind.element, value.items, element_places(value, index))
+    return take(kind.element, value.items, element_indices(value, index))
 
 
-def element_places(value: Lists, index: int) -> np.ndarray:
+def element_indices(value: Lists, index: int) -> np.ndarray:
     """``int64[n]``: where in ``items`` element ``index`` of each list is; -1 if it does not exist."""
     counts = value.counts
     inside = counts > index if index >= 0 else counts >= -index

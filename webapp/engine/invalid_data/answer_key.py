@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.engine.budget import TooLarge
+from webapp.engine.budget import MemoryBudgetError
 from webapp.engine.formats.nested import json_texts
 from webapp.engine.invalid_data.settings import KINDS
-from webapp.engine.text import decode
+from webapp.engine.text import decode_dictionary
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import BoundPlan
 
 _JSON: Final = {b"json": b"1"}
-_FIRST: Final = (
+_LEADING_FIELDS: Final = (
     pa.field("row", pa.int64()),
     pa.field("field", pa.dictionary(pa.int32(), pa.string())),
     pa.field("kind", pa.dictionary(pa.int32(), pa.string())),
@@ -45,11 +45,11 @@ class AnswerKey:
         text as in CSV."""
         good = pa.field("good", pa.string(), metadata=_JSON if json else None)
         table = [] if self.table is None else [pa.field("table", pa.string())]
-        return pa.schema([*table, *_FIRST, good])
+        return pa.schema([*table, *_LEADING_FIELDS, good])
 
     def blocks(self, *, json: bool) -> Iterator[list[pa.Array]]:
         """The key, piece by piece; none of them is empty."""
-        if self.bound.bad is None:
+        if self.bound.invalid_data_injector is None:
             return
         for start in range(self.offset, self.offset + self.count, limits.ANSWER_BLOCK_ROWS):
             size = min(limits.ANSWER_BLOCK_ROWS, self.offset + self.count - start)
@@ -58,7 +58,7 @@ class AnswerKey:
     def _pieces(self, start: int, size: int, json: bool) -> Iterator[list[pa.Array]]:
         try:
             block = self._block(start, size, json)
-        except TooLarge:
+        except MemoryBudgetError:
             if size < 2:
                 raise
             half = size // 2
@@ -70,12 +70,16 @@ class AnswerKey:
 
     def _block(self, start: int, size: int, json: bool) -> list[pa.Array] | None:
         names = self.bound.plan.layer.visible
-        assert self.bound.bad is not None
-        found = self.bound.bad.answers(np.arange(start, start + size, dtype=np.uint64))
+        assert self.bound.invalid_data_injector is not None
+        found = self.bound.invalid_data_injector.invalid_cells(
+            np.arange(start, start + size, dtype=np.uint64)
+        )
         if not found:
             return None
-        rows = np.concatenate([cells.places for _, cells, _ in found])
-        fields = np.concatenate([np.full(cells.places.size, names.index(name)) for name, cells, _ in found])
+        rows = np.concatenate([cells.positions for _, cells, _ in found])
+        fields = np.concatenate(
+            [np.full(cells.positions.size, names.index(name)) for name, cells, _ in found]
+        )
         kinds = np.concatenate([cells.kinds for _, cells, _ in found])
         good = pa.concat_arrays([_as_text(values, json) for _, _, values in found])
         order = np.lexsort((fields, rows))
@@ -93,9 +97,9 @@ def _dictionary(numbers: np.ndarray, names: list[str]) -> pa.Array:
 
 
 def _as_text(values: pa.Array, json: bool) -> pa.Array:
-    values = decode(values)
+    values = decode_dictionary(values)
     if not json and pa.types.is_string(values.type):
         return values
     texts = json_texts(values)
-    alone = json or pa.types.is_nested(values.type)
-    return texts if alone else pc.utf8_trim(texts, '"')
+    as_json = json or pa.types.is_nested(values.type)
+    return texts if as_json else pc.utf8_trim(texts, '"')

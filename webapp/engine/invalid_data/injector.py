@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 from webapp import limits
 from webapp.engine import budget, mixed_columns, postprocess
 from webapp.engine import random as engine_random
-from webapp.engine.budget import Meter
+from webapp.engine.budget import MemoryMeter
 from webapp.engine.invalid_data.settings import KINDS, Invalid, Kind
 from webapp.engine.mixed_columns import MixedType
-from webapp.engine.text import decode
+from webapp.engine.text import decode_dictionary
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.codes import DIGITS, LOWER, UPPER, CodeType
 from webapp.engine.types.finance import CreditCardNumber, Iban
-from webapp.engine.types.relations import NUMBERED, Reference
+from webapp.engine.types.relations import KEY_TYPES, Reference
 from webapp.engine.types.time import DAY_SECONDS, RangeType, Time
 from webapp.errors import Fault
 
@@ -45,7 +45,7 @@ class InvalidField:
     """A field that may have invalid values: its kinds, each with the function that creates values."""
 
     column: Column
-    makes: Mapping[Kind, Make]
+    injectors: Mapping[Kind, InjectFunction]
     share: tuple[int, int] | None
     """Invalid cells per hundred rows, as a fraction; None if the template's share applies."""
 
@@ -54,11 +54,11 @@ class InvalidField:
         return self.column.name
 
     @property
-    def mixed(self) -> bool:
+    def is_mixed(self) -> bool:
         """Whether some of its cells are text while others are not."""
         dtype = self.column.dtype
         has_texts = pa.types.is_string(dtype) or pa.types.is_nested(dtype)
-        return not has_texts and any(kind not in _TYPED_KINDS for kind in self.makes)
+        return not has_texts and any(kind not in _TYPED_KINDS for kind in self.injectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,12 @@ class InvalidDataPlan:
     def kinds(self) -> dict[Kind, list[str]]:
         """The names of the fields that the template's share may touch, by kind."""
         fields = [field for field in self.fields.values() if field.share is None]
-        found = {kind: [field.name for field in fields if kind in field.makes] for kind in KINDS}
+        found = {kind: [field.name for field in fields if kind in field.injectors] for kind in KINDS}
         return {kind: names for kind, names in found.items() if names}
 
     def schema(self, clean: pa.Schema) -> pa.Schema:
         """Return ``clean`` with the types that columns have after injecting invalid values."""
-        mixed = {name for name, item in self.fields.items() if item.mixed}
+        mixed = {name for name, item in self.fields.items() if item.is_mixed}
         return pa.schema(
             [field.with_type(MixedType(field.type)) if field.name in mixed else field for field in clean]
         )
@@ -105,32 +105,34 @@ def compile_invalid_data(spec: TemplateSpec, layer: Layer, faults: list[Fault]) 
             faults.append(Fault(f"{field.path}.invalid", "not_for_this_type", text, "Remove invalid."))
         _check_duplicates(settings, f"{field.path}.invalid", faults)
         fields[field.name] = InvalidField(column, _selected_kinds(injectors, settings), settings.share)
-    if spec.invalid is not None:
+    if spec.invalid_data is not None:
         others = {
             field.name: injectors_of(layer.columns[field.name])
             for field in spec.fields
             if field.name not in fields and field.name in layer.visible
         }
         supported = [kind for kind in KINDS if any(kind in makes for makes in others.values())]
-        for number, kind in enumerate(spec.invalid.kinds or ()):
+        for number, kind in enumerate(spec.invalid_data.kinds or ()):
             if kind not in supported:
                 text = f"No field of this template supports {kind}."
                 hint = f"Supported: {join_kinds(supported)}."
                 faults.append(Fault(f"invalid.kinds[{number}]", "not_for_these_fields", text, hint))
-        if not supported and not spec.invalid.kinds:
+        if not supported and not spec.invalid_data.kinds:
             text = "No field of this template supports invalid data."
             faults.append(Fault("invalid", "not_for_these_fields", text, "Remove invalid."))
-        _check_duplicates(spec.invalid, "invalid", faults)
+        _check_duplicates(spec.invalid_data, "invalid", faults)
         for name, makes in others.items():
-            chosen = _selected_kinds(makes, spec.invalid)
+            chosen = _selected_kinds(makes, spec.invalid_data)
             if chosen:
                 fields[name] = InvalidField(layer.columns[name], chosen, None)
     visible = {name: item for name, item in fields.items() if name in layer.visible}
-    share = spec.invalid.share if spec.invalid is not None else None
+    share = spec.invalid_data.share if spec.invalid_data is not None else None
     return InvalidDataPlan(visible, share) if visible else None
 
 
-def _selected_kinds(injectors: Mapping[Kind, Make], settings: Invalid) -> dict[Kind, Make]:
+def _selected_kinds(
+    injectors: Mapping[Kind, InjectFunction], settings: Invalid
+) -> dict[Kind, InjectFunction]:
     kinds = settings.kinds or tuple(injectors)
     if settings.rate == 1 and settings.kinds is None:
         kinds = tuple(kind for kind in kinds if kind != "duplicate")
@@ -147,7 +149,7 @@ def _check_duplicates(settings: Invalid, path: str, faults: list[Fault]) -> None
 # --- Kinds and their values ---------------------------------------------------------------------------------
 
 WRONG_TYPE: Final = ("abc", "twelve", "not a value", "x1", "#VALUE!", "one two")
-"""Texts that are no number, date or truth value. No format escapes their characters (`mixed_columns.PLAIN`)."""
+"""Texts that are no number, date or truth value. No format escapes their characters (`mixed_columns.SAFE_TEXT`)."""
 
 INJECTIONS: Final = (
     "'; DROP TABLE users; --",
@@ -168,7 +170,7 @@ INJECTIONS: Final = (
 """SQL, HTML, spreadsheet formulas, paths, header lines, and what templates and shells would carry out."""
 
 _COMBINING: Final = "".join(map(chr, (0x0301, 0x0316, 0x0323, 0x0344)))
-_EDGES: Final = (
+_UNICODE_EDGES: Final = (
     ("\u202e", "\u202c"),  # right to left, overridden and popped
     ("\u0645\u0631\u062d\u0628\u0627 ", ""),  # Arabic next to Latin letters
     ("\u200b", ""),  # zero width space
@@ -180,7 +182,7 @@ _EDGES: Final = (
     ("", "\u00a0"),  # no-break space
     ("", "\u2028"),  # line separator
 )
-EDGE_SIGNS: Final = frozenset("".join(before + after for before, after in _EDGES)) - {" "}
+EDGE_SIGNS: Final = frozenset("".join(before + after for before, after in _UNICODE_EDGES)) - {" "}
 """Each edge has one of these. U+0000 is not among them: CSV, SQL and XLSX have no way to write it."""
 
 
@@ -196,7 +198,7 @@ def injection(good: object, bits: int) -> str:
 
 def unicode_edge(good: str, bits: int) -> str:
     """The good text, with what programs that count characters or bytes trip over."""
-    before, after = _EDGES[bits % len(_EDGES)]
+    before, after = _UNICODE_EDGES[bits % len(_UNICODE_EDGES)]
     return f"{before}{good}{after}"
 
 
@@ -214,7 +216,7 @@ def _any_of(*functions: BreakFormat) -> BreakFormat:
     return lambda text, bits: functions[bits % len(functions)](text, bits // len(functions))
 
 
-def fixed(*texts: str) -> BreakFormat:
+def constant_texts(*texts: str) -> BreakFormat:
     """Return one of ``texts``, for any value."""
     return lambda text, bits: texts[bits % len(texts)]
 
@@ -239,11 +241,11 @@ def question_mark(text: str, bits: int) -> str:
     return f"{text[:at]}?{text[at + 1 :]}"
 
 
-DATES: Final = ("2026-13-45", "2026-02-30", "31/31/2026", "0000-00-00")
-MOMENTS: Final = ("2026-13-45T25:61:61Z", "2026-02-30T10:00:00Z", "31/31/2026 24:99")
-TIMES: Final = ("25:61:61", "24:99", "12:60:00")
+INVALID_DATES: Final = ("2026-13-45", "2026-02-30", "31/31/2026", "0000-00-00")
+INVALID_TIMESTAMPS: Final = ("2026-13-45T25:61:61Z", "2026-02-30T10:00:00Z", "31/31/2026 24:99")
+INVALID_TIMES: Final = ("25:61:61", "24:99", "12:60:00")
 
-_PHONE: Final = fixed("12", "+", "000", "phone", "+0")
+_PHONE: Final = constant_texts("12", "+", "000", "phone", "+0")
 
 _BREAK_BY_TYPE: Final[Mapping[str, BreakFormat]] = {
     **dict.fromkeys(
@@ -280,14 +282,16 @@ _BREAK_BY_TYPE: Final[Mapping[str, BreakFormat]] = {
     "iban": question_mark,
     "credit_card_number": question_mark,
     "cvv": question_mark,
-    "card_expiry": fixed("13/99", "00/00", "99-99"),
-    **dict.fromkeys(("date", "date_of_birth", "business_day", "date_relative"), fixed(*DATES)),
-    **dict.fromkeys(("datetime", "time_series"), fixed(*MOMENTS)),
-    "time": fixed(*TIMES),
+    "card_expiry": constant_texts("13/99", "00/00", "99-99"),
+    **dict.fromkeys(
+        ("date", "date_of_birth", "business_day", "date_relative"), constant_texts(*INVALID_DATES)
+    ),
+    **dict.fromkeys(("datetime", "time_series"), constant_texts(*INVALID_TIMESTAMPS)),
+    "time": constant_texts(*INVALID_TIMES),
 }
 
 
-def of_type(name: str, kind: type) -> BreakFormat | None:
+def format_breaker(name: str, kind: type) -> BreakFormat | None:
     """Return how to damage the format of a type's texts; None if the type accepts any text."""
     found = _BREAK_BY_TYPE.get(name)
     if found is None and issubclass(kind, CodeType):
@@ -306,7 +310,7 @@ def check_digit_position(field_type: FieldType) -> int | None:
     other digit in its place is invalid.
     """
     if isinstance(field_type, CodeType):
-        return field_type.code.check_place
+        return field_type.code.check_position
     if isinstance(field_type, Iban):
         return _IBAN_CHECK
     return -1 if isinstance(field_type, CreditCardNumber) else None
@@ -335,9 +339,9 @@ def with_wrong_check_digit(text: str, place: int, bits: int) -> str:
     return result
 
 
-Made: TypeAlias = pa.Array | list[str]
+InvalidValues: TypeAlias = pa.Array | list[str]
 """Texts, or an array of the column's own type."""
-Make = Callable[["CellContext", list[Any], np.ndarray], Made]
+InjectFunction = Callable[["CellContext", list[Any], np.ndarray], InvalidValues]
 """Return invalid values for some cells: ``(here, valid values, uint64[n] of random bits)``."""
 
 _MAX_DISTANCE: Final = 1000  # chosen: the largest distance of a number from the range, in units
@@ -348,7 +352,7 @@ _FIRST_DAY: Final = -719_162  # 0001-01-01
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class UnitRange:
     """The range of the numbers, in units of the last decimal, and the range that the column's type supports."""
 
     low: int
@@ -370,23 +374,23 @@ class Range:
         return self.high + step
 
 
-def injectors_of(column: Column) -> Mapping[Kind, Make]:
+def injectors_of(column: Column) -> Mapping[Kind, InjectFunction]:
     """Return the functions that inject invalid values into the column, by kind, in the order of `KINDS`."""
     dtype = column.dtype
     if pa.types.is_null(dtype):
         return {}
-    found: dict[Kind, Make] = {}
-    never_blank = column.blank is None
+    found: dict[Kind, InjectFunction] = {}
+    never_blank = column.blank_share is None
     if never_blank and not column.type.blank_together:
         found["missing"] = lambda here, good, bits: pa.nulls(len(good), dtype)
     if pa.types.is_nested(dtype):
         return found
     if never_blank and _never_repeats(column):
-        found["duplicate"] = lambda here, good, bits: here.earlier(bits)
+        found["duplicate"] = lambda here, good, bits: here.earlier_values(bits)
     orphan = _orphan_injector(column)
     if orphan is not None:
         found["orphan"] = orphan
-    if column.type.json_text and column.after is None and column.formula is None:
+    if column.type.is_json_text and column.text_transform is None and column.formula is None:
         return found
     if pa.types.is_string(dtype):
         found |= _text_injectors(column)
@@ -394,7 +398,7 @@ def injectors_of(column: Column) -> Mapping[Kind, Make]:
         found["wrong_type"] = _per_value(wrong_type)
         for test, texts in _CALENDAR:
             if test(dtype):
-                found["bad_format"] = _per_value(fixed(*texts))
+                found["bad_format"] = _per_value(constant_texts(*texts))
         outside = _out_of_range_injector(column)
         if outside is not None:
             found["out_of_range"] = outside
@@ -404,14 +408,14 @@ def injectors_of(column: Column) -> Mapping[Kind, Make]:
 def _never_repeats(column: Column) -> bool:
     if column.spec.common.unique:
         return True
-    return column.formula is None and (column.type.primary or column.type.name in NUMBERED)
+    return column.formula is None and (column.type.is_primary_key or column.type.name in KEY_TYPES)
 
 
-def _per_value(make: Callable[[Any, int], str]) -> Make:
+def _per_value(make: Callable[[Any, int], str]) -> InjectFunction:
     return lambda here, good, bits: [make(item, bit) for item, bit in zip(good, bits.tolist(), strict=True)]
 
 
-def _too_long_texts(max_length: int) -> Make:
+def _too_long_texts(max_length: int) -> InjectFunction:
     def make(here: CellContext, good: list[Any], bits: np.ndarray) -> list[str]:
         budget.check(max_length * len(good))
         return [too_long(item, max_length, bit) for item, bit in zip(good, bits.tolist(), strict=True)]
@@ -422,8 +426,8 @@ def _too_long_texts(max_length: int) -> Make:
 # --- Texts ------------------------------------------------------------------------------------------------------
 
 
-def _text_injectors(column: Column) -> dict[Kind, Make]:
-    found: dict[Kind, Make] = {
+def _text_injectors(column: Column) -> dict[Kind, InjectFunction]:
+    found: dict[Kind, InjectFunction] = {
         "injection": _per_value(injection),
         "unicode_edge": _per_value(unicode_edge),
     }
@@ -433,7 +437,7 @@ def _text_injectors(column: Column) -> dict[Kind, Make]:
         found["too_long"] = _too_long_texts(max_length)
     if column.formula is not None:  # the values are no longer those of the type
         return found
-    break_format = of_type(column.type.name, type(column.type))
+    break_format = format_breaker(column.type.name, type(column.type))
     if break_format is not None:
         found["bad_format"] = _per_value(_between_affixes(column, break_format))
     place = check_digit_position(column.type)
@@ -461,40 +465,40 @@ def _between_affixes(column: Column, change: BreakFormat) -> BreakFormat:
 
 
 _CALENDAR: Final = (
-    (pa.types.is_date, DATES),
-    (pa.types.is_timestamp, MOMENTS),
-    (pa.types.is_time, TIMES),
+    (pa.types.is_date, INVALID_DATES),
+    (pa.types.is_timestamp, INVALID_TIMESTAMPS),
+    (pa.types.is_time, INVALID_TIMES),
 )
 
 
-def _out_of_range_injector(column: Column) -> Make | None:
+def _out_of_range_injector(column: Column) -> InjectFunction | None:
     """Return numbers outside the field's own least and largest; None if it has none, or if they depend on how many
     rows there are."""
     field_type, dtype = column.type, column.dtype
     if column.formula is None and isinstance(field_type, RangeType):
 
-        def of_point(here: CellContext, good: list[Any], bits: np.ndarray) -> Made:
+        def of_point(here: CellContext, good: list[Any], bits: np.ndarray) -> InvalidValues:
             span = here.state
-            valid_range = Range(span.low, span.low + span.size - 1, *_unit_limits(dtype))
+            valid_range = UnitRange(span.low, span.low + span.size - 1, *_unit_limits(dtype))
             return _to_array([valid_range.outside(bit) for bit in bits.tolist()], dtype)
 
         return of_point
     if isinstance(field_type, Time):
         low, high = (getattr(field_type.options, end) for end in ("min", "max"))
-        valid_range = Range(_second(low), _second(high), 0, DAY_SECONDS - 1)
+        valid_range = UnitRange(_second(low), _second(high), 0, DAY_SECONDS - 1)
     else:
         is_integral = pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
         if (
             not is_integral
             or isinstance(field_type, Reference)
             or column.formula is not None
-            or field_type.needs
+            or field_type.required_fields
         ):
             return None
         first_bounds, last_bounds = column.bounds(1), column.bounds(limits.MAX_OFFSET)
         if first_bounds is None or first_bounds != last_bounds:
             return None
-        valid_range = Range(*first_bounds, *_unit_limits(dtype))
+        valid_range = UnitRange(*first_bounds, *_unit_limits(dtype))
     if not valid_range.has_outside:
         return None
     return lambda here, good, bits: _to_array([valid_range.outside(bit) for bit in bits.tolist()], dtype)
@@ -529,22 +533,28 @@ def _to_array(units: list[int], dtype: pa.DataType) -> pa.Array:
 # --- References -------------------------------------------------------------------------------------------------
 
 
-def _orphan_injector(column: Column) -> Make | None:
+def _orphan_injector(column: Column) -> InjectFunction | None:
     """Return keys of rows that the other template does not have; None if every possible key exists."""
     field_type = column.type
-    if not isinstance(field_type, Reference) or column.formula is not None or column.after is not None:
+    if (
+        not isinstance(field_type, Reference)
+        or column.formula is not None
+        or column.text_transform is not None
+    ):
         return None
     parent, rows, address = field_type.shown_column, field_type.parent_rows, field_type.address
     if parent is None or address is None or not _never_repeats(parent):
         return None
-    space = parent.type.space() if parent.spec.common.unique else None
+    space = parent.type.distinct_count() if parent.spec.common.unique else None
     orphan_rows = _ORPHANS if space is None else min(_ORPHANS, space - rows)
     if orphan_rows <= 0:
         return None
 
-    def orphans(here: CellContext, good: list[Any], bits: np.ndarray) -> Made:
-        others = here.bound.relatives[address].at(engine_random.below(bits, orphan_rows) + np.uint64(rows))
-        return decode(others.column(parent.name))
+    def orphans(here: CellContext, good: list[Any], bits: np.ndarray) -> InvalidValues:
+        others = here.bound.related_plans[address].block_at(
+            engine_random.below(bits, orphan_rows) + np.uint64(rows)
+        )
+        return decode_dictionary(others.column(parent.name))
 
     return orphans
 
@@ -565,7 +575,7 @@ class InvalidCells:
     """The invalid cells of one field among some rows: their positions and, for each, the number of its kind in
     `KINDS`."""
 
-    places: np.ndarray
+    positions: np.ndarray
     kinds: np.ndarray
 
 
@@ -578,10 +588,10 @@ class InvalidShare:
         self._duplicate = KINDS.index("duplicate") if "duplicate" in kinds else None
         self._others = np.array([number for number in self._numbers if number != self._duplicate], np.int64)
 
-    def of(self, rows: np.ndarray) -> InvalidCells:
+    def cells(self, rows: np.ndarray) -> InvalidCells:
         """Return the invalid cells among ``rows``. A duplicate without an earlier valid row gets another kind; if there
         is no other kind, the row stays valid."""
-        places = np.flatnonzero(engine_random.blanks(self.key, rows, *self.share))
+        places = np.flatnonzero(engine_random.blank_mask(self.key, rows, *self.share))
         bad = rows[places]
         kinds = self._numbers[self.below(bad, len(self._numbers), _KIND_SALT)]
         if self._duplicate is None or not bad.size:
@@ -602,7 +612,7 @@ class InvalidShare:
         """Random bits for some rows."""
         return engine_random.bits(engine_random.derive(self.key, salt), rows)
 
-    def earlier(self, rows: np.ndarray) -> np.ndarray:
+    def earlier_rows(self, rows: np.ndarray) -> np.ndarray:
         """Return, for each of some invalid rows, an earlier row that is valid; there always is one."""
         before = self._before(rows)
         limit = np.minimum(before, _MAX_DUPLICATE_DISTANCE).view(np.uint64)
@@ -627,32 +637,32 @@ class CellContext:
         """The result of the preparation by the field's type for this request."""
         return self.bound.states[self.column]
 
-    def earlier(self, bits: np.ndarray) -> pa.Array:
+    def earlier_values(self, bits: np.ndarray) -> pa.Array:
         """The original value of an earlier row for each cell."""
-        return decode(self.bound.at(self.shares.earlier(self.rows)).column(self.column))
+        return decode_dictionary(self.bound.block_at(self.shares.earlier_rows(self.rows)).column(self.column))
 
 
 class InvalidDataInjector:
     """Injects invalid values into a bound template. Fields with an override are not changed."""
 
-    def __init__(self, bad: InvalidDataPlan, bound: BoundPlan) -> None:
-        self._plan, self._bound = bad, bound
-        self._fields = {name: field for name, field in bad.fields.items() if name not in bound.overrides}
+    def __init__(self, plan: InvalidDataPlan, bound: BoundPlan) -> None:
+        self._plan, self._bound = plan, bound
+        self._fields = {name: field for name, field in plan.fields.items() if name not in bound.overrides}
         seed = bound.env.seed
         self._field_shares = {
             name: InvalidShare(
                 engine_random.key(seed, "invalid", field.column.spec.id or f"path:{name}"),
                 field.share,
-                tuple(field.makes),
+                tuple(field.injectors),
             )
             for name, field in self._fields.items()
             if field.share is not None
         }
-        self._names = list(bad.fields)
-        self._names_by_kind = bad.kinds() if bad.share is not None else {}
+        self._names = list(plan.fields)
+        self._names_by_kind = plan.kinds() if plan.share is not None else {}
         self._template_share = (
-            InvalidShare(engine_random.key(seed, "invalid"), bad.share, tuple(self._names_by_kind))
-            if bad.share is not None and self._names_by_kind
+            InvalidShare(engine_random.key(seed, "invalid"), plan.share, tuple(self._names_by_kind))
+            if plan.share is not None and self._names_by_kind
             else None
         )
 
@@ -673,22 +683,22 @@ class InvalidDataInjector:
     def cells(self, rows: np.ndarray) -> dict[str, InvalidCells]:
         """Return the invalid cells of some rows, by field. They include cells whose original value is null, which stay
         null."""
-        found = {name: shares.of(rows) for name, shares in self._field_shares.items()}
+        found = {name: shares.cells(rows) for name, shares in self._field_shares.items()}
         if self._template_share is None:
             return found
-        cells = self._template_share.of(rows)
+        cells = self._template_share.cells(rows)
         sizes = (self._candidates >= 0).sum(axis=1)[cells.kinds]
         chosen = engine_random.below_each(
-            self._template_share.bits(rows[cells.places], _FIELD_SALT), sizes.astype(np.uint64)
+            self._template_share.bits(rows[cells.positions], _FIELD_SALT), sizes.astype(np.uint64)
         ).view(np.int64)
         field = self._candidates[cells.kinds, chosen]
         for number, name in enumerate(self._names):
             if name in self._fields and name not in self._field_shares:
                 in_field = field == number
-                found[name] = InvalidCells(cells.places[in_field], cells.kinds[in_field])
+                found[name] = InvalidCells(cells.positions[in_field], cells.kinds[in_field])
         return found
 
-    def has(self, name: str) -> bool:
+    def has_field(self, name: str) -> bool:
         """Return whether a field may have invalid cells."""
         return name in self._fields
 
@@ -699,24 +709,24 @@ class InvalidDataInjector:
             found = np.zeros(some.size, np.bool_)
             for name, cells, _ in self._invalid_cells(some):
                 if name in names:
-                    found[cells.places] = True
+                    found[cells.positions] = True
             return pa.array(found)
 
-        return budget.in_parts(bad, rows).to_numpy(zero_copy_only=False)
+        return budget.generate_in_chunks(bad, rows).to_numpy(zero_copy_only=False)
 
     def _invalid_cells(self, rows: np.ndarray) -> Iterator[tuple[str, InvalidCells, pa.Array]]:
         """Yield fields with their invalid cells and original values, without cells whose original value is null. Raises
-        `TooLarge` if the original values exceed the budget of a block."""
-        meter = Meter()
+        `MemoryBudgetError` if the original values exceed the budget of a block."""
+        meter = MemoryMeter()
         for name, cells in self.cells(rows).items():
-            if not cells.places.size:
+            if not cells.positions.size:
                 continue
-            good = self._bound.at(rows[cells.places], meter).column(name)
+            good = self._bound.block_at(rows[cells.positions], meter).column(name)
             cells, good = _without_nulls(cells, good)
-            if cells.places.size:
+            if cells.positions.size:
                 yield name, cells, good
 
-    def columns(self, block: Block, columns: dict[str, pa.Array]) -> list[pa.Array]:
+    def inject_columns(self, block: Block, columns: dict[str, pa.Array]) -> list[pa.Array]:
         """Return some columns of a block, by name, with invalid values injected."""
         found = self.cells(block.rows)
         result = []
@@ -727,36 +737,36 @@ class InvalidDataInjector:
             result.append(column)
         return result
 
-    def column(self, block: Block, name: str, column: pa.Array) -> pa.Array:
+    def inject_column(self, block: Block, name: str, column: pa.Array) -> pa.Array:
         """Return one column of a block with invalid values injected."""
-        return self.columns(block, {name: column})[0]
+        return self.inject_columns(block, {name: column})[0]
 
     def _with_invalid_values(
         self, name: str, column: pa.Array, rows: np.ndarray, cells: InvalidCells
     ) -> pa.Array:
         field = self._fields[name]
-        cells, good = _without_nulls(cells, column.take(pa.array(cells.places)))
-        if not cells.places.size:
-            return mixed_columns.mixed(decode(column)) if field.mixed else column
+        cells, good = _without_nulls(cells, column.take(pa.array(cells.positions)))
+        if not cells.positions.size:
+            return mixed_columns.create(decode_dictionary(column)) if field.is_mixed else column
         if pa.types.is_nested(field.column.dtype):  # these can be missing, and nothing else
             mask = np.zeros(len(column), np.bool_)
-            mask[cells.places] = True
-            return postprocess.blanked(column, mask)
+            mask[cells.positions] = True
+            return postprocess.apply_blanks(column, mask)
         shares = self._field_shares.get(field.name) or self._template_share
         assert shares is not None
-        rows = rows[cells.places]
+        rows = rows[cells.positions]
         bits = shares.bits(rows, _VALUE_SALT)
         parts: list[tuple[np.ndarray, pa.Array | list[str]]] = []
-        for kind, make in field.makes.items():
+        for kind, make in field.injectors.items():
             indices = np.flatnonzero(cells.kinds == KINDS.index(kind))
             if indices.size:
                 context = CellContext(self._bound, field.name, shares, rows[indices])
                 parts.append(
                     (indices, make(context, good.take(pa.array(indices)).to_pylist(), bits[indices]))
                 )
-        return _with_values_at(decode(column), cells.places, parts, field.mixed)
+        return _with_values_at(decode_dictionary(column), cells.positions, parts, field.is_mixed)
 
-    def answers(self, rows: np.ndarray) -> list[tuple[str, InvalidCells, pa.Array]]:
+    def invalid_cells(self, rows: np.ndarray) -> list[tuple[str, InvalidCells, pa.Array]]:
         """The invalid cells of some rows: field, positions and kinds, original values."""
         return list(self._invalid_cells(rows))
 
@@ -765,8 +775,8 @@ def _without_nulls(cells: InvalidCells, good: pa.Array) -> tuple[InvalidCells, p
     """Return the cells whose original value is not null."""
     if not good.null_count and not (pa.types.is_dictionary(good.type) and good.dictionary.null_count):
         return cells, good
-    valid = np.flatnonzero(decode(good).is_valid().to_numpy(zero_copy_only=False))
-    return InvalidCells(cells.places[valid], cells.kinds[valid]), good.take(pa.array(valid))
+    valid = np.flatnonzero(decode_dictionary(good).is_valid().to_numpy(zero_copy_only=False))
+    return InvalidCells(cells.positions[valid], cells.kinds[valid]), good.take(pa.array(valid))
 
 
 def _with_values_at(
@@ -790,7 +800,7 @@ def _with_values_at(
     if not is_mixed:
         return replaced
     nulls = pa.nulls(len(column), pa.string())
-    return mixed_columns.mixed(replaced, pc.replace_with_mask(nulls, pa.array(mask), _joined(texts, order)))
+    return mixed_columns.create(replaced, pc.replace_with_mask(nulls, pa.array(mask), _joined(texts, order)))
 
 
 def _joined(parts: Sequence[pa.Array], order: np.ndarray) -> pa.Array:

@@ -1,6 +1,6 @@
 """Masking of real values: columns in, columns out.
 
-    masker = masker_of(field, vocabulary, keys, run=run)      # of one sensitive field
+    masker = create_masker(field, vocabulary, keys, ...)     # of one sensitive field
     masked = masker.mask(column, person)                      # block by block, in any order and process
 
 The package does not depend on where the values come from or go to. See `settings` for the options, and
@@ -8,19 +8,19 @@ The package does not depend on where the values come from or go to. See `setting
 """
 
 from webapp.engine.masking.format_preserving import has_content
-from webapp.engine.masking.keys import Keys
-from webapp.engine.masking.masker import Masker, MaskingError, masker_of
+from webapp.engine.masking.keys import KeyRing
+from webapp.engine.masking.masker import Masker, MaskingError, create_masker
 from webapp.engine.masking.settings import STRATEGIES, Masking, supported_strategies
 from webapp.engine.masking.together import fields_replaced_together
 
 __all__ = [
     "STRATEGIES",
-    "Keys",
+    "KeyRing",
     "Masker",
     "Masking",
     "MaskingError",
+    "create_masker",
     "fields_replaced_together",
     "has_content",
-    "masker_of",
     "supported_strategies",
 ]

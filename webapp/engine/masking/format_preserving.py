@@ -49,17 +49,17 @@ class Alphabet:
     """``small[k]`` is symbol k; ``large[k]`` its upper case (the same without one)."""
 
     number: int
-    small: np.ndarray
-    large: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
 
     @property
     def size(self) -> int:
-        return len(self.small)
+        return len(self.lower)
 
 
 @lru_cache(maxsize=256)
-def alphabet(number: int) -> Alphabet:
-    """The alphabet of that number, as `alphabet_of` gives it."""
+def get_alphabet(number: int) -> Alphabet:
+    """The alphabet of that number, as `classify_character` gives it."""
     if number == DIGITS:
         return _new_alphabet(number, "0123456789", "0123456789")
     if number == LETTERS:
@@ -84,8 +84,8 @@ def alphabet(number: int) -> Alphabet:
     return _new_alphabet(number, "".join(a for a, _ in pairs), "".join(b for _, b in pairs))
 
 
-def _new_alphabet(number: int, small: str, large: str) -> Alphabet:
-    return Alphabet(number, np.array([*map(ord, small)], np.uint32), np.array([*map(ord, large)], np.uint32))
+def _new_alphabet(number: int, lower: str, upper: str) -> Alphabet:
+    return Alphabet(number, np.array([*map(ord, lower)], np.uint32), np.array([*map(ord, upper)], np.uint32))
 
 
 def _is_maskable(character: str) -> bool:
@@ -103,7 +103,7 @@ def _case_pair(character: str) -> tuple[str, str] | None:
 
 
 @lru_cache(maxsize=65_536)
-def alphabet_of(code: int) -> tuple[int, int, bool]:
+def classify_character(code: int) -> tuple[int, int, bool]:
     """Number of a character's alphabet (0: it stays), which symbol it is there, and whether a capital."""
     character = chr(code)
     if code < 128:
@@ -125,14 +125,14 @@ def alphabet_of(code: int) -> tuple[int, int, bool]:
     number = _FIRST_BLOCK + _ALPHABETS_PER_BLOCK * block + kind
     if pair and pair[0].isascii():
         return 0, 0, False
-    letters = alphabet(number)
+    letters = get_alphabet(number)
     if letters.size < 2:
         return 0, 0, False
-    symbol = int(np.flatnonzero(letters.small == ord(pair[0] if pair else character))[0])
+    symbol = int(np.flatnonzero(letters.lower == ord(pair[0] if pair else character))[0])
     return number, symbol, pair is not None and character == pair[1]
 
 
-_ASCII = [alphabet_of(code) for code in range(128)]
+_ASCII = [classify_character(code) for code in range(128)]
 _ASCII_ALPHABETS = np.array([item[0] for item in _ASCII], np.uint8)
 _ASCII_SYMBOLS = np.array([item[1] for item in _ASCII], np.uint8)
 _ASCII_CAPITALS = np.array([item[2] for item in _ASCII], np.bool_)
@@ -143,52 +143,54 @@ class SplitTexts:
     """A column of texts, split into characters: value i is ``ends[i]`` to ``ends[i + 1]``."""
 
     codes: np.ndarray
-    ends: np.ndarray
-    sorts: np.ndarray
+    offsets: np.ndarray
+    alphabets: np.ndarray
     """Alphabet of each character; 0 for characters that are kept. Strategies set more of them to 0."""
     symbols: np.ndarray
-    capitals: np.ndarray
+    is_upper: np.ndarray
 
     @property
     def rows(self) -> np.ndarray:
         """Which value each character belongs to."""
-        return np.repeat(np.arange(self.ends.size - 1, dtype=np.int32), np.diff(self.ends))
+        return np.repeat(np.arange(self.offsets.size - 1, dtype=np.int32), np.diff(self.offsets))
 
-    def present(self) -> list[int]:
+    def present_alphabets(self) -> list[int]:
         """The alphabets that occur."""
-        highest = int(self.sorts.max(initial=0))
+        highest = int(self.alphabets.max(initial=0))
         if highest <= LETTERS:
-            return [number for number in range(1, highest + 1) if (self.sorts == number).any()]
-        return [number for number in np.unique(self.sorts).tolist() if number]
+            return [number for number in range(1, highest + 1) if (self.alphabets == number).any()]
+        return [number for number in np.unique(self.alphabets).tolist() if number]
 
-    def written(self) -> pa.Array:
+    def to_strings(self) -> pa.Array:
         """Return ``string[n]``: the current symbols, in their alphabets and cases."""
         codes = self.codes.copy()
-        for number in self.present():
-            places = np.flatnonzero(self.sorts == number)
-            letters, symbols = alphabet(number), self.symbols[places]
-            characters = letters.small[symbols]
+        for number in self.present_alphabets():
+            places = np.flatnonzero(self.alphabets == number)
+            letters, symbols = get_alphabet(number), self.symbols[places]
+            characters = letters.lower[symbols]
             if number != DIGITS:
-                characters = np.where(self.capitals[places], letters.large[symbols], characters)
+                characters = np.where(self.is_upper[places], letters.upper[symbols], characters)
             codes[places] = characters
         if codes.dtype == np.uint8:
-            return keys.strings(codes, self.ends)
+            return keys.strings_from_bytes(codes, self.offsets)
         lengths = np.ones(codes.size, np.int64)
         for limit in (0x80, 0x800, 0x10000):
             lengths += codes >= limit
         before = np.concatenate([[0], np.cumsum(lengths)])
-        return keys.strings(codes.astype("<u4").tobytes().decode("utf-32-le").encode(), before[self.ends])
+        return keys.strings_from_bytes(
+            codes.astype("<u4").tobytes().decode("utf-32-le").encode(), before[self.offsets]
+        )
 
 
 def split_texts(column: pa.Array) -> SplitTexts:
     """Split a string column without nulls into characters."""
-    data, ends = keys.spans(column)
+    data, ends = keys.bytes_and_offsets(column)
     if not data.size or data.max() < 128:
         return SplitTexts(data, ends, _ASCII_ALPHABETS[data], _ASCII_SYMBOLS[data], _ASCII_CAPITALS[data])
     begins = np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)])
     codes = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), "<u4")
     distinct, index = np.unique(codes, return_inverse=True)
-    sorts = [alphabet_of(code) for code in distinct.tolist()]
+    sorts = [classify_character(code) for code in distinct.tolist()]
     alphabets, symbols, capitals = zip(*sorts, strict=True)
     return SplitTexts(
         codes,
@@ -209,12 +211,12 @@ def has_content(column: pa.Array) -> np.ndarray:
         return pool[index] & column.is_valid().to_numpy(zero_copy_only=False)
     values = text.to_text(column).fill_null("")
     split = split_texts(values)
-    return np.bincount(split.rows[split.sorts > 0], minlength=len(values)) > 0
+    return np.bincount(split.rows[split.alphabets > 0], minlength=len(values)) > 0
 
 
 # --- Permutations -------------------------------------------------------------------------------------------
 
-MOST = 1 << 63
+MAX_DOMAIN_SIZE = 1 << 63
 """The largest N."""
 _ROUNDS = 8
 _ROUND_BIT = np.uint64(56)  # halves are below 2**33
@@ -222,15 +224,15 @@ _ONE = np.zeros(1, np.uint64)
 
 
 class Permutation:
-    """The permutation of 0 .. ``n`` - 1 (2 <= n <= `MOST`) that ``context`` (below 2**63) and the key of ``aes``
-    select. ``b`` divides ``n`` if the caller knows such a number near its root, which avoids cycle walking."""
+    """The permutation of 0 .. ``n`` - 1 (2 <= n <= `MAX_DOMAIN_SIZE`) that ``context`` (below 2**63) and the key of
+    ``aes`` select. ``b`` divides ``n`` if the caller knows such a number near its root, which avoids cycle walking."""
 
     def __init__(self, aes: Aes, n: int, context: int, b: int = 0) -> None:
         self.n, self._aes, self._context = n, aes, np.uint64(context)
         self._b = b or isqrt(n)
         self._a = -(-n // self._b)
 
-    def moved(self, numbers: np.ndarray, tweaks: np.ndarray | None = None) -> np.ndarray:
+    def apply(self, numbers: np.ndarray, tweaks: np.ndarray | None = None) -> np.ndarray:
         """Return ``uint64[k]``: the image of each of ``numbers`` (``uint64[k]``, below n). ``tweaks`` (``uint64[k]``)
         select a permutation for each."""
         start = _ONE if tweaks is None else tweaks
@@ -302,33 +304,33 @@ class Permutation:
 
 
 _BITS = 62
-_PART = np.uint64(1 << 63)
+_CHUNK_TAG = np.uint64(1 << 63)
 
 
 def permute(aes: Aes, split: SplitTexts) -> None:
     """Permute the symbols of every value in place."""
-    parts = [part for number in split.present() for part in _parts(split, number)]
-    count = split.ends.size - 1
-    shares = np.zeros(count, np.int16)
-    for part in parts:
-        shares[part.rows] += 1
-    several = bool((shares > 1).any())
+    chunks = [part for number in split.present_alphabets() for part in _split_into_chunks(split, number)]
+    count = split.offsets.size - 1
+    chunk_counts = np.zeros(count, np.int16)
+    for part in chunks:
+        chunk_counts[part.rows] += 1
+    has_several_chunks = bool((chunk_counts > 1).any())
     states = np.zeros(count, np.uint64)
-    if several:
-        for part in parts:
-            states[part.rows] ^= part.hashed(aes)
-    for part in parts:
-        if several:
-            others = states[part.rows] ^ part.hashed(aes)
-            others[shares[part.rows] == 1] = 0
+    if has_several_chunks:
+        for part in chunks:
+            states[part.rows] ^= part.keyed_hash(aes)
+    for part in chunks:
+        if has_several_chunks:
+            others = states[part.rows] ^ part.keyed_hash(aes)
+            others[chunk_counts[part.rows] == 1] = 0
             part.permute(aes, others)
-            states[part.rows] = others ^ part.hashed(aes)
+            states[part.rows] = others ^ part.keyed_hash(aes)
         else:
             part.permute(aes, None)
         part.write_back(split)
 
 
-class _Part:
+class _SymbolChunk:
     """Part ``index`` of the symbols of one alphabet, in all values that have that many parts."""
 
     def __init__(
@@ -339,22 +341,22 @@ class _Part:
         self._places: np.ndarray = np.zeros(0, np.int64)
         self.numbers = np.zeros(rows.size, np.uint64)
 
-    def read(self, places: np.ndarray, symbols: np.ndarray) -> None:
+    def read_numbers(self, places: np.ndarray, symbols: np.ndarray) -> None:
         """``places``: of all symbols of the alphabet, in order; the part's begin at ``first``."""
         self._places = places
         for place in range(int(self._sizes.max(initial=0))):
-            which = self._values_with(place)
+            which = self._values_longer_than(place)
             self.numbers[which] *= np.uint64(self.radix)
             self.numbers[which] += symbols[places[self._first[which] + place]]
 
-    def _values_with(self, place: int) -> np.ndarray | slice:
+    def _values_longer_than(self, place: int) -> np.ndarray | slice:
         has_place = self._sizes > place
         return slice(None) if has_place.all() else np.flatnonzero(has_place)
 
-    def hashed(self, aes: Aes) -> np.ndarray:
+    def keyed_hash(self, aes: Aes) -> np.ndarray:
         """Return 64 keyed bits of each number and its place."""
         blocks = np.empty((self.numbers.size, 2), np.uint64)
-        blocks[:, 0] = _PART | np.uint64(self.number << 32 | self.index)
+        blocks[:, 0] = _CHUNK_TAG | np.uint64(self.number << 32 | self.index)
         blocks[:, 1] = self.numbers
         return aes(blocks)[:, 0]
 
@@ -363,7 +365,7 @@ class _Part:
             which = np.flatnonzero(self._sizes == size)
             n, b = self.radix**size, self.radix ** (size // 2) if size > 1 else 0
             permutation = Permutation(aes, n, self.number << 8 | size, b)
-            self.numbers[which] = permutation.moved(
+            self.numbers[which] = permutation.apply(
                 self.numbers[which], None if tweaks is None else tweaks[which]
             )
 
@@ -371,27 +373,27 @@ class _Part:
         rest, radix = self.numbers.copy(), np.uint64(self.radix)
         longest = int(self._sizes.max(initial=0))
         for place in range(longest):  # from the last symbol on
-            which = self._values_with(place)
-            some = rest[which]
-            above = some // radix
+            which = self._values_longer_than(place)
+            remaining = rest[which]
+            quotients = remaining // radix
             places = self._places[self._first[which] + (self._sizes[which] - 1 - place)]
-            split.symbols[places] = some - above * radix
-            rest[which] = above
+            split.symbols[places] = remaining - quotients * radix
+            rest[which] = quotients
 
 
-def _parts(split: SplitTexts, number: int) -> list[_Part]:
-    radix = alphabet(number).size
+def _split_into_chunks(split: SplitTexts, number: int) -> list[_SymbolChunk]:
+    radix = get_alphabet(number).size
     limit = _max_symbols(radix)
-    matches = split.sorts == number
+    matches = split.alphabets == number
     places = np.flatnonzero(matches)
-    inside = np.searchsorted(places, split.ends)
+    inside = np.searchsorted(places, split.offsets)
     first, counts = inside[:-1], np.diff(inside)
     parts = []
     for part_index in range(-(-int(counts.max(initial=0)) // limit)):
         rows = np.flatnonzero(counts > part_index * limit)
         sizes = np.minimum(counts[rows] - part_index * limit, limit)
-        part = _Part(radix, number, part_index, rows, first[rows] + part_index * limit, sizes)
-        part.read(places, split.symbols)
+        part = _SymbolChunk(radix, number, part_index, rows, first[rows] + part_index * limit, sizes)
+        part.read_numbers(places, split.symbols)
         parts.append(part)
     return parts
 
@@ -419,53 +421,55 @@ _TWO_DIGITS: Final = (
     "81 82 84 86 90 91 92 93 94 95 98"
 ).split()
 
-Keep = Callable[[SplitTexts], Callable[[], None] | None]
+KeepRule = Callable[[SplitTexts], Callable[[], None] | None]
 """Set the alphabets of the characters to keep to 0; return a function to call after the permutation, or None."""
 
 
-def texts(aes: Aes, column: pa.Array, keep: Keep | None = None) -> pa.Array:
+def permute_texts(aes: Aes, column: pa.Array, keep: KeepRule | None = None) -> pa.Array:
     """Return a string column without nulls with each value permuted inside its shape."""
-    parts = [_texts(aes, column.slice(low, _SLICE), keep) for low in range(0, max(len(column), 1), _SLICE)]
+    parts = [
+        _permute_slice(aes, column.slice(low, _SLICE), keep) for low in range(0, max(len(column), 1), _SLICE)
+    ]
     return pa.concat_arrays(parts) if len(parts) != 1 else parts[0]
 
 
-def _texts(aes: Aes, column: pa.Array, keep: Keep | None) -> pa.Array:
+def _permute_slice(aes: Aes, column: pa.Array, keep: KeepRule | None) -> pa.Array:
     split = split_texts(column)
     after = keep(split) if keep is not None else None
     permute(aes, split)
     if after is not None:
         after()
-    return split.written()
+    return split.to_strings()
 
 
 def _ordinals_and_counts(split: SplitTexts, selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return how many characters of ``selected`` precede each one in its value, and how many each value has."""
     before = np.concatenate([np.zeros(1, np.int32), np.cumsum(selected, dtype=np.int32)])
-    first = before[split.ends[:-1]]
-    return before[:-1] - np.repeat(first, np.diff(split.ends)), before[split.ends[1:]] - first
+    first = before[split.offsets[:-1]]
+    return before[:-1] - np.repeat(first, np.diff(split.offsets)), before[split.offsets[1:]] - first
 
 
 # --- E-mail -------------------------------------------------------------------------------------------------
 
 
-def email(aes: Aes, column: pa.Array) -> pa.Array:
+def permute_email(aes: Aes, column: pa.Array) -> pa.Array:
     """Keep the part after the last @, if there is anything to mask before it."""
-    data, ends = keys.spans(column)
+    data, ends = keys.bytes_and_offsets(column)
     signs = np.flatnonzero(data == ord("@"))
     rows = np.searchsorted(ends, signs, side="right") - 1
     cut = ends[1:].copy()
     cut[rows] = signs  # of several signs the last one stays
     local = _slices(data, ends[:-1], cut)
-    is_masked_whole = _is_meaningless(local)
+    is_masked_whole = _lacks_content(local)
     if is_masked_whole.any():
         local = pc.if_else(pa.array(is_masked_whole), column, local)
         cut = np.where(is_masked_whole, ends[1:], cut)
-    return pc.binary_join_element_wise(texts(aes, local), _slices(data, cut, ends[1:]), "")
+    return pc.binary_join_element_wise(permute_texts(aes, local), _slices(data, cut, ends[1:]), "")
 
 
-def _is_meaningless(column: pa.Array) -> np.ndarray:
+def _lacks_content(column: pa.Array) -> np.ndarray:
     """Return the negation of `has_content`; fast if nearly all values have an ASCII letter or digit."""
-    data, ends = keys.spans(column)
+    data, ends = keys.bytes_and_offsets(column)
     meaningless = np.diff(np.searchsorted(np.flatnonzero(_IS_ALPHANUMERIC[data]), ends)) == 0
     if meaningless.any():
         places = np.flatnonzero(meaningless)
@@ -480,22 +484,22 @@ def _slices(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa.Array
     sizes = stops - starts
     ends = np.concatenate([[0], np.cumsum(sizes)])
     inside = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], sizes)
-    return keys.strings(data[inside], ends)
+    return keys.strings_from_bytes(data[inside], ends)
 
 
 # --- Cards --------------------------------------------------------------------------------------------------
 
 
-def card(split: SplitTexts) -> Callable[[], None]:
+def keep_card_prefix(split: SplitTexts) -> Callable[[], None]:
     """Keep the first six digits of 13 to 19; the check digit is valid if it was valid before (Luhn)."""
-    digits = split.sorts == DIGITS
+    digits = split.alphabets == DIGITS
     ordinal, counts = _ordinals_and_counts(split, digits)
     rows = split.rows
     cards = (counts >= _CARD_DIGITS[0]) & (counts <= _CARD_DIGITS[1])
     card_digits = digits & cards[rows]
     last = card_digits & (ordinal == counts[rows] - 1)
     doubled = (counts[rows] - ordinal) % 2 == 0
-    split.sorts[(card_digits & (ordinal < _CARD_PREFIX)) | last] = 0
+    split.alphabets[(card_digits & (ordinal < _CARD_PREFIX)) | last] = 0
     places = np.flatnonzero(card_digits)
     weights = doubled[places] * np.uint8(10)
     firsts = np.concatenate([[0], np.cumsum(counts[cards])])[:-1].astype(np.int64)
@@ -508,20 +512,20 @@ def card(split: SplitTexts) -> Callable[[], None]:
 
     original_total = total()
 
-    def settle() -> None:
+    def correct_check_digit() -> None:
         # The sum moves by as much as the check digit does: what it was off by before, it is off by again.
         split.symbols[check] = (split.symbols[check].astype(np.int64) - total() + original_total) % 10
-        split.sorts[check] = DIGITS
+        split.alphabets[check] = DIGITS
 
-    return settle
+    return correct_check_digit
 
 
 # --- Phone numbers ------------------------------------------------------------------------------------------
 
 
-def phone(split: SplitTexts) -> None:
+def keep_phone_prefix(split: SplitTexts) -> None:
     """Keeps +49, 0049, the first digit (trunk 0 with the one after it) of values with enough digits."""
-    digits = split.sorts == DIGITS
+    digits = split.alphabets == DIGITS
     ordinal, counts = _ordinals_and_counts(split, digits)
     rows = split.rows
     places = np.flatnonzero(digits & (ordinal < 5))
@@ -531,13 +535,13 @@ def phone(split: SplitTexts) -> None:
     begins = places[ordinal[places] == 0]
     starts[rows[begins]] = begins
     marked = np.zeros(counts.size, np.bool_)
-    marked[rows[begins]] = (begins > split.ends[rows[begins]]) & (split.codes[begins - 1] == ord("+"))
+    marked[rows[begins]] = (begins > split.offsets[rows[begins]]) & (split.codes[begins - 1] == ord("+"))
     zeros = (first[:, 0] == 0) & (first[:, 1] == 0)
-    keep = np.where(first[:, 0] == 0, 2, 1)
-    keep = np.where(zeros, 2 + _country_code_lengths(first[:, 2], first[:, 3]), keep)
-    keep = np.where(marked, _country_code_lengths(first[:, 0], first[:, 1]), keep)
-    keep[counts < _PHONE_DIGITS] = 0  # too short for a number: all of it is masked
-    split.sorts[digits & (ordinal < keep[rows])] = 0
+    kept_digits = np.where(first[:, 0] == 0, 2, 1)
+    kept_digits = np.where(zeros, 2 + _country_code_lengths(first[:, 2], first[:, 3]), kept_digits)
+    kept_digits = np.where(marked, _country_code_lengths(first[:, 0], first[:, 1]), kept_digits)
+    kept_digits[counts < _PHONE_DIGITS] = 0  # too short for a number: all of it is masked
+    split.alphabets[digits & (ordinal < kept_digits[rows])] = 0
 
 
 _COUNTRY_CODE_LENGTHS: Final = np.full((11, 11), 3, np.int64)
@@ -554,22 +558,22 @@ def _country_code_lengths(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 # --- IBAN ---------------------------------------------------------------------------------------------------
 
 
-def iban(split: SplitTexts) -> Callable[[], None]:
+def keep_iban_country(split: SplitTexts) -> Callable[[], None]:
     """Keep the country; the check digits are valid if they were valid before (ISO 7064, MOD 97-10)."""
-    is_symbol = split.sorts > 0
+    is_symbol = split.alphabets > 0
     ordinal, counts = _ordinals_and_counts(split, is_symbol)
     rows = split.rows
     expected = np.where(ordinal < 2, LETTERS, DIGITS)
-    bad = is_symbol & (((ordinal < 4) & (split.sorts != expected)) | (split.sorts > LETTERS))
+    is_misplaced = is_symbol & (((ordinal < 4) & (split.alphabets != expected)) | (split.alphabets > LETTERS))
     is_iban = (counts >= _IBAN_SYMBOLS[0]) & (counts <= _IBAN_SYMBOLS[1])
-    is_iban &= np.bincount(rows[bad], minlength=counts.size) == 0
+    is_iban &= np.bincount(rows[is_misplaced], minlength=counts.size) == 0
     iban_symbols = is_symbol & is_iban[rows]
     sizes = counts[is_iban]
     table = np.full((sizes.size, int(sizes.max(initial=4))), -1, np.int64)
     line = np.cumsum(is_iban) - 1
     table[line[rows[iban_symbols]], ordinal[iban_symbols]] = np.flatnonzero(iban_symbols)
-    letters = split.sorts == LETTERS
-    split.sorts[iban_symbols & (ordinal < 4)] = 0
+    letters = split.alphabets == LETTERS
+    split.alphabets[iban_symbols & (ordinal < 4)] = 0
 
     def valid_check_digits() -> np.ndarray:
         """Return the valid check digits of these values."""
@@ -585,17 +589,17 @@ def iban(split: SplitTexts) -> Callable[[], None]:
     tens, ones = table[:, 2], table[:, 3]
     difference = split.symbols[tens].astype(np.int64) * 10 + split.symbols[ones] - valid_check_digits()
 
-    def settle() -> None:
+    def correct_check_digits() -> None:
         check = (valid_check_digits() + difference) % 100
         split.symbols[tens], split.symbols[ones] = check // 10, check % 10
-        split.sorts[tens] = split.sorts[ones] = DIGITS
+        split.alphabets[tens] = split.alphabets[ones] = DIGITS
 
-    return settle
+    return correct_check_digits
 
 
-KEPT: Final[Mapping[str, Keep]] = {
-    "credit_card_number": card,
-    "phone_number": phone, "mobile": phone, "iban": iban,
+KEEP_RULES: Final[Mapping[str, KeepRule]] = {
+    "credit_card_number": keep_card_prefix,
+    "phone_number": keep_phone_prefix, "mobile": keep_phone_prefix, "iban": keep_iban_country,
 }  # fmt: skip
 """The parts that are kept, by field type."""
 
@@ -603,18 +607,18 @@ KEPT: Final[Mapping[str, Keep]] = {
 # --- Numbers ------------------------------------------------------------------------------------------------
 
 
-def integers(aes: Aes, column: pa.Array) -> pa.Array:
+def permute_integers(aes: Aes, column: pa.Array) -> pa.Array:
     """Return integers with the same signs and numbers of digits. OverflowError if one exceeds 64 bits."""
     values = column.cast(pa.int64()).to_numpy()
     maximum = np.iinfo(column.type.to_pandas_dtype()).max
-    return pa.array(_permuted_numbers(aes, values, min(maximum, MOST - 1))).cast(column.type)
+    return pa.array(_permuted_numbers(aes, values, min(maximum, MAX_DOMAIN_SIZE - 1))).cast(column.type)
 
 
-def decimals(aes: Aes, column: pa.Array) -> pa.Array:
-    """Return decimals with the same numbers of digits before and after the point. Raises as `integers` does."""
+def permute_decimals(aes: Aes, column: pa.Array) -> pa.Array:
+    """Return decimals with the same numbers of digits before and after the point. Raises as `permute_integers` does."""
     scale = column.type.scale
     values = np.array([int(value.scaleb(scale)) for value in column.to_pylist()], np.int64)
-    masked = _permuted_numbers(aes, values, min(10**column.type.precision - 1, MOST - 1))
+    masked = _permuted_numbers(aes, values, min(10**column.type.precision - 1, MAX_DOMAIN_SIZE - 1))
     return pa.array([Decimal(item).scaleb(-scale) for item in masked.tolist()], column.type)
 
 
@@ -630,7 +634,7 @@ def _permuted_numbers(aes: Aes, values: np.ndarray, maximum: int) -> np.ndarray:
             low = 10 ** (length - 1) if length > 1 else int(negative)
             high = min(10**length, maximum + 1 + negative)
             context = (_NEGATIVES if negative else _POSITIVES) | length
-            permuted[which] = Permutation(aes, high - low, context).moved(
+            permuted[which] = Permutation(aes, high - low, context).apply(
                 magnitudes[which] - np.uint64(low)
             ) + np.uint64(low)
     return np.where(values < 0, np.negative(permuted.view(np.int64)), permuted.view(np.int64))

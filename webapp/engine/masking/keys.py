@@ -22,7 +22,7 @@ _WORD = np.dtype("<u8")
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class KeyRing:
     """A workspace's ring. Old versions are kept so that values can be masked in the same way again."""
 
     current: int
@@ -58,30 +58,30 @@ _BYTE_MASKS = np.tril(np.full((_BLOCK + 1, _BLOCK), 0xFF, np.uint8), -1)
 """Row k keeps the first k bytes of a block."""
 
 
-def over_distinct(column: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """``column`` with ``change`` applied to its values: to each distinct one once where many repeat. ``change`` is
+def map_distinct(column: pa.Array, function: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """``column`` with ``function`` applied to its values: to each distinct one once where many repeat. ``function`` is
     given plain arrays without nulls and answers one of the same length; nulls stay."""
     if pa.types.is_dictionary(column.type):
         if column.dictionary.null_count or len(column.dictionary) > 2 * len(column):
-            return over_distinct(column.dictionary_decode(), change)
-        changed = change(column.dictionary)
+            return map_distinct(column.dictionary_decode(), function)
+        changed = function(column.dictionary)
         return pa.DictionaryArray.from_arrays(column.indices, changed, safe=False).dictionary_decode()
-    if len(column) > _SAMPLE and repeats(column):
-        return over_distinct(column.dictionary_encode(), change)
+    if len(column) > _SAMPLE and has_repeated_values(column):
+        return map_distinct(column.dictionary_encode(), function)
     if not column.null_count:
-        return change(column)
+        return function(column)
     is_valid = column.is_valid()
-    changed = change(column.filter(is_valid))
+    changed = function(column.filter(is_valid))
     place = np.cumsum(is_valid.to_numpy(zero_copy_only=False)) - 1
     return changed.take(pa.array(place, mask=~is_valid.to_numpy(zero_copy_only=False)))
 
 
-def repeats(column: pa.Array) -> bool:
+def has_repeated_values(column: pa.Array) -> bool:
     """Return whether the first values repeat often enough that finding the distinct ones saves time."""
     return pc.count_distinct(column.slice(0, _SAMPLE)).as_py() < _SAMPLE // 2
 
 
-def spans(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+def bytes_and_offsets(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the bytes of a string column without nulls (``uint8``), and the offsets of the values (``int64[n + 1]``,
     from 0)."""
     column = column.cast(pa.large_string()) if not pa.types.is_large_string(column.type) else column
@@ -96,8 +96,8 @@ def spans(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]], ends - ends[0]
 
 
-def strings(data: np.ndarray | bytes, ends: np.ndarray) -> pa.Array:
-    """The reverse of `spans`: ``string[n]``."""
+def strings_from_bytes(data: np.ndarray | bytes, ends: np.ndarray) -> pa.Array:
+    """The reverse of `bytes_and_offsets`: ``string[n]``."""
     array = pa.Array.from_buffers(
         pa.large_string(),
         ends.size - 1,
@@ -106,16 +106,16 @@ def strings(data: np.ndarray | bytes, ends: np.ndarray) -> pa.Array:
     return array.cast(pa.string())
 
 
-def fixed_texts(letters: np.ndarray) -> pa.Array:
+def fixed_width_strings(letters: np.ndarray) -> pa.Array:
     """``uint8[n, width]`` of ASCII as ``string[n]``."""
     count, width = letters.shape
-    return strings(np.ascontiguousarray(letters), np.arange(count + 1, dtype=np.int64) * width)
+    return strings_from_bytes(np.ascontiguousarray(letters), np.arange(count + 1, dtype=np.int64) * width)
 
 
 def mac(aes: Aes, column: pa.Array) -> np.ndarray:
     """``uint64[n, 2]``: 128 keyed bits of each text (string column without nulls): CBC-MAC with AES, the length in
     front, so that no text is the beginning of another."""
-    data, ends = spans(column)
+    data, ends = bytes_and_offsets(column)
     data = np.concatenate([data, np.zeros(_BLOCK, np.uint8)])
     result = np.empty((len(column), 2), np.uint64)
     for low in range(0, len(column), _SLICE):

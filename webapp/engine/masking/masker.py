@@ -1,4 +1,4 @@
-"""Mask one column: `masker_of` creates the `Masker` of a sensitive field from the workspace's keys.
+"""Mask one column: `create_masker` creates the `Masker` of a sensitive field from the workspace's keys.
 
 `shift` moves all dates of one person by the same number of whole days.
 """
@@ -17,8 +17,14 @@ import pyarrow.compute as pc
 from webapp.engine import dates, text
 from webapp.engine.errors import SpecError
 from webapp.engine.masking import format_preserving, keys, replace, together
-from webapp.engine.masking.keys import Aes, Keys
-from webapp.engine.masking.settings import EMAILS, Masking, can_replace, carries_bits, effective_masking
+from webapp.engine.masking.keys import Aes, KeyRing
+from webapp.engine.masking.settings import (
+    EMAIL_TYPES,
+    Masking,
+    can_replace,
+    effective_masking,
+    has_unique_replacements,
+)
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -36,7 +42,7 @@ _STRPTIME: Final = {"Y": "Y", "y": "y", "m": "m", "-m": "m", "d": "d", "-d": "d"
 _ISO_DAY: Final = 10
 
 
-class NoDate(ValueError):
+class DateParseError(ValueError):
     """Texts that are no dates; the first argument is how many."""
 
 
@@ -51,18 +57,20 @@ def is_parsable(source: str) -> bool:
 
 
 def shift_dates(aes: Aes, column: pa.Array, person: pa.Array, source: str | None) -> pa.Array:
-    """Dates, timestamps, or texts in the format ``source`` (ISO 8601, if None). Raises `NoDate`."""
-    days = _days_of(aes, person)
+    """Dates, timestamps, or texts in the format ``source`` (ISO 8601, if None). Raises `DateParseError`."""
+    days = _day_offsets(aes, person)
     kind = column.type
     if pa.types.is_date32(kind):
-        result = _shifted_by(column.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32)
+        result = _shift_by_days(column.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32)
         return result.cast(pa.date32())
     if pa.types.is_timestamp(kind):
         unit = _UNITS[kind.unit]
         low, high = (-_NANOSECOND_DAYS, _NANOSECOND_DAYS) if kind.unit == "ns" else (_FIRST, _LAST)
-        return _shifted_by(column.cast(pa.int64()), days, low * unit, high * unit, unit, np.int64).cast(kind)
+        return _shift_by_days(column.cast(pa.int64()), days, low * unit, high * unit, unit, np.int64).cast(
+            kind
+        )
     if not pa.types.is_string(kind):
-        raise NoDate(len(column) - column.null_count)
+        raise DateParseError(len(column) - column.null_count)
     blank = pc.equal(column, "").fill_null(False)
     column = pc.if_else(blank, pa.scalar(None, pa.string()), column)
     if source is None:
@@ -73,22 +81,24 @@ def shift_dates(aes: Aes, column: pa.Array, person: pa.Array, source: str | None
         try:
             day = day_texts.cast(pa.date32())
         except pa.ArrowInvalid:
-            raise NoDate(sum(not _is_day(item) for item in day_texts.to_pylist())) from None
-        moved = _shifted_by(day.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32).cast(pa.date32())
+            raise DateParseError(sum(not _is_day(item) for item in day_texts.to_pylist())) from None
+        moved = _shift_by_days(day.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32).cast(pa.date32())
         result = pc.binary_join_element_wise(moved.cast(pa.string()), rest, "")
     else:
         parts = dates.parse(source)
-        moments = keys.over_distinct(column, lambda some: _parsed_moments(some, parts))
+        moments = keys.map_distinct(column, lambda some: _parse_moments(some, parts))
         unit = _UNITS["us"]
-        moved = _shifted_by(moments, days, _FIRST * unit, (_LAST + 1) * unit - 1, unit, np.int64)
-        formatted = dates.spell_moments(moved.fill_null(0).to_numpy(), parts)
-        result = pc.if_else(column.is_valid(), text.decode(formatted), pa.scalar(None, pa.string()))
+        moved = _shift_by_days(moments, days, _FIRST * unit, (_LAST + 1) * unit - 1, unit, np.int64)
+        formatted = dates.format_timestamps(moved.fill_null(0).to_numpy(), parts)
+        result = pc.if_else(
+            column.is_valid(), text.decode_dictionary(formatted), pa.scalar(None, pa.string())
+        )
     return pc.if_else(blank, "", result)
 
 
-def _days_of(aes: Aes, person: pa.Array) -> np.ndarray:
+def _day_offsets(aes: Aes, person: pa.Array) -> np.ndarray:
     """``int64[n]``: -365 to 365 without 0. Rows without a person are treated as one person."""
-    names = text.decode(text.to_text(person)).fill_null("")
+    names = text.decode_dictionary(text.to_text(person)).fill_null("")
     coded = names.dictionary_encode()
     bits = keys.mac(aes, coded.dictionary)[:, 0]
     days = (bits % np.uint64(2 * _MAX_DAYS)).astype(np.int64) - _MAX_DAYS
@@ -96,7 +106,9 @@ def _days_of(aes: Aes, person: pa.Array) -> np.ndarray:
     return days[coded.indices.to_numpy()] if len(coded) else np.zeros(0, np.int64)
 
 
-def _shifted_by(column: pa.Array, days: np.ndarray, low: int, high: int, unit: int, dtype: type) -> pa.Array:
+def _shift_by_days(
+    column: pa.Array, days: np.ndarray, low: int, high: int, unit: int, dtype: type
+) -> pa.Array:
     values = column.fill_null(0).to_numpy().astype(np.int64)
     steps = days * unit
     steps = np.where(
@@ -112,7 +124,7 @@ def _is_day(day_text: str | None) -> bool:
         return False
 
 
-def _parsed_moments(column: pa.Array, parts: tuple[dates.Part, ...]) -> pa.Array:
+def _parse_moments(column: pa.Array, parts: tuple[dates.FormatPart, ...]) -> pa.Array:
     """``int64[n]``: microseconds since 1970."""
     pattern = "".join(
         part.replace("%", "%%") if kind == "text" else f"%{_STRPTIME[part]}" for kind, part in parts
@@ -127,7 +139,7 @@ def _parsed_moments(column: pa.Array, parts: tuple[dates.Part, ...]) -> pa.Array
         since = moment - _EPOCH
         microseconds.append((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
     if failed:
-        raise NoDate(failed)
+        raise DateParseError(failed)
     return pa.array(microseconds, pa.int64())
 
 
@@ -137,8 +149,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 REDACTED: Final = "[redacted]"
 _REMOVED: Final = "[removed]"
 """Replaces real values that are equal to `REDACTED`."""
-TOKEN: Final = b"tok_"
-_GUESSABLE: Final = 1_000_000
+TOKEN_PREFIX: Final = b"tok_"
+_MIN_SAFE_VALUES: Final = 1_000_000
 """Anyone who may mask chosen values can try fewer values than this one by one."""
 
 
@@ -159,7 +171,7 @@ class Masker:
         field: FieldSpec,
         masking: Masking,
         key_version: int,
-        change: Change,
+        mask_function: MaskFunction,
         collision_free: bool = False,
     ) -> None:
         self.field, self.path, self.strategy = field, field.path, masking.strategy
@@ -169,13 +181,13 @@ class Masker:
         """The field whose values `mask` takes as ``person``."""
         self.collision_free: bool = collision_free
         """No two values become one."""
-        reserved = masking.strategy == "replace" and field.type.name in EMAILS
+        reserved = masking.strategy == "replace" and field.type.name in EMAIL_TYPES
         self.disjoint: bool = masking.strategy in ("tokenize", "hash", "redact", "null") or reserved
         """By design no real value can be among the masked ones."""
         self.exact_only: bool = masking.strategy == "shift"
         """Whole values are all there is to compare: two dates share most of their characters."""
         self.warnings: tuple[Fault, ...] = ()
-        self._change = change
+        self._change = mask_function
 
     def mask(
         self, column: pa.Array | pa.ChunkedArray, person: pa.Array | together.RelatedColumns | None = None
@@ -194,12 +206,12 @@ class Masker:
             column = column.cast(pa.string())
         try:
             return self._change(column, person)
-        except NoDate as error:
+        except DateParseError as error:
             message = (
                 f"{error.args[0]:,} value(s) do not match the field's date format and cannot be shifted."
             )
             raise MaskingError(self.path, "no_date", message) from None
-        except replace.NoReplacement:
+        except replace.NoReplacementError:
             message = (
                 "The field's type has no other value than the original one. Mask it with redact or null."
             )
@@ -209,25 +221,25 @@ class Masker:
             raise MaskingError(self.path, "too_large", message) from None
 
 
-Change = Callable[[pa.Array, Any], pa.Array]
+MaskFunction = Callable[[pa.Array, Any], pa.Array]
 """A function of a column, and of the other columns that its masking reads."""
 
 
-def masker_of(
+def create_masker(
     field: FieldSpec,
     vocabulary: Vocabulary,
-    keys: Keys,
+    keys: KeyRing,
     bind_fields: replace.BindFields,
     *,
-    run: str,
+    run_id: str,
     locale: str | None = None,
     now: datetime | None = None,
-    beside: Sequence[FieldSpec] = (),
+    related_fields: Sequence[FieldSpec] = (),
 ) -> Masker:
-    """Return the masker of a sensitive field. ``run`` identifies the run, and is the same for all of its blocks, parts
-    and attempts; ``locale`` overrides the field's. ``now`` is the base of relative dates if masking is not consistent:
-    otherwise they must not change with the clock. ``beside`` lists the fields that share one place or one person with
-    it and decide its value, including itself (see `together`).
+    """Return the masker of a sensitive field. ``run_id`` identifies the run, and is the same for all of its blocks,
+    parts and attempts; ``locale`` overrides the field's. ``now`` is the base of relative dates if masking is not
+    consistent: otherwise they must not change with the clock. ``related_fields`` lists the fields that share one place
+    or one person with it and decide its value, including itself (see `together`).
 
     Raises `SpecError`: no such version of the key; a type that generates no values with these options; a date format
     that cannot be parsed; unique, if the strategy cannot keep it.
@@ -259,27 +271,32 @@ def masker_of(
     scope = (
         ("domain", masking.domain or field.type.name)
         if masking.consistent
-        else ("run", run, field.id or field.path)
+        else ("run", run_id, field.id or field.path)
     )
-    if beside and field.type.group_kind == together.PERSON:
-        person = together.Person(
-            beside, field, vocabulary, partial(keys.derive, version, "masking", strategy), locale, bind_fields
+    if related_fields and field.type.group_kind == together.PERSON:
+        person = together.PersonReplacer(
+            related_fields,
+            field,
+            vocabulary,
+            partial(keys.derive, version, "masking", strategy),
+            locale,
+            bind_fields,
         )
         return Masker(
             field,
             masking,
             version,
-            lambda column, others: person.replaced(column, others),
-            carries_bits(field.type),
+            lambda column, others: person.replace_column(column, others),
+            has_unique_replacements(field.type),
         )
-    if beside:
+    if related_fields:
         key = keys.derive(version, "masking", strategy, "together", together.PLACE)
-        replace_place = together.place_replacement_function(
-            beside, field.name, vocabulary, key, locale, None, bind_fields
+        replace_place = together.create_place_replacer(
+            related_fields, field.name, vocabulary, key, locale, None, bind_fields
         )
         return Masker(field, masking, version, lambda column, others: replace_place(Aes(key), column, others))
     key = keys.derive(version, "masking", strategy, *scope)
-    change, is_collision_free = _masking_function(
+    change, is_collision_free = _create_mask_function(
         field, strategy, key, vocabulary, locale, None if masking.consistent else now, bind_fields
     )
     if unique and not is_collision_free:
@@ -292,7 +309,7 @@ def masker_of(
     return masker
 
 
-def _masking_function(
+def _create_mask_function(
     field: FieldSpec,
     strategy: str,
     key: bytes,
@@ -300,7 +317,7 @@ def _masking_function(
     locale: str | None,
     now: datetime | None,
     bind_fields: replace.BindFields,
-) -> tuple[Change, bool]:
+) -> tuple[MaskFunction, bool]:
     """The masking functions of the strategies, and whether they keep distinct values distinct."""
     if strategy == "shift":
         source = getattr(field.options, "format", None)
@@ -314,22 +331,22 @@ def _masking_function(
                 raise ValueError("shifting dates needs a column of persons with the same length")
             if isinstance(person, pa.ChunkedArray):
                 person = person.combine_chunks()
-            return shift_dates(Aes(key), text.decode(column), person, source)
+            return shift_dates(Aes(key), text.decode_dictionary(column), person, source)
 
         return shift, False
     if strategy == "replace":
-        replace_values, is_collision_free = replace.replacement_function(
+        replace_values, is_collision_free = replace.create_replacer(
             field, vocabulary, key, locale, now, bind_fields
         )
-        return lambda column, _: keys.over_distinct(
+        return lambda column, _: keys.map_distinct(
             column, lambda some: replace_values(Aes(key), some)
         ), is_collision_free
     function = {"tokenize": _tokenize, "hash": _hash}.get(strategy)
     if function is None:
-        return lambda column, _: keys.over_distinct(
+        return lambda column, _: keys.map_distinct(
             column, lambda some: _preserve_format(field, Aes(key), some)
         ), True
-    return lambda column, _: keys.over_distinct(
+    return lambda column, _: keys.map_distinct(
         column, lambda some: function(Aes(key), text.to_text(some))
     ), True
 
@@ -344,32 +361,32 @@ def _redact(column: pa.Array, _: pa.Array | None) -> pa.Array:
         same = pc.match_substring(texts, REDACTED, ignore_case=True)
         return pc.if_else(same, _REMOVED, REDACTED)
 
-    return keys.over_distinct(column, change)
+    return keys.map_distinct(column, change)
 
 
 def _tokenize(aes: Aes, column: pa.Array) -> pa.Array:
     words = keys.mac(aes, column)
-    prefix = np.broadcast_to(np.frombuffer(TOKEN, np.uint8), (len(words), len(TOKEN)))
-    return keys.fixed_texts(np.hstack([prefix, keys.base32(words[:, 0]), keys.base32(words[:, 1])]))
+    prefix = np.broadcast_to(np.frombuffer(TOKEN_PREFIX, np.uint8), (len(words), len(TOKEN_PREFIX)))
+    return keys.fixed_width_strings(np.hstack([prefix, keys.base32(words[:, 0]), keys.base32(words[:, 1])]))
 
 
 def _hash(aes: Aes, column: pa.Array) -> pa.Array:
     words = keys.mac(aes, column)
     digits = np.frombuffer(words.astype(">u8").tobytes().hex().encode(), np.uint8)
-    return keys.fixed_texts(digits.reshape(len(words), 32))
+    return keys.fixed_width_strings(digits.reshape(len(words), 32))
 
 
 def _preserve_format(field: FieldSpec, aes: Aes, column: pa.Array) -> pa.Array:
     kind = column.type
-    if pa.types.is_string(kind) and field.type.name in EMAILS:
-        return format_preserving.email(aes, column)
+    if pa.types.is_string(kind) and field.type.name in EMAIL_TYPES:
+        return format_preserving.permute_email(aes, column)
     if pa.types.is_string(kind):
-        return format_preserving.texts(aes, column, format_preserving.KEPT.get(field.type.name))
+        return format_preserving.permute_texts(aes, column, format_preserving.KEEP_RULES.get(field.type.name))
     try:
         if pa.types.is_integer(kind):
-            return format_preserving.integers(aes, column)
+            return format_preserving.permute_integers(aes, column)
         if pa.types.is_decimal(kind):
-            return format_preserving.decimals(aes, column)
+            return format_preserving.permute_decimals(aes, column)
     except (pa.ArrowInvalid, ArithmeticError):
         raise OverflowError from None
     message = (
@@ -382,8 +399,12 @@ def _preserve_format(field: FieldSpec, aes: Aes, column: pa.Array) -> pa.Array:
 def _guessable_warnings(
     field: FieldSpec, vocabulary: Vocabulary, locale: str | None, bind_fields: replace.BindFields
 ) -> tuple[Fault, ...]:
-    space = replace.space(field, vocabulary, locale, bind_fields) if can_replace(field.type) else None
-    if space is None or space >= _GUESSABLE:
+    space = (
+        replace.estimate_value_count(field, vocabulary, locale, bind_fields)
+        if can_replace(field.type)
+        else None
+    )
+    if space is None or space >= _MIN_SAFE_VALUES:
         return ()
     message = (
         f"{field.type.label} has so few values (about {space:,}) that users with masking access "

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 Strategy = Literal["replace", "format_preserve", "tokenize", "hash", "shift", "redact", "null"]
 STRATEGIES: Final[tuple[str, ...]] = get_args(Strategy)
 
-EMAILS: Final = frozenset({"email", "safe_email", "company_email"})
-DATES: Final = frozenset({"date", "datetime", "date_of_birth", "business_day", "date_relative"})
+EMAIL_TYPES: Final = frozenset({"email", "safe_email", "company_email"})
+DATE_TYPES: Final = frozenset({"date", "datetime", "date_of_birth", "business_day", "date_relative"})
 _NUMBERS: Final = frozenset(
     {"age", "latitude", "longitude", "position_in_parent"}
 )  # in addition to the category of that name
@@ -56,10 +56,12 @@ class Masking(BaseModel):
     )  # fmt: skip
 
 
-def carries_bits(kind: type[FieldType]) -> bool:
+def has_unique_replacements(kind: type[FieldType]) -> bool:
     """Return whether replacements can contain 64 keyed bits, so that no two are the same."""
     return (
-        kind.name in EMAILS or kind.name == "username" or (kind.category == "identity" and can_replace(kind))
+        kind.name in EMAIL_TYPES
+        or kind.name == "username"
+        or (kind.category == "identity" and can_replace(kind))
     )
 
 
@@ -68,20 +70,20 @@ def can_replace(kind: type[FieldType]) -> bool:
     return kind.category not in ("external", "logic", "structure") and kind.name not in _NOT_REPLACED
 
 
-def can_preserve(kind: type[FieldType]) -> bool:
+def can_preserve_format(kind: type[FieldType]) -> bool:
     """Return whether any value with the same numbers of digits and letters is valid."""
-    return kind.category not in ("time", "structure") and kind.name not in _FLOATS | DATES | {"boolean"}
+    return kind.category not in ("time", "structure") and kind.name not in _FLOATS | DATE_TYPES | {"boolean"}
 
 
 def supported_strategies(kind: type[FieldType]) -> tuple[str, ...]:
     """Return the strategies that a type of single values supports, independent of its options."""
-    texts = kind.category not in ("number", "time") and kind.name not in _NUMBERS | DATES
+    texts = kind.category not in ("number", "time") and kind.name not in _NUMBERS | DATE_TYPES
     supported = {
         "replace": can_replace(kind),
-        "format_preserve": can_preserve(kind),
+        "format_preserve": can_preserve_format(kind),
         "tokenize": texts,
         "hash": texts,
-        "shift": kind.name in DATES | {_SOURCE_COLUMN},
+        "shift": kind.name in DATE_TYPES | {_SOURCE_COLUMN},
         "redact": texts,
         "null": True,
     }
@@ -91,7 +93,7 @@ def supported_strategies(kind: type[FieldType]) -> tuple[str, ...]:
 def is_text(field: FieldSpec) -> bool:
     """Return whether a field's values are texts, according to its type and options."""
     kind = field.type
-    if kind.name in DATES:
+    if kind.name in DATE_TYPES:
         return getattr(field.options, "format", None) is not None
     return kind.category not in ("number", "time", "structure") and kind.name not in _NUMBERS
 
@@ -102,14 +104,14 @@ def effective_masking(field: FieldSpec) -> Masking:
     if masking is not None:
         return masking
     kind, unique = field.type, bool(field.common.unique or field.common.unique_together)
-    if can_replace(kind) and (not unique or carries_bits(kind)):
+    if can_replace(kind) and (not unique or has_unique_replacements(kind)):
         return Masking(strategy="replace")
-    if unique and can_preserve(kind):
+    if unique and can_preserve_format(kind):
         return Masking(strategy="format_preserve")
     return Masking(strategy="redact" if is_text(field) else "null")
 
 
-def faults(field: FieldSpec, fields: Sequence[FieldSpec]) -> list[Fault]:
+def find_faults(field: FieldSpec, fields: Sequence[FieldSpec]) -> list[Fault]:
     """Return the faults of a field's masking. ``fields``: all fields of its level."""
     masking = field.common.masking
     if masking is None or (field.type.category == "external" and field.type.name != _SOURCE_COLUMN):
@@ -121,12 +123,15 @@ def faults(field: FieldSpec, fields: Sequence[FieldSpec]) -> list[Fault]:
         found.append(Fault(f"{path}.domain", "contradiction", text, "Remove domain, or consistent: false."))
     if field.common.unique or field.common.unique_together:
         text = ""
-        if masking.strategy == "replace" and not carries_bits(field.type):
+        if masking.strategy == "replace" and not has_unique_replacements(field.type):
             text = f"There are too few values of {field.type.label} to replace each one with a different one."
         elif masking.strategy in ("shift", "redact", "null"):
             text = f"{masking.strategy} may map two values to the same value, so the field cannot be unique."
         if text:
-            alternatives = (("format_preserve", can_preserve(field.type)), ("tokenize", is_text(field)))
+            alternatives = (
+                ("format_preserve", can_preserve_format(field.type)),
+                ("tokenize", is_text(field)),
+            )
             supported = [item for item, is_supported in alternatives if is_supported]
             hint = f"Use {' or '.join(supported)}, or remove unique." if supported else "Remove unique."
             found.append(Fault(f"{path}.strategy", "not_unique", text, hint))
@@ -138,14 +143,14 @@ def _type_faults(field: FieldSpec, masking: Masking, path: str) -> list[Fault]:
     text = hint = ""
     if kind.category == "structure":
         text, hint = f"{kind.label} contains fields.", "Mask the fields inside it."
-    elif strategy == "shift" and kind.name not in DATES | {_SOURCE_COLUMN}:
+    elif strategy == "shift" and kind.name not in DATE_TYPES | {_SOURCE_COLUMN}:
         text, hint = (
             f"{kind.label} is not a date, and only dates can be shifted.",
             "Use replace or format_preserve.",
         )
-    elif strategy == "format_preserve" and not can_preserve(kind):
+    elif strategy == "format_preserve" and not can_preserve_format(kind):
         text = f"A value of {kind.label} with other digits may be invalid."
-        hint = "Use shift with the field person." if kind.name in DATES else "Use replace or null."
+        hint = "Use shift with the field person." if kind.name in DATE_TYPES else "Use replace or null."
     elif strategy == "replace" and not can_replace(kind):
         text, hint = f"{kind.label} cannot generate replacement values.", "Use redact or null."
     elif strategy in ("tokenize", "hash", "redact") and not is_text(field):

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from webapp.engine import text
 from webapp.engine.masking import keys, replace
 from webapp.engine.masking.keys import Aes
-from webapp.engine.masking.settings import EMAILS, effective_masking
+from webapp.engine.masking.settings import EMAIL_TYPES, effective_masking
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import BoundPlan
@@ -77,24 +77,24 @@ def _person_fields(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[Field
     found = tuple(
         item
         for item in fields
-        if item.type.name in _NAMES | EMAILS | {_USERNAME}
+        if item.type.name in _NAMES | EMAIL_TYPES | {_USERNAME}
         and item.common.locale == field.common.locale
         and not getattr(item.options, "sex", None)
     )
-    first = leader(found)
+    first = leading_field(found)
     names = [spec.type.name for spec in found if spec.type.name in _NAMES]
-    if field not in found or field is first or field.type.name in EMAILS:
+    if field not in found or field is first or field.type.name in EMAIL_TYPES:
         return ()
     return found if first is not None or ("name" in names and len(names) > 1) else ()
 
 
-def leader(fields: Sequence[FieldSpec]) -> FieldSpec | None:
+def leading_field(fields: Sequence[FieldSpec]) -> FieldSpec | None:
     """Return the field whose real value chooses the person: an e-mail address, else the user name; None for names."""
-    addresses = [field for field in fields if field.type.name in EMAILS]
+    addresses = [field for field in fields if field.type.name in EMAIL_TYPES]
     return next(iter(addresses + [field for field in fields if field.type.name == _USERNAME]), None)
 
 
-def place_replacement_function(
+def create_place_replacer(
     fields: Sequence[FieldSpec],
     name: str,
     vocabulary: Vocabulary,
@@ -105,96 +105,96 @@ def place_replacement_function(
 ) -> Callable[[Aes, pa.Array, RelatedColumns], pa.Array]:
     """Return the function that replaces the values of the field ``name`` of a place together with the others. Raises
     `SpecError`."""
-    plain = replace.without_extras(fields)
-    bound = bind_fields(plain, vocabulary, locale, key.hex(), now or replace.PRESENT)
+    plain = replace.strip_extras(fields)
+    bound = bind_fields(plain, vocabulary, locale, key.hex(), now or replace.DEFAULT_NOW)
     names = [field.name for field in fields]
 
-    def replaced(aes: Aes, column: pa.Array, columns: RelatedColumns) -> pa.Array:
-        texts = _texts(names, columns)
+    def replace_column(aes: Aes, column: pa.Array, columns: RelatedColumns) -> pa.Array:
+        texts = _text_columns(names, columns)
         places = pc.binary_join_element_wise(*texts.values(), _SEPARATOR).dictionary_encode()
         indices = places.indices.to_numpy()
         _, first = np.unique(indices, return_index=True)
         real = {item: values.take(pa.array(first)) for item, values in texts.items()}
-        replacements = _replacements(bound, name, aes, places.dictionary.cast(pa.string()), real)
+        replacements = _draw_place_replacements(bound, name, aes, places.dictionary.cast(pa.string()), real)
         result = replacements.take(pa.array(indices))
         if column.null_count:
             result = pc.if_else(column.is_valid(), result, pa.scalar(None, result.type))
         return text.to_text(result) if pa.types.is_string(column.type) else result
 
-    return replaced
+    return replace_column
 
 
-def _replacements(
+def _draw_place_replacements(
     bound: BoundPlan, name: str, aes: Aes, places: pa.Array, real: Mapping[str, pa.Array]
 ) -> pa.Array:
     """One value of the field for each place, ``real`` its real values by field. Raises `replace.NoOther`."""
     words = keys.mac(aes, places)
     pending = np.arange(len(places))
     result: pa.Array | None = None
-    for attempt in range(replace.DRAWS):
-        some = words[pending]
+    for attempt in range(replace.MAX_ATTEMPTS):
+        seeds = words[pending]
         if attempt:
-            some = aes(some ^ np.uint64(attempt))
-        block = bound.at(some[:, 0].copy())
-        drawn = text.decode(block.column(name))
+            seeds = aes(seeds ^ np.uint64(attempt))
+        block = bound.block_at(seeds[:, 0].copy())
+        drawn = text.decode_dictionary(block.column(name))
         result = (
             drawn
             if result is None
-            else pc.replace_with_mask(result, replace.mask_of(pending, len(places)), drawn)
+            else pc.replace_with_mask(result, replace.boolean_mask(pending, len(places)), drawn)
         )
         shows_real = np.zeros(pending.size, np.bool_)
         for other, values in real.items():
             real_texts = values.take(pa.array(pending))
-            drawn_texts = pc.fill_null(text.to_text(text.decode(block.column(other))), "")
+            drawn_texts = pc.fill_null(text.to_text(text.decode_dictionary(block.column(other))), "")
             is_present = pc.greater(pc.utf8_length(real_texts), 0).to_numpy(zero_copy_only=False)
             shows_real |= replace.reveals(real_texts, drawn_texts) & is_present
         pending = pending[shows_real]
         if not pending.size:
             return result
-    raise replace.NoReplacement
+    raise replace.NoReplacementError
 
 
 # --- People -------------------------------------------------------------------------------------------------
 
 
-class Person:
-    """The replacement of names and user names by those of one person a row: `replaced`. Thread-safe."""
+class PersonReplacer:
+    """The replacement of names and user names by those of one person a row: `replace_column`. Thread-safe."""
 
     def __init__(
         self,
         fields: Sequence[FieldSpec],
         field: FieldSpec,
         vocabulary: Vocabulary,
-        key_of: Callable[..., bytes],
+        derive_key: Callable[..., bytes],
         locale: str | None,
         bind_fields: replace.BindFields,
     ) -> None:
         """``key_of(*scope)`` derives a key. Raises `SpecError`."""
-        first = leader(fields)
-        shared = key_of("together", PERSON)
-        key = shared if first is None else key_of("domain", first.type.name)
+        first = leading_field(fields)
+        shared = derive_key("together", PERSON)
+        key = shared if first is None else derive_key("domain", first.type.name)
         self._field = field.name
         self._leader = first.name if first is not None else None
         self._names = [item.name for item in fields if item.type.name in _NAMES]
         # A user name that follows an address keeps keyed bits of its own, so that no two are the same.
         self._usernames = [item.name for item in fields if item.type.name == _USERNAME and item is not first]
-        self._finish = {item.name: replace.finisher(item.type.name) for item in fields}
+        self._finish = {item.name: replace.get_finisher(item.type.name) for item in fields}
         # The plan of the leader alone gives it the same value as in a table without names.
         self._bound, self._leader_plan = (
-            bind_fields(replace.without_extras(some), vocabulary, locale, key.hex(), replace.PRESENT)
+            bind_fields(replace.strip_extras(some), vocabulary, locale, key.hex(), replace.DEFAULT_NOW)
             for some in (fields, [first] if first is not None else fields)
         )
         self._shared, self._key = Aes(shared), Aes(key)
-        self._bits = Aes(key_of("domain", _USERNAME))
+        self._bits = Aes(derive_key("domain", _USERNAME))
 
-    def replaced(self, column: pa.Array, columns: RelatedColumns) -> pa.Array:
+    def replace_column(self, column: pa.Array, columns: RelatedColumns) -> pa.Array:
         """Return the column with other values; nulls stay."""
         names = [*self._names, *self._usernames, *([self._leader] if self._leader is not None else [])]
-        real = _texts(names, columns)
+        real = _text_columns(names, columns)
         people = pc.binary_join_element_wise(*real.values(), _SEPARATOR).dictionary_encode()
         indices = people.indices.to_numpy()
         _, places = np.unique(indices, return_index=True)
-        replacements = self._replacements(
+        replacements = self._draw_replacements(
             {name: values.take(pa.array(places)) for name, values in real.items()}
         )
         result = replacements.take(pa.array(indices))
@@ -204,18 +204,18 @@ class Person:
             else result
         )
 
-    def _replacements(self, real: Mapping[str, pa.Array]) -> pa.Array:
-        """One value of the field for each person. Raises `replace.NoReplacement`."""
+    def _draw_replacements(self, real: Mapping[str, pa.Array]) -> pa.Array:
+        """One value of the field for each person. Raises `replace.NoReplacementError`."""
         words = self._person_hashes(real)
         username_hashes = {name: keys.mac(self._bits, real[name]) for name in self._usernames}
         pending = np.arange(len(words))
         result: pa.Array | None = None
-        for attempt in range(replace.DRAWS):
-            some = self._shared(words[pending] ^ np.uint64(attempt)) if attempt else words[pending]
-            block = self._bound.at(some[:, 0].copy())
+        for attempt in range(replace.MAX_ATTEMPTS):
+            seeds = self._shared(words[pending] ^ np.uint64(attempt)) if attempt else words[pending]
+            block = self._bound.block_at(seeds[:, 0].copy())
             shows_real = np.zeros(pending.size, np.bool_)
             for name in [*self._names, *self._usernames]:
-                part = pc.fill_null(text.to_text(text.decode(block.column(name))), "")
+                part = pc.fill_null(text.to_text(text.decode_dictionary(block.column(name))), "")
                 finish = self._finish[name]
                 if finish is not None:
                     part = finish(part, username_hashes[name][pending, 1])
@@ -223,7 +223,7 @@ class Person:
                     result = (
                         part
                         if result is None
-                        else pc.replace_with_mask(result, replace.mask_of(pending, len(words)), part)
+                        else pc.replace_with_mask(result, replace.boolean_mask(pending, len(words)), part)
                     )
                 real_texts = real[name].take(pa.array(pending))
                 is_present = pc.greater(pc.utf8_length(real_texts), 0).to_numpy(zero_copy_only=False)
@@ -232,7 +232,7 @@ class Person:
             if not pending.size:
                 assert result is not None  # the field is one of those that are drawn
                 return result
-        raise replace.NoReplacement
+        raise replace.NoReplacementError
 
     def _person_hashes(self, real: Mapping[str, pa.Array]) -> np.ndarray:
         """``uint64[n, 2]``: in front the numbers of the rows whose people are taken."""
@@ -249,6 +249,6 @@ class Person:
         return words
 
 
-def _texts(names: Iterable[str], columns: RelatedColumns) -> dict[str, pa.Array]:
+def _text_columns(names: Iterable[str], columns: RelatedColumns) -> dict[str, pa.Array]:
     """The real values of fields as texts, "" for null."""
-    return {name: pc.fill_null(text.to_text(text.decode(columns[name])), "") for name in names}
+    return {name: pc.fill_null(text.to_text(text.decode_dictionary(columns[name])), "") for name in names}

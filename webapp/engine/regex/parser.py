@@ -23,7 +23,7 @@ from typing import NoReturn
 
 from webapp import limits
 
-_LISTED = 4096
+_MAX_LISTED_TEXTS = 4096
 """Choices of up to this many texts are compared text by text."""
 
 
@@ -32,12 +32,12 @@ class Node(ABC):
 
     @property
     @abstractmethod
-    def least(self) -> int:
+    def min_length(self) -> int:
         """Characters of the shortest text."""
 
     @property
     @abstractmethod
-    def most(self) -> int:
+    def max_length(self) -> int:
         """Characters of the longest."""
 
     @property
@@ -75,11 +75,11 @@ class Node(ABC):
 
     def prefix_free(self) -> bool:
         """Whether none of its texts can be the beginning of another."""
-        return self.least == self.most
+        return self.min_length == self.max_length
 
     def suffix_free(self) -> bool:
         """Whether none of its texts can be the end of another."""
-        return self.least == self.most
+        return self.min_length == self.max_length
 
 
 @cache
@@ -96,10 +96,10 @@ class Chars(Node):
 
     chars: frozenset[str]
 
-    least = most = weight = 1
+    min_length = max_length = weight = 1
 
     @cached_property
-    def families(self) -> tuple[tuple[str, ...], ...]:
+    def case_families(self) -> tuple[tuple[str, ...], ...]:
         """The characters, grouped by case folding, in the order of their code points."""
         found: dict[str, list[str]] = {}
         for char in sorted(self.chars):
@@ -108,7 +108,7 @@ class Chars(Node):
 
     @property
     def count(self) -> int:
-        return len(self.families)
+        return len(self.case_families)
 
     @cached_property
     def alphabet(self) -> frozenset[str]:
@@ -136,7 +136,7 @@ class Anchor(Node):
     kind: str
     position: int
 
-    least = most = weight = 0
+    min_length = max_length = weight = 0
     count = 1
     first = last = alphabet = frozenset()
 
@@ -154,12 +154,12 @@ class Sequence(Node):
     items: tuple[Node, ...]
 
     @cached_property
-    def least(self) -> int:
-        return sum(item.least for item in self.items)
+    def min_length(self) -> int:
+        return sum(item.min_length for item in self.items)
 
     @cached_property
-    def most(self) -> int:
-        return sum(item.most for item in self.items)
+    def max_length(self) -> int:
+        return sum(item.max_length for item in self.items)
 
     @cached_property
     def weight(self) -> int:
@@ -174,11 +174,11 @@ class Sequence(Node):
 
     @cached_property
     def first(self) -> frozenset[str]:
-        return _until_solid(self.items, "first")
+        return _edge_characters(self.items, "first")
 
     @cached_property
     def last(self) -> frozenset[str]:
-        return _until_solid(self.items[::-1], "last")
+        return _edge_characters(self.items[::-1], "last")
 
     @cached_property
     def alphabet(self) -> frozenset[str]:
@@ -208,11 +208,11 @@ class Sequence(Node):
         return super().suffix_free() or all(item.suffix_free() for item in self.items)
 
 
-def _until_solid(items: tuple[Node, ...], end: str) -> frozenset[str]:
+def _edge_characters(items: tuple[Node, ...], end: str) -> frozenset[str]:
     found: frozenset[str] = frozenset()
     for item in items:
         found |= getattr(item, end)
-        if item.least:
+        if item.min_length:
             break
     return found
 
@@ -220,7 +220,7 @@ def _until_solid(items: tuple[Node, ...], end: str) -> frozenset[str]:
 def _has_fixed_boundary(head: Node, tail: Node) -> bool:
     """Return whether the boundary between ``head`` and ``tail`` can always be found in their concatenation."""
     return (
-        tail.most == 0
+        tail.max_length == 0
         or head.prefix_free()
         or tail.suffix_free()
         or not head.alphabet & tail.first
@@ -235,12 +235,12 @@ class Choice(Node):
     options: tuple[Node, ...]
 
     @cached_property
-    def least(self) -> int:
-        return min(option.least for option in self.options)
+    def min_length(self) -> int:
+        return min(option.min_length for option in self.options)
 
     @cached_property
-    def most(self) -> int:
-        return max(option.most for option in self.options)
+    def max_length(self) -> int:
+        return max(option.max_length for option in self.options)
 
     @cached_property
     def weight(self) -> int:
@@ -271,7 +271,7 @@ class Choice(Node):
             found = option.ambiguity()
             if found is not None:
                 return found
-        if self.count <= _LISTED:
+        if self.count <= _MAX_LISTED_TEXTS:
             return None if len(set(self.texts())) == self.count else self
         pairs = combinations(self.options, 2)
         return (
@@ -287,21 +287,21 @@ class Choice(Node):
         return super().suffix_free() or self._free("last", "suffix_free", -1)
 
     def _free(self, end: str, free: str, direction: int) -> bool:
-        if self.count <= _LISTED:
+        if self.count <= _MAX_LISTED_TEXTS:
             # In sorted order, a prefix is directly followed by a text that it begins.
             listed = sorted(text[::direction] for text in self.texts())
             return not any(b.startswith(a) for a, b in pairwise(listed) if a != b)
         return all(getattr(option, free)() for option in self.options) and all(
-            not getattr(a, end) & getattr(b, end) and a.least > 0 and b.least > 0
+            not getattr(a, end) & getattr(b, end) and a.min_length > 0 and b.min_length > 0
             for a, b in combinations(self.options, 2)
         )
 
 
 def _are_disjoint(a: Node, b: Node, end: str) -> bool:
     """Return whether the two have no text in common."""
-    if a.most < b.least or b.most < a.least:
+    if a.max_length < b.min_length or b.max_length < a.min_length:
         return True
-    return not getattr(a, end) & getattr(b, end) and (a.least > 0 or b.least > 0)
+    return not getattr(a, end) & getattr(b, end) and (a.min_length > 0 or b.min_length > 0)
 
 
 @dataclass(frozen=True)
@@ -314,12 +314,12 @@ class Repeat(Node):
     position: int = 0
 
     @cached_property
-    def least(self) -> int:
-        return self.low * self.item.least
+    def min_length(self) -> int:
+        return self.low * self.item.min_length
 
     @cached_property
-    def most(self) -> int:
-        return self.high * self.item.most
+    def max_length(self) -> int:
+        return self.high * self.item.max_length
 
     @cached_property
     def weight(self) -> int:
@@ -349,7 +349,7 @@ class Repeat(Node):
         found = self.item.ambiguity()
         if found is not None or self.high == 0 or self.low == self.high == 1:
             return found
-        if self.item.least == 0:
+        if self.item.min_length == 0:
             return self
         return None if self.high == 1 or self.item.prefix_free() or self.item.suffix_free() else self
 
@@ -389,7 +389,7 @@ def parse(source: str) -> Node:
         raise RegexError(
             f"An expression has at most {limits.MAX_PATTERN_CHARS:,} characters.", limits.MAX_PATTERN_CHARS
         )
-    return _Parser(source).whole()
+    return _Parser(source).parse()
 
 
 class _Parser:
@@ -398,7 +398,7 @@ class _Parser:
         self._depth = 0
         self._ignore_case = False
 
-    def whole(self) -> Node:
+    def parse(self) -> Node:
         tree = self._choice()
         if self._at < len(self._source):
             self._fail(
@@ -412,14 +412,14 @@ class _Parser:
     def _peek(self, text: str) -> bool:
         return self._source.startswith(text, self._at)
 
-    def _eat(self, text: str) -> bool:
+    def _accept(self, text: str) -> bool:
         found = self._peek(text)
         self._at += len(text) * found
         return found
 
     def _choice(self) -> Node:
         options = [self._sequence()]
-        while self._eat("|"):
+        while self._accept("|"):
             options.append(self._sequence())
         return options[0] if len(options) == 1 else Choice(tuple(options))
 
@@ -471,7 +471,7 @@ class _Parser:
             self._fail("There is nothing to repeat here.", at)
         if self._peek("+"):
             self._fail("Possessive repeats are not supported.", self._at, "Remove the second +.")
-        self._eat("?")
+        self._accept("?")
         second_at = self._at
         if self._quantifier() is not None:
             self._fail(
@@ -483,13 +483,13 @@ class _Parser:
 
     def _quantifier(self) -> tuple[int, int] | None:
         at = self._at
-        if self._eat("?"):
+        if self._accept("?"):
             return 0, 1
-        if self._eat("*"):
+        if self._accept("*"):
             return 0, limits.OPEN_REPEATS
-        if self._eat("+"):
+        if self._accept("+"):
             return 1, limits.OPEN_REPEATS
-        return self._bounds(at) if self._eat("{") else None
+        return self._bounds(at) if self._accept("{") else None
 
     def _bounds(self, start: int) -> tuple[int, int] | None:
         # As in re, a brace that begins no bounds is a character.
@@ -520,13 +520,13 @@ class _Parser:
 
     def _group(self, start: int) -> Node | None:
         before = self._ignore_case
-        if self._eat("?") and not self._group_kind(start):
+        if self._accept("?") and not self._group_kind(start):
             return None
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             self._fail(f"Brackets can be nested at most {_MAX_DEPTH} levels deep.", start)
         inner = self._choice()
-        if not self._eat(")"):
+        if not self._accept(")"):
             self._fail("This bracket is not closed.", start, r"Write \( for the character.")
         self._depth -= 1
         self._ignore_case = before
@@ -534,24 +534,24 @@ class _Parser:
 
     def _group_kind(self, start: int) -> bool:
         """Parse what follows ``(?``; return False for an empty group (a comment, or flags for the rest)."""
-        if self._eat(":"):
+        if self._accept(":"):
             return True
         for opening in ("=", "!", "<=", "<!"):
             if self._peek(opening):
                 self._fail(
                     "Lookaround is not supported.", start, "Write an expression for the whole text instead."
                 )
-        if self._eat("P<") or self._eat("<"):
+        if self._accept("P<") or self._accept("<"):
             end = self._source.find(">", self._at)
             if end < 0 or not self._source[self._at : end].isidentifier():
                 self._fail("The name of this group is not valid.", start, "Write (?P<name>...).")
             self._at = end + 1
             return True
         if self._peek("P=") or self._peek("("):
-            self._refuse_back_reference(start)
+            self._reject_backreference(start)
         if self._peek(">"):
             self._fail("Atomic groups are not supported.", start, "Write (?:...).")
-        if self._eat("#"):
+        if self._accept("#"):
             end = self._source.find(")", self._at)
             if end < 0:
                 self._fail("This comment is not closed.", start)
@@ -584,7 +584,7 @@ class _Parser:
             "Groups are (...), (?:...), (?P<name>...) and (?i:...).",
         )
 
-    def _refuse_back_reference(self, position: int) -> NoReturn:
+    def _reject_backreference(self, position: int) -> NoReturn:
         hint = "Use a derived field to repeat a value."
         self._fail("Backreferences are not supported.", position, hint)
 
@@ -604,7 +604,7 @@ class _Parser:
                 "Remove it, or write the characters around it.",
             )
         if char in "123456789k":
-            self._refuse_back_reference(start)
+            self._reject_backreference(start)
         return self._chars(self._escaped(start))
 
     def _escaped(self, start: int) -> Iterable[str]:
@@ -647,7 +647,7 @@ class _Parser:
         return chr(code)
 
     def _class(self, start: int) -> Node:
-        negated = self._eat("^")
+        negated = self._accept("^")
         found: set[str] = set()
         first = self._at
         while not self._peek("]") or self._at == first:

@@ -35,7 +35,8 @@ _TABLE_SIZE = 1 << 16
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _U32 = np.uint64(32)
 UNRANKED = 1 << 62
-"""Largest domain `Filler.unrank` spreads over an expression; a larger expression is filled up with random draws."""
+"""Largest domain `PatternFiller.unrank` spreads over an expression; a larger expression is filled up with random
+draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,35 +50,35 @@ class _Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LaidOutNode:
     """A node with its places: start .. end - 1."""
 
     node: Node
     start: int
     end: int
-    parts: tuple[Part, ...]
+    parts: tuple[LaidOutNode, ...]
 
 
-class Filler:
+class PatternFiller:
     """An expression laid out; immutable, shared by threads."""
 
     def __init__(self, tree: Node) -> None:
         self._places: list[tuple[str, ...]] = []
-        self.decisions: list[Part] = []
+        self.decisions: list[LaidOutNode] = []
         self.root = self._lay_out(tree)
         self.width = len(self._places)
         symbols = sorted({char for place in self._places for char in place})
         self._ascii = all(char.isascii() for char in symbols)
-        self.ids = {char: ord(char) if self._ascii else i for i, char in enumerate(symbols)}
+        self.symbol_ids = {char: ord(char) if self._ascii else i for i, char in enumerate(symbols)}
         self.item = np.dtype(np.uint8 if self._ascii else np.uint16)
         self.pool = None if self._ascii else pa.array(symbols)
-        self.template = np.array([self.ids[place[0]] for place in self._places], self.item)
+        self.template = np.array([self.symbol_ids[place[0]] for place in self._places], self.item)
         self._groups = list(self._grouped())
         self._spellings: dict[int, tuple[np.ndarray, int]] = {}
 
-    def _lay_out(self, node: Node) -> Part:
+    def _lay_out(self, node: Node) -> LaidOutNode:
         start = len(self._places)
-        parts: tuple[Part, ...] = ()
+        parts: tuple[LaidOutNode, ...] = ()
         if isinstance(node, Chars):
             self._places.append(tuple(sorted(node.chars)))
         elif isinstance(node, Sequence):
@@ -88,7 +89,7 @@ class Filler:
             parts = tuple(self._lay_out(node.item) for _ in range(node.high))
         elif not isinstance(node, Anchor):
             raise TypeError(node)
-        part = Part(node, start, len(self._places), parts)
+        part = LaidOutNode(node, start, len(self._places), parts)
         if is_decision(node):
             self.decisions.append(part)
         return part
@@ -113,7 +114,7 @@ class Filler:
                 size, width = larger, step
             if width:
                 places = self._places[start : start + width]
-                ids = tuple(tuple(self.ids[char] for char in place) for place in places)
+                ids = tuple(tuple(self.symbol_ids[char] for char in place) for place in places)
                 yield _Group(start, width, size, _combinations(ids, self.item.str))
             start += max(width, 1)
 
@@ -122,17 +123,17 @@ class Filler:
 
         def drawn(block: slice) -> pa.Array:
             block_rows = rows[block]
-            lanes = Lanes(key, block_rows)
+            lanes = RandomLanes(key, block_rows)
             canvas = self._random(lanes, block_rows.size)
             for part in self.decisions:
-                canvas.decide(part, lanes.below(outcomes(part)))
+                canvas.apply_decision(part, lanes.below(outcome_count(part)))
             return canvas.text()
 
         return self._chunked(rows.size, drawn)
 
-    def _random(self, lanes: Lanes, n: int) -> Canvas:
+    def _random(self, lanes: RandomLanes, n: int) -> TextMatrix:
         """A canvas with every class drawn and nothing decided."""
-        canvas = Canvas(self, n)
+        canvas = TextMatrix(self, n)
         for group in self._groups:
             canvas.write(group.start, group.table.take(lanes.below(group.size)))
         return canvas
@@ -143,9 +144,9 @@ class Filler:
 
         def unranked(block: slice) -> pa.Array:
             block_rows = rows[block]
-            lanes = Lanes(key, block_rows)
+            lanes = RandomLanes(key, block_rows)
             canvas = self._random(lanes, block_rows.size)
-            Unranking(canvas, lanes).place(self.root, index[block], domain)
+            Unranking(canvas, lanes).write(self.root, index[block], domain)
             return canvas.text()
 
         return self._chunked(rows.size, unranked)
@@ -155,9 +156,9 @@ class Filler:
         as the largest family has members, and how many that is."""
         found = self._spellings.get(start)
         if found is None:
-            families = chars.families
+            families = chars.case_families
             size = max(map(len, families))
-            ids = [self.ids[family[i % len(family)]] for family in families for i in range(size)]
+            ids = [self.symbol_ids[family[i % len(family)]] for family in families for i in range(size)]
             found = self._spellings[start] = (np.array(ids, self.item), size)
         return found
 
@@ -181,13 +182,13 @@ def is_decision(node: Node) -> bool:
     return isinstance(node, Choice) or (isinstance(node, Repeat) and node.low < node.high)
 
 
-def outcomes(part: Part) -> int:
+def outcome_count(part: LaidOutNode) -> int:
     """Number of alternatives of a decision."""
     node = part.node
     return node.high - node.low + 1 if isinstance(node, Repeat) else len(part.parts)
 
 
-class Lanes:
+class RandomLanes:
     """Random numbers for one block of rows, handed out 32 bits at a time in a fixed order."""
 
     def __init__(self, key: np.uint64, rows: np.ndarray) -> None:
@@ -214,10 +215,10 @@ class Lanes:
         return random.bits(random.derive(self._key, self._words), self._rows)
 
 
-class Canvas:
+class TextMatrix:
     """The places of some rows: the character in each, and whether the place is used."""
 
-    def __init__(self, filler: Filler, n: int) -> None:
+    def __init__(self, filler: PatternFiller, n: int) -> None:
         self.filler, self.n = filler, n
         self._ids = np.empty((n, filler.width), filler.item)
         self._ids[:] = filler.template
@@ -229,7 +230,7 @@ class Canvas:
         width = ids.itemsize // self._ids.itemsize
         self._ids[:, start : start + width].view(ids.dtype)[:, 0] = ids
 
-    def decide(self, part: Part, which: np.ndarray) -> None:
+    def apply_decision(self, part: LaidOutNode, which: np.ndarray) -> None:
         """Blanks out what rows do not use: alternatives other than ``which``, repeats beyond low + ``which``."""
         if not isinstance(part.node, Repeat):
             for i, option in enumerate(part.parts):
@@ -266,10 +267,10 @@ class Unranking:
     """Write numbers in the mixed radix of an expression. When the number's domain is used up, the rest keeps its random
     characters; if a part has more texts than the domain, the number is distributed over all of them."""
 
-    def __init__(self, canvas: Canvas, lanes: Lanes) -> None:
+    def __init__(self, canvas: TextMatrix, lanes: RandomLanes) -> None:
         self._canvas, self._lanes, self._filler = canvas, lanes, canvas.filler
 
-    def place(self, part: Part, number: np.ndarray, domain: int) -> None:
+    def write(self, part: LaidOutNode, number: np.ndarray, domain: int) -> None:
         """Writes the texts ``number`` (``uint64[n]`` below ``domain``) of ``part``, which has at least ``domain``."""
         count = part.node.count
         if count <= UNRANKED and domain < count:
@@ -290,38 +291,38 @@ class Unranking:
             case Choice():
                 counts = [option.node.count for option in part.parts]
                 which, number, domain = self._choose_alternative(counts, number, domain)
-                self._canvas.decide(part, which)
+                self._canvas.apply_decision(part, which)
                 for i, option in enumerate(part.parts):
                     inside = np.where(which == i, number, np.uint64(0))
-                    self.place(option, inside, min(domain, counts[i]))
+                    self.write(option, inside, min(domain, counts[i]))
             case Repeat() as repeat:
                 if repeat.low < repeat.high:
                     one = repeat.item.count
                     counts = [one**times for times in range(repeat.low, repeat.high + 1)]
                     which, number, domain = self._choose_alternative(counts, number, domain)
-                    self._canvas.decide(part, which)
+                    self._canvas.apply_decision(part, which)
                 self._place_parts(part.parts, number, domain)
 
-    def _leave_random(self, part: Part) -> None:
+    def _leave_random(self, part: LaidOutNode) -> None:
         """Keep the random characters of ``part``, and choose its decisions at random."""
         if is_decision(part.node):
-            self._canvas.decide(part, self._lanes.below(outcomes(part)))
+            self._canvas.apply_decision(part, self._lanes.below(outcome_count(part)))
         for inner in part.parts:
             self._leave_random(inner)
 
-    def _place_parts(self, parts: tuple[Part, ...], number: np.ndarray, domain: int) -> None:
+    def _place_parts(self, parts: tuple[LaidOutNode, ...], number: np.ndarray, domain: int) -> None:
         for part in parts:
             count = part.node.count
             if domain == 1:
                 self._leave_random(part)
             elif count >= domain:
-                self.place(part, number, domain)
+                self.write(part, number, domain)
                 domain = 1
             else:
                 quotient = number // np.uint64(count)
                 number, digit = quotient, number - quotient * np.uint64(count)
                 domain = -(-domain // count)
-                self.place(part, digit, count)
+                self.write(part, digit, count)
 
     def _choose_alternative(
         self, counts: list[int], number: np.ndarray, domain: int
@@ -347,16 +348,16 @@ class Pattern:
 
     def __init__(self, tree: Node) -> None:
         self._tree = tree
-        self._filler = Filler(tree)
-        self.longest = tree.most
+        self._filler = PatternFiller(tree)
+        self.max_length = tree.max_length
         """Characters of the longest text."""
 
     @property
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         """The number of texts that `unrank` distinguishes."""
         return min(self._tree.count, UNRANKED)
 
-    def refusal(self) -> str | None:
+    def not_unique_reason(self) -> str | None:
         """Why rows cannot be guaranteed different texts; None if they can."""
         if any(char.isspace() for char in self._tree.first | self._tree.last):
             return "Texts that begin or end with spaces are considered equal to those without."
@@ -371,8 +372,9 @@ class Pattern:
         return self._filler.draw(key, rows)
 
     def unrank(self, key: np.uint64, rows: np.ndarray, index: np.ndarray) -> pa.Array:
-        """``string[n]``: different ``index`` (each below `space`) gives different texts unless `refusal` objects."""
-        return self._filler.unrank(key, rows, index, self.space)
+        """``string[n]``: different ``index`` (each below `distinct_count`) gives different texts unless
+        `not_unique_reason` objects."""
+        return self._filler.unrank(key, rows, index, self.distinct_count)
 
 
 @lru_cache(maxsize=64)
@@ -385,7 +387,10 @@ def compile_tree(tree: Node) -> Pattern:
     """The same from a tree. Raises `RegexError`."""
     _check_anchors(tree, True, True)
     if tree.weight > limits.MAX_PATTERN_PLACES:
-        text = f"This generates texts of up to {tree.most:,} characters; the maximum is {limits.MAX_PATTERN_PLACES:,}."
+        text = (
+            f"This generates texts of up to {tree.max_length:,} characters; the maximum is "
+            f"{limits.MAX_PATTERN_PLACES:,}."
+        )
         raise RegexError(text, _longest_repeat(tree), "Use fewer repetitions.")
     if len(_symbols(tree)) > _MAX_SYMBOLS:
         raise RegexError(
@@ -407,14 +412,14 @@ def _check_anchors(node: Node, at_start: bool, at_end: bool) -> None:
                 )
         case Sequence():
             for i, item in enumerate(node.items):
-                before = at_start and all(other.most == 0 for other in node.items[:i])
-                behind = at_end and all(other.most == 0 for other in node.items[i + 1 :])
+                before = at_start and all(other.max_length == 0 for other in node.items[:i])
+                behind = at_end and all(other.max_length == 0 for other in node.items[i + 1 :])
                 _check_anchors(item, before, behind)
         case Choice():
             for option in node.options:
                 _check_anchors(option, at_start, at_end)
         case Repeat():
-            alone = node.high <= 1 or node.most == 0
+            alone = node.high <= 1 or node.max_length == 0
             _check_anchors(node.item, at_start and alone, at_end and alone)
 
 

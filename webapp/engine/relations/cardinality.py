@@ -2,12 +2,12 @@
 
 Parents form blocks of 1,000. How many children a whole block has is a plan constant, so where a block begins is
 arithmetic; inside it a table of slots (`Spread.slots`) is assigned to the parents in an order that depends on the key.
-Slots number the children parent by parent. `Counts` applies to every seed; `Counts.bind` adds a key. All row vectors
-are ``uint64``, in any order. The caller makes sure that rows are below the number of parents or children.
+Slots number the children parent by parent. `ChildCounts` applies to every seed; `ChildCounts.bind` adds a key. All row
+vectors are ``uint64``, in any order. The caller makes sure that rows are below the number of parents or children.
 
-`Spread` is the distribution of the number of children, between a minimum and a maximum. Its weights are integers:
-``weights`` gives them directly; the others are powers of two of a *base* plus a *tilt* times a *slope*. The tilt
-produces the requested mean: it lets a Poisson or geometric distribution keep its mean for any minimum and maximum,
+`ChildDistribution` is the distribution of the number of children, between a minimum and a maximum. Its weights are
+integers: ``weights`` gives them directly; the others are powers of two of a *base* plus a *tilt* times a *slope*. The
+tilt produces the requested mean: it lets a Poisson or geometric distribution keep its mean for any minimum and maximum,
 changes the exponent of zipf, and leans a uniform distribution only as much as needed if the number of children is
 given.
 """
@@ -25,10 +25,10 @@ import numpy as np
 
 from webapp import limits
 from webapp.engine import fixed_point, random
-from webapp.engine.fixed_point import ONE, PLACES
+from webapp.engine.fixed_point import FRACTION_BITS, ONE
 from webapp.engine.random import Rows
 
-__all__ = ["BoundCardinality", "Counts", "OutOfRange", "Spread", "TooMany"]
+__all__ = ["BoundCardinality", "ChildCountError", "ChildCounts", "ChildDistribution", "TooManyRowsError"]
 
 _BLOCK = limits.PARENT_BLOCK
 _PLACE_BITS = 10
@@ -45,7 +45,7 @@ _MAX_CHILDREN = 1 << 62
 _STEPS = 1 << 20  # a block's mean number of children is kept in such fractions
 
 
-class OutOfRange(ValueError):
+class ChildCountError(ValueError):
     """The number of children is impossible for the number of parents: it must be from ``least`` to ``most``."""
 
     def __init__(self, children: int, minimum: int, maximum: int) -> None:
@@ -53,32 +53,32 @@ class OutOfRange(ValueError):
         super().__init__(f"{children} children; {minimum} to {maximum} are possible")
 
 
-class TooMany(ValueError):
+class TooManyRowsError(ValueError):
     """More parents or children than row numbers can name."""
 
 
-class Counts:
+class ChildCounts:
     """How many children ``parents`` parents have, for any seed.
 
     Every whole block of 1,000 parents has 1,000 times the spread's mean (rounded down or up, so that the blocks
     together keep it); the last, partial one too. If ``children`` is given, there are exactly that many. Weights
     with gaps are rounded to their table, for a gap must stay one, unless ``children`` leaves no choice.
 
-    Raises `OutOfRange` and `TooMany`.
+    Raises `ChildCountError` and `TooManyRowsError`.
     """
 
-    def __init__(self, parents: int, spread: Spread, children: int | None = None) -> None:
-        minimum, maximum = parents * spread.least, parents * spread.most
+    def __init__(self, parents: int, spread: ChildDistribution, children: int | None = None) -> None:
+        minimum, maximum = parents * spread.min_children, parents * spread.max_children
         if parents > limits.MAX_PARENTS or maximum > _MAX_CHILDREN:
-            raise TooMany(f"{parents} parents with up to {spread.most} children each")
+            raise TooManyRowsError(f"{parents} parents with up to {spread.max_children} children each")
         if children is not None and not minimum <= children <= maximum:
-            raise OutOfRange(children, minimum, maximum)
-        self.parents, self.spread, self.stated = parents, spread, children
-        self.full, self.remainder = divmod(parents, _BLOCK)
+            raise ChildCountError(children, minimum, maximum)
+        self.parents, self.spread, self.requested_children = parents, spread, children
+        self.whole_blocks, self.remainder = divmod(parents, _BLOCK)
         tilt = Fraction(children, parents) if children is not None and parents else None
         self.per_block, last = self._block_sizes(tilt)
         """Children of a whole block on average."""
-        self.total = self.begin(self.full) + last
+        self.total = self.first_slot(self.whole_blocks) + last
         """Children of all parents."""
         self.tables = self._tables(tilt, last)
         """``int64[3, 1024]``: slots of a block with the smaller number, with one more, of the last block."""
@@ -87,13 +87,13 @@ class Counts:
         self.mean = Fraction(self.total, parents) if parents else spread.average()
         """Children of a parent on average, exactly."""
 
-    def begin(self, block: int) -> int:
+    def first_slot(self, block: int) -> int:
         """The slot at which a block begins."""
         return block * self.per_block.numerator // self.per_block.denominator
 
-    def bind(self, key: np.uint64, mixed: bool = False) -> BoundCardinality:
-        """The same under a key. ``mixed``: children of one parent are not next to each other."""
-        return BoundCardinality(self, key, mixed)
+    def bind(self, key: np.uint64, is_shuffled: bool = False) -> BoundCardinality:
+        """The same under a key. ``is_shuffled``: children of one parent are not next to each other."""
+        return BoundCardinality(self, key, is_shuffled)
 
     def _block_sizes(self, tilt: Fraction | None) -> tuple[Fraction, int]:
         spread = self.spread
@@ -101,8 +101,8 @@ class Counts:
             per_block = tilt * _BLOCK
             return per_block, int(
                 tilt * self.parents
-            ) - self.full * per_block.numerator // per_block.denominator
-        if spread.gapped:
+            ) - self.whole_blocks * per_block.numerator // per_block.denominator
+        if spread.has_gaps:
             last = int(spread.slots(self.remainder).sum()) if self.remainder else 0
             return Fraction(int(spread.slots(_BLOCK).sum())), last
         mean = spread.average()
@@ -111,32 +111,32 @@ class Counts:
     def _tables(self, tilt: Fraction | None, last: int) -> np.ndarray:
         tables = np.zeros((3, _STRIDE), np.int64)
         lower, part = divmod(self.per_block.numerator, self.per_block.denominator)
-        if self.full:
+        if self.whole_blocks:
             tables[0, :_BLOCK] = self.spread.slots(_BLOCK, tilt, lower)
-        if self.full and part:
+        if self.whole_blocks and part:
             tables[1, :_BLOCK] = self.spread.slots(_BLOCK, tilt, lower + 1)
         if self.remainder:
             tables[2, : self.remainder] = self.spread.slots(self.remainder, tilt, last)
         return tables
 
     def _count_limits(self) -> tuple[int, int]:
-        used = [self.tables[0, :_BLOCK]] if self.full else []
-        if self.full and self.per_block.denominator > 1:
+        used = [self.tables[0, :_BLOCK]] if self.whole_blocks else []
+        if self.whole_blocks and self.per_block.denominator > 1:
             used.append(self.tables[1, :_BLOCK])
         if self.remainder:
             used.append(self.tables[2, : self.remainder])
         if not used:
-            return self.spread.least, self.spread.most
+            return self.spread.min_children, self.spread.max_children
         return min(int(table[0]) for table in used), max(int(table[-1]) for table in used)
 
 
 class BoundCardinality:
     """Children and parents under one key. Thread-safe."""
 
-    def __init__(self, plan: Counts, key: np.uint64, mixed: bool) -> None:
-        self.plan, self.mixed, self.total = plan, mixed, plan.total
+    def __init__(self, plan: ChildCounts, key: np.uint64, mixed: bool) -> None:
+        self.plan, self.is_shuffled, self.total = plan, mixed, plan.total
         self._key, self._layout_key = key, random.derive(key, 1)
-        self._line = _Line(plan)
+        self._line = _BlockStarts(plan)
         narrow = int(plan.tables.sum(axis=1).max()) < 1 << 16
         self._dtype = np.uint16 if narrow else np.uint32
         self._tables = plan.tables.astype(self._dtype).ravel()
@@ -171,7 +171,7 @@ class BoundCardinality:
         index = (which << _PLACE_BITS) + (parents - blocks * np.uint64(_BLOCK)).view(np.int64)
         flat = matrix.ravel()
         within = flat.take(index).astype(np.int64)
-        return self._line.begin(blocks).view(np.int64) + within, flat.take(index + 1) - within
+        return self._line.first_slots(blocks).view(np.int64) + within, flat.take(index + 1) - within
 
     def owners(self, children: Rows) -> tuple[Rows, np.ndarray]:
         """``uint64[n]`` of parents, and which of its children each one is, from 0, as ``int64[n]``."""
@@ -194,7 +194,7 @@ class BoundCardinality:
             which += block * _BLOCK + low
             return which.view(np.uint64), positions
         blocks = self._line.block(slots)
-        within = (slots - self._line.begin(blocks)).astype(self._dtype)
+        within = (slots - self._line.first_slots(blocks)).astype(self._dtype)
         matrix, which = self._starts_of_blocks(blocks)
         flat = matrix.ravel()
         place = which << _PLACE_BITS
@@ -217,11 +217,11 @@ class BoundCardinality:
     def slots_to_children(self, slots: np.ndarray) -> Rows:
         """Return the child row at each slot; the slot itself if siblings are adjacent."""
         rows = slots.astype(np.uint64, copy=False)
-        return random.permutation_inverse(self._layout_key, rows, self.total) if self.mixed else rows
+        return random.permutation_inverse(self._layout_key, rows, self.total) if self.is_shuffled else rows
 
     def children_to_slots(self, children: Rows) -> Rows:
         """Return the slot of each child row; the row itself if siblings are adjacent."""
-        return random.permutation(self._layout_key, children, self.total) if self.mixed else children
+        return random.permutation(self._layout_key, children, self.total) if self.is_shuffled else children
 
     def _starts_of_range(self, block: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts inside the blocks from ``block`` to ``end``, and where these begin (``int64``)."""
@@ -238,7 +238,7 @@ class BoundCardinality:
             matrix = np.concatenate([matrix, *computed])
             recent_count = min(_RECENT_BLOCKS, matrix.shape[0])
             self._recent = (end + 1 - recent_count, matrix[-recent_count:].copy())
-        return matrix, self._line.begin(numbers).view(np.int64)
+        return matrix, self._line.first_slots(numbers).view(np.int64)
 
     def _starts_of_blocks(self, blocks: Rows) -> tuple[np.ndarray, np.ndarray]:
         """A matrix of starts, and which row of it each of ``blocks`` has (``int64[n]``)."""
@@ -264,9 +264,9 @@ class BoundCardinality:
         )  # half as long to sort, and 22 bits of a hash hardly ever tie
         packed &= ~_PLACES
         packed |= _BLOCK_PLACES.astype(np.uint32)
-        kind = self._line.longer(blocks)
+        kind = self._line.extra_children(blocks)
         if self.plan.remainder:
-            partial = blocks == np.uint64(self.plan.full)
+            partial = blocks == np.uint64(self.plan.whole_blocks)
             packed[partial, self.plan.remainder :] = ~np.uint32(
                 0
             )  # an order that ends with positions without children
@@ -282,12 +282,12 @@ class BoundCardinality:
         return starts
 
 
-class _Line:
+class _BlockStarts:
     """Start of the blocks: block b at floor(b x numerator / denominator)."""
 
-    def __init__(self, plan: Counts) -> None:
+    def __init__(self, plan: ChildCounts) -> None:
         step = plan.per_block
-        self.last = plan.full if plan.remainder else plan.full - 1
+        self.last = plan.whole_blocks if plan.remainder else plan.whole_blocks - 1
         self._numerator, self._denominator = step.numerator, step.denominator
         self._lower, self._part = divmod(step.numerator, step.denominator)
         self._divisor, self._step = np.uint64(step.denominator), float(step)
@@ -295,7 +295,7 @@ class _Line:
         self._digit = 62 - step.denominator.bit_length()
         self._shifts = range(0, max(1, self.last.bit_length()), self._digit)[::-1]
 
-    def begin(self, blocks: Rows) -> Rows:
+    def first_slots(self, blocks: Rows) -> Rows:
         """``uint64[n]``: the slot at which each block begins."""
         if not self._part:
             return blocks * np.uint64(self._lower)
@@ -312,11 +312,11 @@ class _Line:
             quotient = (quotient << digit) + share
         return blocks * np.uint64(self._lower) + quotient
 
-    def longer(self, blocks: Rows) -> np.ndarray:
+    def extra_children(self, blocks: Rows) -> np.ndarray:
         """``int64[n]``: 1 if a block has one child more than the others, else 0."""
         if not self._part:
             return np.zeros(blocks.size, np.int64)
-        following = self.begin(blocks + np.uint64(1)) - self.begin(blocks)
+        following = self.first_slots(blocks + np.uint64(1)) - self.first_slots(blocks)
         return (following > np.uint64(self._lower)).astype(np.int64)
 
     def block_of(self, slot: int) -> int:
@@ -336,8 +336,8 @@ class _Line:
             )
         # The quotient of floats is off by one at most; the neighbouring integers decide.
         found = np.minimum(((slots + np.uint64(1)) / self._step).astype(np.uint64), last)
-        found -= self.begin(found) > slots
-        found += (found < last) & (self.begin(found + np.uint64(1)) <= slots)
+        found -= self.first_slots(found) > slots
+        found += (found < last) & (self.first_slots(found + np.uint64(1)) <= slots)
         return found
 
 
@@ -361,7 +361,7 @@ _LOW_BITS = 20  # low bits of a weight that are summed apart
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ChildDistribution:
     """From ``min`` to ``max`` children a parent, both included, and how parents are spread over those numbers.
 
     ``weights`` has one whole number for each of them and is given with the distribution of that name only. ``mean``
@@ -397,19 +397,19 @@ class Spread:
             raise ValueError("the exponent must be above 0 and at most 100")
 
     @property
-    def least(self) -> int:
+    def min_children(self) -> int:
         """The smallest number of children that has weight."""
         return self.min + (next(i for i, w in enumerate(self.weights) if w) if self.weights else 0)
 
     @property
-    def most(self) -> int:
+    def max_children(self) -> int:
         """The largest number of children that has weight."""
         return self.max - (next(i for i, w in enumerate(reversed(self.weights)) if w) if self.weights else 0)
 
     @property
-    def gapped(self) -> bool:
+    def has_gaps(self) -> bool:
         """Whether numbers between `least` and `most` have no weight."""
-        return 0 in (self.weights or ())[self.least - self.min : self.most - self.min]
+        return 0 in (self.weights or ())[self.min_children - self.min : self.max_children - self.min]
 
     def average(self) -> Fraction:
         """Children a parent on average, as the shape has it."""
@@ -436,7 +436,9 @@ class Spread:
         total_weight = sums[-1]
         found = [bisect_right(sums, (2 * i + 1) * total_weight // (2 * size)) for i in range(size)]
         table = np.array(found, np.int64) + self.min
-        return table if total is None else _adjusted_to_total(table, total, self.least, self.most)
+        return (
+            table if total is None else _adjusted_to_total(table, total, self.min_children, self.max_children)
+        )
 
 
 def _adjusted_to_total(table: np.ndarray, total: int, minimum: int, maximum: int) -> np.ndarray:
@@ -463,10 +465,10 @@ def _adjusted_to_total(table: np.ndarray, total: int, minimum: int, maximum: int
 
 
 @lru_cache(maxsize=256)
-def _masses(spread: Spread, mean: Fraction | None) -> tuple[int, ...]:
+def _masses(spread: ChildDistribution, mean: Fraction | None) -> tuple[int, ...]:
     if mean is None and spread.weights is not None:
         return spread.weights
-    base, slope, numbers = _family(spread)
+    base, slope, numbers = _base_and_slope(spread)
     tilt = (
         0 if mean is None else _tilt(base, slope, mean - int(numbers[0]) - spread.min, numbers - numbers[0])
     )
@@ -475,14 +477,16 @@ def _masses(spread: Spread, mean: Fraction | None) -> tuple[int, ...]:
     return tuple(out.tolist())
 
 
-def _family(spread: Spread) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _base_and_slope(spread: ChildDistribution) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the bases in doublings (units of 2**-40), the slopes that the tilt multiplies, and the numbers above min
     that both belong to."""
     numbers = np.arange(spread.max - spread.min + 1, dtype=np.int64)
     base = np.zeros_like(numbers)
     if spread.weights is not None:
         numbers = np.flatnonzero(np.array(spread.weights, object))
-        base = np.array([fixed_point.fixed(fixed_point.log2(Fraction(spread.weights[i]))) for i in numbers])
+        base = np.array(
+            [fixed_point.to_fixed(fixed_point.log2(Fraction(spread.weights[i]))) for i in numbers]
+        )
     elif spread.distribution == "poisson":
         base = -np.cumsum(_log2s(spread.max + 1))[spread.min :]
     elif spread.distribution == "zipf":
@@ -518,14 +522,14 @@ def _log2s(n: int) -> np.ndarray:
     Beyond the table of logarithms, with y = x / (m 2**d) < 2**-11:
     ln(m 2**d + x) = ln m + d ln 2 + y - y**2 / 2 + y**3 / 3.
     """
-    logs = fixed_point.logs(_MANTISSAS)
-    table = np.array([0] + [(log << PLACES) // logs[2] for log in logs[1:]], np.int64)
+    logs = fixed_point.natural_logs(_MANTISSAS)
+    table = np.array([0] + [(log << FRACTION_BITS) // logs[2] for log in logs[1:]], np.int64)
     k = np.arange(n, dtype=np.int64)
     doublings = np.zeros_like(k)
     for bit in range(_MANTISSAS.bit_length() - 1, n.bit_length()):
         doublings += k >= 1 << bit
     mantissa = k >> doublings
-    y = ((k - (mantissa << doublings)) << PLACES) // np.maximum(mantissa << doublings, 1)
-    square = (y * y) >> PLACES
-    small = y - (square >> 1) + ((square * y) >> PLACES) // 3
+    y = ((k - (mantissa << doublings)) << FRACTION_BITS) // np.maximum(mantissa << doublings, 1)
+    square = (y * y) >> FRACTION_BITS
+    small = y - (square >> 1) + ((square * y) >> FRACTION_BITS) // 3
     return table[mantissa] + doublings * ONE + ((small * ((1 << 110) // logs[2])) >> 30)

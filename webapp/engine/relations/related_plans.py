@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from webapp import limits
-from webapp.engine.relations.cardinality import Counts, OutOfRange, TooMany
+from webapp.engine.relations.cardinality import ChildCountError, ChildCounts, TooManyRowsError
 
 if TYPE_CHECKING:
     from webapp.engine.data.vocabulary import Vocabulary
-    from webapp.engine.external_values import Answer
+    from webapp.engine.external_values import ExternalResponse
     from webapp.engine.spec import FieldSpec, TemplateSpec
     from webapp.engine.types.relations import Cardinality
 
@@ -35,25 +35,25 @@ class RelatedTemplate:
     rows: int
     """Rows it has by itself (its quantity), or was given."""
     vocabulary: Vocabulary
-    stated: bool = False
+    has_fixed_rows: bool = False
     """Whether ``rows`` was given by a dataset or a request: a child template with cardinality then has exactly this
     number of rows."""
     anchor: datetime | None = None
 
-    def spec_names(self) -> list[str]:
+    def field_names(self) -> list[str]:
         """The names of its fields."""
         return [field.name for field in self.spec.fields]
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class TemplateLibrary:
     """The templates around the compiled one. ``own`` is its id, if it has one."""
 
     others: Mapping[str, RelatedTemplate] = field(default_factory=dict)
-    own_address: str = ""
+    own_id: str = ""
     rows: int = limits.DEFAULT_QUANTITY
-    stated: bool = False
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+    has_fixed_rows: bool = False
+    responses: Mapping[str, ExternalResponse] = field(default_factory=dict)
     """External values by the keys of their requests; see ``external_values.py``."""
 
 
@@ -67,11 +67,11 @@ class RelatedPlans:
     Templates are called by their address: ``""`` is the one that is compiled, others have their ids.
     """
 
-    def __init__(self, spec: TemplateSpec, vocabulary: Vocabulary, library: Library) -> None:
-        own = RelatedTemplate(spec.name, spec, library.rows, vocabulary, library.stated)
+    def __init__(self, spec: TemplateSpec, vocabulary: Vocabulary, library: TemplateLibrary) -> None:
+        own = RelatedTemplate(spec.name, spec, library.rows, vocabulary, library.has_fixed_rows)
         self._templates = {**library.others, "": own}
-        self._own_address = library.own_address
-        self._counts: dict[str, Counts | None] = {}
+        self._own_id = library.own_id
+        self._counts: dict[str, ChildCounts | None] = {}
         self._counting: list[str] = []
         self.nested_fields = 0
         """Fields of all templates that are nested in rows of others."""
@@ -80,15 +80,15 @@ class RelatedPlans:
         """Return the location of ``template_id`` for a field of the template at ``here``; None if it is unknown."""
         if template_id == SELF:
             return here
-        if template_id == self._own_address and self._own_address:
+        if template_id == self._own_id and self._own_id:
             return ""
         return template_id if template_id in self._templates else None
 
-    def level(self, address: str) -> int:
+    def nesting_level(self, address: str) -> int:
         """Return how deep a template is nested in rows of other templates: 0 if it is not nested."""
         return int(address.partition(_LEVEL)[2].partition(_PATH)[0] or 0)
 
-    def inside(self, address: str, level: int, outer: str, field: str) -> str:
+    def nested_address(self, address: str, level: int, outer: str, field: str) -> str:
         """Return the address of a template nested ``level`` deep in the rows of the one at ``outer``, in ``field``."""
         base = address.partition(_LEVEL)[0]
         nested = f"{base}{_LEVEL}{level}{_PATH}{outer.partition(_PATH)[2]}/{field}"
@@ -101,8 +101,8 @@ class RelatedPlans:
         It is empty if its rows are those of the template itself: it is a child, or
         it has children, which would see another parent."""
         base, _, suffix = address.partition(_LEVEL)
-        parents = any(self.children(other, base) for other in self._templates if _LEVEL not in other)
-        return "" if parents or self.owner(base) is not None else suffix.partition(_PATH)[2]
+        parents = any(self.child_field(other, base) for other in self._templates if _LEVEL not in other)
+        return "" if parents or self.parent_field(base) is not None else suffix.partition(_PATH)[2]
 
     def template(self, address: str) -> RelatedTemplate:
         """The template at ``address``."""
@@ -112,40 +112,43 @@ class RelatedPlans:
         """The ids of all templates but the one that is compiled."""
         return [address for address in self._templates if address]
 
-    def owner(self, address: str) -> tuple[FieldSpec, Cardinality] | None:
+    def parent_field(self, address: str) -> tuple[FieldSpec, Cardinality] | None:
         """The field by which the template's rows are children of another's, and how many each parent has."""
-        for spec, _, cardinality in self._owners(address):
+        for spec, _, cardinality in self._parent_fields(address):
             return spec, cardinality
         return None
 
-    def owners(self, address: str) -> list[FieldSpec]:
+    def parent_fields(self, address: str) -> list[FieldSpec]:
         """Every field of the template that states a cardinality; more than one is a fault."""
-        return [spec for spec, *_ in self._owners(address)]
+        return [spec for spec, *_ in self._parent_fields(address)]
 
-    def _owners(self, address: str) -> list[tuple[FieldSpec, str, Cardinality]]:
+    def _parent_fields(self, address: str) -> list[tuple[FieldSpec, str, Cardinality]]:
         """The fields that state a cardinality, the templates that they name, and the cardinalities."""
-        found = ((spec, spec.type.children_of(spec.options)) for spec in self._templates[address].spec.fields)
+        found = (
+            (spec, spec.type.parent_and_cardinality(spec.options))
+            for spec in self._templates[address].spec.fields
+        )
         return [(spec, *stated) for spec, stated in found if stated is not None]
 
-    def children(self, address: str, parent: str) -> FieldSpec | None:
+    def child_field(self, address: str, parent: str) -> FieldSpec | None:
         """The field by which the template's rows are children of those of the template at ``parent``."""
-        for spec, template_id, _ in self._owners(address):
+        for spec, template_id, _ in self._parent_fields(address):
             if self.address(template_id, address) == parent.partition(_LEVEL)[0]:
                 return spec
         return None
 
-    def rows(self, address: str) -> int:
+    def row_count(self, address: str) -> int:
         """Rows of a template. Raises `RowCountError`."""
-        counts = self.counts(address)
+        counts = self.child_counts(address)
         return self._templates[address].rows if counts is None else counts.total
 
-    def counts(self, address: str) -> Counts | None:
+    def child_counts(self, address: str) -> ChildCounts | None:
         """Return the cardinality by which a template's rows are children; None if they are not. Raises
         `RowCountError`."""
         address = address.partition(_LEVEL)[0]
         if address in self._counts:
             return self._counts[address]
-        owners = self._owners(address)
+        owners = self._parent_fields(address)
         if not owners:
             self._counts[address] = None
             return None
@@ -158,13 +161,15 @@ class RelatedPlans:
             raise RowCountError(f'The number of rows of "{template.name}" depends on itself.')
         self._counting.append(address)
         try:
-            parents = self.rows(parent)
-            made = Counts(parents, cardinality.spread(), template.rows if template.stated else None)
-        except OutOfRange as error:
+            parents = self.row_count(parent)
+            made = ChildCounts(
+                parents, cardinality.spread(), template.rows if template.has_fixed_rows else None
+            )
+        except ChildCountError as error:
             name = self._templates[parent].name
             text = f'{parents:,} rows of "{name}" must have {error.least:,} to {error.most:,} child rows'
             raise RowCountError(f'{text} of "{template.name}", not {template.rows:,}.') from None
-        except TooMany:
+        except TooManyRowsError:
             name = self._templates[parent].name
             text = f'{parents:,} rows of "{name}" have more child rows of "{template.name}"'
             raise RowCountError(f"{text} than are supported.") from None

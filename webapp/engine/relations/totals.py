@@ -31,9 +31,11 @@ class Totals:
 
     def __init__(self) -> None:
         self._before: dict[int, int] = {0: 0}  # step number -> sum of the rows before it, without a gap
-        self._ends: OrderedDict[int, int] = OrderedDict()
+        self._sums_at_stream_ends: OrderedDict[int, int] = OrderedDict()
 
-    def through(self, rows: np.ndarray, own: Callable[[], np.ndarray], units: Units) -> np.ndarray:
+    def running_sums(
+        self, rows: np.ndarray, row_values: Callable[[], np.ndarray], units: Units
+    ) -> np.ndarray:
         """``int64[n]``: for each of ``rows`` (``uint64[n]``) the sum of the rows up to and with it.
 
         ``own()`` answers the values of the rows themselves.
@@ -42,7 +44,7 @@ class Totals:
             return np.zeros(0, np.int64)
         first, last = int(rows[0]), int(rows[-1])
         if last - first == rows.size - 1 and bool((rows[1:] > rows[:-1]).all()):
-            base, sums = self.before(first, units), np.cumsum(own())
+            base, sums = self.sum_before(first, units), np.cumsum(row_values())
             sums += base
             # What the rows behind these will ask for.
             number = len(self._before)
@@ -50,23 +52,23 @@ class Totals:
                 offset = number * _STEP - first
                 self._before[number] = int(sums[offset - 1]) if offset else base
                 number += 1
-            self._ends[last + 1] = int(sums[-1])
-            while len(self._ends) > limits.TOTAL_ENDS:
-                self._ends.popitem(last=False)
+            self._sums_at_stream_ends[last + 1] = int(sums[-1])
+            while len(self._sums_at_stream_ends) > limits.TOTAL_ENDS:
+                self._sums_at_stream_ends.popitem(last=False)
             return sums
         sums = np.empty(rows.size, np.int64)
         step = rows // np.uint64(_STEP)
         for number in np.unique(step).tolist():
             in_step, start = step == number, number * _STEP
             offsets = (rows[in_step] - np.uint64(start)).astype(np.int64)
-            sums[in_step] = np.cumsum(units(start, int(offsets.max()) + 1))[offsets] + self.before(
+            sums[in_step] = np.cumsum(units(start, int(offsets.max()) + 1))[offsets] + self.sum_before(
                 start, units
             )
         return sums
 
-    def before(self, row: int, units: Units) -> int:
+    def sum_before(self, row: int, units: Units) -> int:
         """The sum of the rows before ``row``."""
-        found = self._ends.get(row)
+        found = self._sums_at_stream_ends.get(row)
         if found is not None:
             return found
         step, rest = divmod(row, _STEP)
@@ -79,24 +81,24 @@ class Totals:
         return total + int(units(step * _STEP, rest).sum()) if rest else total
 
 
-_KEPT: OrderedDict[Hashable, tuple[Totals, Any]] = OrderedDict()
+_CACHE: OrderedDict[Hashable, tuple[Totals, Any]] = OrderedDict()
 
 
-def cached_totals(decisive: Hashable, alive: Any) -> Totals:
-    """Return the sums of the column that ``decisive`` identifies: plan, seed, now, overrides, field.
+def cached_totals(key: Hashable, owner: Any) -> Totals:
+    """Return the sums of the column that ``key`` identifies: plan, seed, now, overrides, field.
 
-    ``alive`` is kept with them, so that the identity of an object in ``decisive`` is not reused.
+    ``owner`` is kept with them, so that the identity of an object in ``key`` is not reused.
     """
-    found = _KEPT.get(decisive)
+    found = _CACHE.get(key)
     if found is None:
-        found = _KEPT[decisive] = (Totals(), alive)
-        while len(_KEPT) > limits.TOTALS_KEPT:
-            _KEPT.popitem(last=False)
+        found = _CACHE[key] = (Totals(), owner)
+        while len(_CACHE) > limits.TOTALS_KEPT:
+            _CACHE.popitem(last=False)
     return found[0]
 
 
-Kind = Literal["sum", "count", "min", "max", "first", "any", "avg"]
-Folded = tuple[np.ndarray, np.ndarray]
+ReductionKind = Literal["sum", "count", "min", "max", "first", "any", "avg"]
+ReductionResult = tuple[np.ndarray, np.ndarray]
 Valid = np.ndarray | None
 """``bool[m]``, true for children that are not null; None if no child is null."""
 
@@ -105,7 +107,7 @@ _SMALLEST = np.iinfo(np.int64).min
 _LOW_32 = np.int64(0xFFFFFFFF)
 
 
-class Overflow(ArithmeticError):
+class SumOverflowError(ArithmeticError):
     """Raised if a parent's sum does not fit in 64 bits."""
 
 
@@ -114,8 +116,8 @@ def counts(valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return sizes.astype(np.int64, copy=False) if valid is None else _ranges(valid, starts, sizes)
 
 
-def sums(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
-    """Raises `Overflow`."""
+def sums(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> ReductionResult:
+    """Raises `SumOverflowError`."""
     having = counts(valid, starts, sizes) > 0
     if valid is not None:
         values = np.where(valid, values, 0)
@@ -136,7 +138,7 @@ def _words(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> tuple[n
 
 def _check(found: np.ndarray, high: np.ndarray, low: np.ndarray) -> None:
     if (high + (low >> 32) != found >> 32).any():
-        raise Overflow
+        raise SumOverflowError
 
 
 def _ranges(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -146,19 +148,19 @@ def _ranges(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.nda
     return running.take(starts + sizes) - running.take(starts)
 
 
-def minima(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
+def minima(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> ReductionResult:
     """The least value of each parent's children."""
     return _extremes(np.minimum, _LARGEST, values, valid, starts, sizes)
 
 
-def maxima(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
+def maxima(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> ReductionResult:
     """The largest value of each parent's children."""
     return _extremes(np.maximum, _SMALLEST, values, valid, starts, sizes)
 
 
 def _extremes(
     better: np.ufunc, worst: int, values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray
-) -> Folded:
+) -> ReductionResult:
     having = counts(valid, starts, sizes) > 0
     found = np.zeros(sizes.size, np.int64)
     if not having.any():
@@ -172,7 +174,7 @@ def _extremes(
     return found, having
 
 
-def firsts(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
+def firsts(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> ReductionResult:
     """The value of each parent's first child that is not blank."""
     having = counts(valid, starts, sizes) > 0
     found = np.zeros(sizes.size, np.int64)
@@ -184,7 +186,7 @@ def firsts(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarr
     return found, having
 
 
-def anys(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
+def anys(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> ReductionResult:
     """``bool[k]``: whether a child's value is true (not 0)."""
     having = counts(valid, starts, sizes) > 0
     true = values != 0
@@ -193,8 +195,8 @@ def anys(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray
     return _ranges(true, starts, sizes) > 0, having
 
 
-def averages(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
-    """Round half to even in the units of the values. Raises `Overflow` if the sum exceeds 64 bits."""
+def averages(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> ReductionResult:
+    """Round half to even in the units of the values. Raises `SumOverflowError` if the sum exceeds 64 bits."""
     found, having = sums(values, valid, starts, sizes)
     return half_even(found, np.maximum(counts(valid, starts, sizes), 1)), having
 
@@ -209,7 +211,7 @@ def half_even(numerator: np.ndarray, denominator: np.ndarray | int) -> np.ndarra
     return quotient
 
 
-_KINDS: dict[str, Callable[..., Folded]] = {
+_KINDS: dict[str, Callable[..., ReductionResult]] = {
     "sum": sums, "min": minima, "max": maxima, "first": firsts, "any": anys,
 }  # fmt: skip
 
@@ -220,11 +222,11 @@ class Reduction:
     ``sizes`` are the numbers of children of the parents, whose children follow each other parent by parent.
     """
 
-    def __init__(self, kind: Kind, sizes: np.ndarray) -> None:
+    def __init__(self, kind: ReductionKind, sizes: np.ndarray) -> None:
         self._kind = kind
         self._sizes = sizes.astype(np.int64, copy=False)
         self._ends = np.cumsum(self._sizes)
-        self._met = 0
+        self._received = 0
         self._counts = np.zeros(sizes.size, np.int64)
         self._found = np.zeros(sizes.size, bool if kind == "any" else np.int64)
         self._words: tuple[np.ndarray, np.ndarray] | None = None
@@ -236,15 +238,15 @@ class Reduction:
 
     def add(self, values: np.ndarray, valid: Valid = None) -> None:
         """Add the next children. Raises `ValueError` if there are more than the sizes say."""
-        first, self._met = self._met, self._met + values.size
-        if self._met > self.total:
-            raise ValueError(f"{self._met} children were given, {self.total} expected")
+        first, self._received = self._received, self._received + values.size
+        if self._received > self.total:
+            raise ValueError(f"{self._received} children were given, {self.total} expected")
         if not values.size:
             return
         low = int(np.searchsorted(self._ends, first, "right"))
-        high = int(np.searchsorted(self._ends, self._met, "left")) + 1
+        high = int(np.searchsorted(self._ends, self._received, "left")) + 1
         parents = slice(low, high)
-        ends = np.minimum(self._ends[parents], self._met) - first
+        ends = np.minimum(self._ends[parents], self._received) - first
         starts = np.maximum(self._ends[parents] - self._sizes[parents] - first, 0)
         sizes = ends - starts
         before = self._counts[parents] > 0
@@ -274,10 +276,10 @@ class Reduction:
             found = np.where(before & having, better(old, found), np.where(before, old, found))
         self._found[parents] = found
 
-    def result(self) -> Folded:
-        """Of all parents. Raises `Overflow`, and `ValueError` while children are missing."""
-        if self._met != self.total:
-            raise ValueError(f"{self._met} children were given, {self.total} expected")
+    def result(self) -> ReductionResult:
+        """Of all parents. Raises `SumOverflowError`, and `ValueError` while children are missing."""
+        if self._received != self.total:
+            raise ValueError(f"{self._received} children were given, {self.total} expected")
         if self._words is not None:
             _check(self._found, *self._words)
         having = self._counts > 0

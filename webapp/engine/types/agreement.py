@@ -23,12 +23,12 @@ import pyarrow.compute as pc
 
 from webapp import limits
 from webapp.engine import random as engine_random
-from webapp.engine.text import decode
+from webapp.engine.text import decode_dictionary
 from webapp.engine.types import commerce, countries
-from webapp.engine.types.banks import PIECE
-from webapp.engine.types.codes import text_of
+from webapp.engine.types.banks import STRUCTURE_PART
+from webapp.engine.types.codes import strings_from_matrix
 from webapp.engine.types.geography import geography_of
-from webapp.engine.types.listed import lines, read
+from webapp.engine.types.listed import load_listed_types, parse_pattern
 from webapp.engine.types.person import locale_of_group
 
 if TYPE_CHECKING:
@@ -79,12 +79,13 @@ ZODIAC = ("Capricorn", "Aquarius", "Pisces", "Aries", "Taurus", "Gemini", "Cance
           "Scorpio", "Sagittarius")  # fmt: skip
 ZODIAC_ENDS = (119, 218, 320, 419, 520, 620, 722, 822, 922, 1022, 1121, 1221)
 """The last day of each sign, as month times 100 plus day."""
-Derive = Callable[[Any, pa.StringArray], pa.StringArray]
+DeriveFunction = Callable[[Any, pa.StringArray], pa.StringArray]
 """A function of the other column (or of the things of a group) and the generated values. It returns the consistent
 values, null where the other column does not determine them."""
-Make = Callable[["FieldSpec", "Sequence[FieldSpec]", "Compiler"], Derive]
-"""Creates a `Derive` for a field. The second argument has the field that it follows, or the fields of the group."""
-ROW = "row"
+RuleBuilder = Callable[["FieldSpec", "Sequence[FieldSpec]", "Compiler"], DeriveFunction]
+"""Creates a `DeriveFunction` for a field. The second argument has the field that it follows, or the fields of the
+group."""
+ROW_GROUP = "row"
 _NUMBER = re.compile(r"_(\d+)$")
 _IBAN = "^[A-Z]{2}[0-9]{2}[0-9A-Z]{8}"
 _DOMESTIC = (
@@ -97,8 +98,8 @@ _DOMESTIC = (
     "^[0-9]{6}(?P<x>[0-9]{11})[0-9]$",
     "^(?P<x>[0-9-]+)$",
 )
-"""Patterns for the account number in values of ``iban`` of countries without IBANs (see `banks.account`); the first
-match counts."""
+"""Patterns for the account number in values of ``iban`` of countries without IBANs (see `banks.account_code`); the
+first match counts."""
 _VIN_WEIGHTS = np.array([8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2])
 _VIN_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 _VIN_WORTH = np.zeros(128, np.int64)
@@ -113,13 +114,13 @@ def _table(text: str) -> dict[str, str]:
     return dict(pair.split("=") for pair in text.split("|"))
 
 
-def accounts(vocabulary: Vocabulary) -> dict[str, tuple[int, int]]:
+def account_positions(vocabulary: Vocabulary) -> dict[str, tuple[int, int]]:
     """Return the position of the account number in the IBANs of each country (SWIFT IBAN Registry): the longest part
     of the structure, and the check digit after it."""
     found = {}
     table = vocabulary.table("iban")
     for country, structure in zip(table["country"].to_pylist(), table["structure"].to_pylist(), strict=True):
-        widths = [int(count) for count, _ in PIECE.findall(structure)]
+        widths = [int(count) for count, _ in STRUCTURE_PART.findall(structure)]
         place = widths.index(6 if country == "IS" else max(widths))
         start = 4 + sum(widths[:place])
         checked = country in ("DK", "FO", "GL", "NO", "SE")
@@ -231,11 +232,11 @@ class Rule:
     ``kind``."""
 
     types: tuple[str, ...]
-    make: Make
+    build: RuleBuilder
     kind: str = ""
-    longest: int = 0
+    max_length: int = 0
     """Maximum length of derived values in characters, if they can be longer than those of the type."""
-    more: int = 0
+    extra: int = 0
     """Characters that derived values can add to the maximum length of the type."""
 
 
@@ -243,38 +244,40 @@ class Rule:
 class Agreement:
     """The columns and groups that a column follows."""
 
-    fields: tuple[tuple[str, Derive], ...]
-    groups: tuple[tuple[tuple[str, str], Derive], ...]
-    longest: int
+    fields: tuple[tuple[str, DeriveFunction], ...]
+    groups: tuple[tuple[tuple[str, str], DeriveFunction], ...]
+    max_length: int
 
     def apply(self, context: ColumnContext, own: pa.Array) -> pa.StringArray:
         """Return consistent values of a block; ``own`` are the generated ones."""
-        own = decode(own)
+        own = decode_dictionary(own)
         for name, derive in self.fields:
-            own = pc.coalesce(derive(decode(context.column(name)), own), own)
+            own = pc.coalesce(derive(decode_dictionary(context.column(name)), own), own)
         for group, derive in self.groups:
             own = pc.coalesce(derive(context.group_value(*group), own), own)
         return own
 
 
-def group_for(field: FieldSpec, fields: Sequence[FieldSpec]) -> str | None:
+def find_group(field: FieldSpec, fields: Sequence[FieldSpec]) -> str | None:
     """Return the group of a new field when its template is saved; None if there is nothing that it can follow among the
     fields of its level, which have their groups already."""
-    if field.type.name not in RULES or field.group or not _may_follow(field):
+    if field.type.name not in RULES or field.group or not _can_follow(field):
         return None
     used = {other.group for other in fields if other.type is field.type}
-    name = next(name for name in chain((ROW,), map(f"{ROW}_{{}}".format, count(2))) if name not in used)
+    name = next(
+        name for name in chain((ROW_GROUP,), map(f"{ROW_GROUP}_{{}}".format, count(2))) if name not in used
+    )
     return name if any(_followed_fields(rule, name, fields) for rule in RULES[field.type.name]) else None
 
 
 def would_follow(field: FieldSpec, fields: Sequence[FieldSpec]) -> bool:
     """Return whether a field would follow another field of its level if it were not unique."""
-    return any(_followed_fields(rule, ROW, fields) for rule in RULES.get(field.type.name, ()))
+    return any(_followed_fields(rule, ROW_GROUP, fields) for rule in RULES.get(field.type.name, ()))
 
 
-def _may_follow(field: FieldSpec) -> bool:
+def _can_follow(field: FieldSpec) -> bool:
     common = field.common
-    return not common.unique and common.unique_together is None and not field.invalid
+    return not common.unique and common.unique_together is None and not field.has_errors
 
 
 def _followed_fields(rule: Rule, group: str, fields: Sequence[FieldSpec]) -> list[FieldSpec]:
@@ -283,9 +286,13 @@ def _followed_fields(rule: Rule, group: str, fields: Sequence[FieldSpec]) -> lis
     that a new field does not change the others."""
     candidates: dict[str, list[FieldSpec]] = {}
     for other in sorted(fields, key=lambda field: field.id or ""):
-        if other.common.formula is not None or other.invalid:
+        if other.common.formula is not None or other.has_errors:
             continue
-        if rule.kind and other.type.group_kind == rule.kind and (other.group or not other.type.solitary):
+        if (
+            rule.kind
+            and other.type.group_kind == rule.kind
+            and (other.group or not other.type.requires_named_group)
+        ):
             candidates.setdefault(other.group or rule.kind, []).append(other)
         elif other.type.name in rule.types:
             candidates[other.name] = [other]
@@ -295,20 +302,20 @@ def _followed_fields(rule: Rule, group: str, fields: Sequence[FieldSpec]) -> lis
     return in_group[0] if in_group else next(iter(list(candidates.values())[index:]), [])
 
 
-def agreement_of(field: FieldSpec, column: FieldType, compiler: Compiler) -> Agreement | None:
+def compile_agreement(field: FieldSpec, column: FieldType, compiler: Compiler) -> Agreement | None:
     """Compile the rules of a field; None if it follows no other field."""
     rules = RULES.get(field.type.name)
-    is_generated = compiler.source is None and type(column) is field.type
+    is_generated = compiler.source_query is None and type(column) is field.type
     if (
         not rules
         or not field.group
         or not is_generated
         or compiler.vocabulary.engine < 3
-        or not _may_follow(field)
+        or not _can_follow(field)
     ):
         return None
-    fields: list[tuple[str, Derive]] = []
-    groups: list[tuple[tuple[str, str], Derive]] = []
+    fields: list[tuple[str, DeriveFunction]] = []
+    groups: list[tuple[tuple[str, str], DeriveFunction]] = []
     longest = 0
     for rule in rules:
         others = _followed_fields(rule, field.group, compiler.level_fields)
@@ -316,15 +323,15 @@ def agreement_of(field: FieldSpec, column: FieldType, compiler: Compiler) -> Agr
             continue
         if rule.kind:
             key = others[0].group or rule.kind, rule.kind
-            compiler.need_group(key)
-            groups.append((key, rule.make(field, others, compiler)))
-        elif compiler.require(field, "", others[0].name) is not None:
-            fields.append((others[0].name, rule.make(field, others, compiler)))
-        longest = max(longest, rule.longest, (column.max_length or 0) + rule.more)
+            compiler.require_group(key)
+            groups.append((key, rule.build(field, others, compiler)))
+        elif compiler.require_column(field, "", others[0].name) is not None:
+            fields.append((others[0].name, rule.build(field, others, compiler)))
+        longest = max(longest, rule.max_length, (column.max_length or 0) + rule.extra)
     return Agreement(tuple(fields), tuple(groups), longest) if fields or groups else None
 
 
-def _fixed_rule(derive: Derive) -> Make:
+def _fixed_rule(derive: DeriveFunction) -> RuleBuilder:
     return lambda field, others, compiler: derive
 
 
@@ -344,7 +351,7 @@ def _replaced_where(
     return pc.replace_with_mask(texts, mask, replacements(positions)) if len(positions) else texts
 
 
-def _characters(texts: pa.StringArray) -> np.ndarray:
+def _character_matrix(texts: pa.StringArray) -> np.ndarray:
     """``uint8[n, width]``: ASCII texts of one width, to be changed."""
     joined = np.frombuffer("".join(texts.to_pylist()).encode("ascii"), np.uint8)
     return joined.reshape(len(texts), -1).copy()
@@ -358,14 +365,14 @@ def _luhn_digits(digits: np.ndarray) -> np.ndarray:
 
 def _with_mod_11_digit(texts: pa.StringArray, first: int) -> pa.StringArray:
     """Digits of one width, each with its check digit by the weights ``first``, ``first - 1``, ..., 2 (modulo 11)."""
-    characters = _characters(texts)
+    characters = _character_matrix(texts)
     weights = np.arange(first, first - characters.shape[1], -1)
     check = -((characters - 48).astype(np.int64) * weights).sum(axis=1) % 11
     signs = np.frombuffer(b"0123456789X", np.uint8)
-    return text_of(np.column_stack([characters, signs[check]]))
+    return strings_from_matrix(np.column_stack([characters, signs[check]]))
 
 
-def _rule_by_regex(pattern: str) -> Make:
+def _rule_by_regex(pattern: str) -> RuleBuilder:
     """The part of the other value that the group ``x`` of a regular expression matches."""
 
     def derive(other: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
@@ -374,7 +381,7 @@ def _rule_by_regex(pattern: str) -> Make:
     return _fixed_rule(derive)
 
 
-def _rule_by_table(table: Callable[[], Mapping[str, str]]) -> Make:
+def _rule_by_table(table: Callable[[], Mapping[str, str]]) -> RuleBuilder:
     """The entry of a table for the other value."""
 
     @cache
@@ -409,8 +416,8 @@ def _choose(
 # --- Bank accounts ---------------------------------------------------------------------------------------
 
 
-def _account_number(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
-    spans = compiler.vocabulary.shared("accounts in ibans", lambda: accounts(compiler.vocabulary))
+def _account_number(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> DeriveFunction:
+    spans = compiler.vocabulary.cached("accounts in ibans", lambda: account_positions(compiler.vocabulary))
     length = getattr(field.options, "length", None) if "length" in field.options.model_fields_set else None
 
     def derive(iban: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
@@ -440,8 +447,8 @@ def _siret(siren: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
     rest = pc.utf8_slice_codeunits(own, 9, 13)
 
     def make(at: pa.Int64Array) -> pa.StringArray:
-        characters = _characters(pc.binary_join_element_wise(company.take(at), rest.take(at), ""))
-        return text_of(np.column_stack([characters, _luhn_digits(characters - 48)]))
+        characters = _character_matrix(pc.binary_join_element_wise(company.take(at), rest.take(at), ""))
+        return strings_from_matrix(np.column_stack([characters, _luhn_digits(characters - 48)]))
 
     return _replaced_where(pc.is_valid(company), make)
 
@@ -452,11 +459,11 @@ def _isin(cusip: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
     def make(at: pa.Int64Array) -> pa.StringArray:
         country = pc.utf8_slice_codeunits(own.take(at), 0, 2)
         head = pc.binary_join_element_wise(country, cusip.take(at), "")
-        digits = _characters(head)
+        digits = _character_matrix(head)
         letters = digits[:, :2] - 55
         numbers = np.column_stack([letters[:, :1] // 10, letters[:, :1] % 10, letters[:, 1:] // 10, letters[:, 1:] % 10,
                                    digits[:, 2:] - 48])  # fmt: skip
-        return text_of(np.column_stack([digits, _luhn_digits(numbers)]))
+        return strings_from_matrix(np.column_stack([digits, _luhn_digits(numbers)]))
 
     american = pc.is_in(pc.utf8_slice_codeunits(own, 0, 2), pa.array(["US", "CA"]))
     return _replaced_where(pc.and_(american, pc.match_substring_regex(cusip, "^[0-9]{9}$")), make)
@@ -481,7 +488,7 @@ def _with_vin_check_digit(characters: np.ndarray) -> pa.StringArray:
     """Return the numbers with the check digit in position 9 (49 CFR 565.15)."""
     rest = (_VIN_WORTH[characters] * _VIN_WEIGHTS).sum(axis=1) % 11
     characters[:, 8] = np.frombuffer(b"0123456789X", np.uint8)[rest]
-    return text_of(characters)
+    return strings_from_matrix(characters)
 
 
 def _vin_of_make(make: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
@@ -489,8 +496,8 @@ def _vin_of_make(make: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
     heads = pa.array(list(CAR_MAKERS.values())).take(pc.index_in(make, pa.array(list(CAR_MAKERS))))
 
     def changed(at: pa.Int64Array) -> pa.StringArray:
-        characters = _characters(own.take(at))
-        characters[:, :3] = _characters(heads.take(at))
+        characters = _character_matrix(own.take(at))
+        characters[:, :3] = _character_matrix(heads.take(at))
         return _with_vin_check_digit(characters)
 
     return _replaced_where(pc.is_valid(heads), changed)
@@ -502,7 +509,7 @@ def _vin_of_year(years: pa.Array, own: pa.StringArray) -> pa.StringArray:
         return pa.nulls(len(own), pa.string())
 
     def changed(at: pa.Int64Array) -> pa.StringArray:
-        characters = _characters(own.take(at))
+        characters = _character_matrix(own.take(at))
         year = years.take(at).to_numpy()
         characters[:, 9] = _MODEL_YEARS[(year - 1980) % 30]
         seventh = characters[:, 6]
@@ -518,7 +525,7 @@ def _vin_of_year(years: pa.Array, own: pa.StringArray) -> pa.StringArray:
 # --- Colors ----------------------------------------------------------------------------------------------
 
 
-def _color_rule(notation: Callable[[np.ndarray], list[str]]) -> Make:
+def _color_rule(notation: Callable[[np.ndarray], list[str]]) -> RuleBuilder:
     """Another notation of a hexadecimal color or of an English color name. ``notation`` gets ``uint8[k, 3]``."""
 
     @cache
@@ -544,7 +551,7 @@ def _color_rule(notation: Callable[[np.ndarray], list[str]]) -> Make:
     return _fixed_rule(derive)
 
 
-def _hex(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+def _hex(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> DeriveFunction:
     upper = getattr(field.options, "case", "lower") == "upper"
 
     def spell(rgb: np.ndarray) -> list[str]:
@@ -617,7 +624,7 @@ def _rgb_float(rgb: np.ndarray) -> list[str]:
 # --- People, places and products -------------------------------------------------------------------------
 
 
-def _zodiac(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+def _zodiac(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> DeriveFunction:
     signs = pa.array([*ZODIAC, ZODIAC[0]])
     ends = np.array(ZODIAC_ENDS)
 
@@ -632,7 +639,7 @@ def _zodiac(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -
     return derive
 
 
-def _gender(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+def _gender(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> DeriveFunction:
     """The letter of the sex, or X where a field ``gender`` of the group shows a non-binary person."""
     letters = pa.array(["F", "M", "X"])
     share = max((getattr(other.options, "nonbinary", 0) for other in others), default=0)
@@ -653,7 +660,7 @@ def _with_symbol(symbol: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
     return pc.binary_join_element_wise(sign, head, amount, "")
 
 
-def _currency(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+def _currency(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> DeriveFunction:
     """Amounts with the symbol of a currency code, or with a given symbol."""
     table = compiler.vocabulary.table("currency")
     codes, symbols = table["code"].combine_chunks(), table["symbol"].combine_chunks()
@@ -665,7 +672,7 @@ def _currency(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler)
     return derive if _has_default_symbol(field) else _no_values
 
 
-def _currency_of_place(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+def _currency_of_place(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> DeriveFunction:
     geography = geography_of(compiler.vocabulary)
     rows = countries.currency_rows(compiler.vocabulary, geography)
     symbols = compiler.vocabulary.table("currency")["symbol"].combine_chunks()
@@ -685,7 +692,7 @@ def _no_values(other: Any, own: pa.StringArray) -> pa.StringArray:
     return pa.nulls(len(own), own.type)
 
 
-def _passport_name(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+def _passport_name(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> DeriveFunction:
     """ICAO Doc 9303, part 3: capital letters, < for anything else, and << between the names."""
 
     def derive(people: Any, own: pa.StringArray) -> pa.StringArray:
@@ -698,13 +705,13 @@ def _passport_name(field: FieldSpec, others: Sequence[FieldSpec], compiler: Comp
     return derive
 
 
-def _calling_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+def _calling_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> DeriveFunction:
     digits = geography_of(compiler.vocabulary).countries["calling_code"].to_pylist()
     codes = pa.array([f"+{code}" if code else None for code in digits], pa.string())
     return lambda places, own: codes.take(pa.array(places.country))
 
 
-def _locale_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+def _locale_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> DeriveFunction:
     """The locale of the place; otherwise the first official language of its country."""
     geography = geography_of(compiler.vocabulary)
     languages, codes = countries.language_codes(geography), geography.countries["alpha2"].to_pylist()
@@ -720,7 +727,7 @@ def _locale_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compil
     return lambda places, own: texts.take(pa.array(places.country))
 
 
-def _subcategory(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+def _subcategory(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> DeriveFunction:
     goods = commerce.catalogue(compiler, others)
     codes = pa.array(goods.codes)
 
@@ -751,10 +758,14 @@ def _device_os(brand: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
 
 def _values(name: str) -> list[str]:
     """Return the values of a type of ``listed.txt`` in order."""
-    return read(next(line.pattern for line in lines() if line.name == name)).pools[0].to_pylist()
+    return (
+        parse_pattern(next(line.pattern for line in load_listed_types() if line.name == name))
+        .pools[0]
+        .to_pylist()
+    )
 
 
-def _media_type(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+def _media_type(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> DeriveFunction:
     kinds = compiler.vocabulary.table("file_kind").to_pylist()
     types_by_extension = {kind["extension"]: kind["mime_type"] for kind in kinds} | MEDIA_TYPES
     keys, texts = pa.array(list(types_by_extension)), pa.array(list(types_by_extension.values()))
@@ -768,9 +779,9 @@ def _media_type(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compile
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "aba_routing": (Rule(("iban",), _rule_by_regex("^(?P<x>[0-9]{9}) [0-9]{10}$")),),
-    "account_number": (Rule(("iban",), _account_number, longest=24),),
-    **{name: (Rule((), _currency_of_place, kind="place", more=5),
-              Rule(("currency_code", "currency_symbol"), _currency, more=5)) for name in ("money", "market_cap")},
+    "account_number": (Rule(("iban",), _account_number, max_length=24),),
+    **{name: (Rule((), _currency_of_place, kind="place", extra=5),
+              Rule(("currency_code", "currency_symbol"), _currency, extra=5)) for name in ("money", "market_cap")},
     "siret": (Rule(("siren", "vat_id"), _fixed_rule(_siret)),),
     "siren": (Rule(("vat_id",), _rule_by_regex(_COMPANY_NUMBER)),),
     "cnpj": (Rule(("vat_id",), _rule_by_regex(r"^(?P<x>[0-9]{2}\.[0-9]{3}\.[0-9]{3}/[0-9]{4}-[0-9]{2})$")),),
@@ -790,20 +801,20 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         lambda: dict(zip(_values("chemical_element"), ELEMENTS, strict=True)))),),
     "cryptocurrency_code": (Rule(("cryptocurrency",), _rule_by_table(
         lambda: dict(zip(_values("cryptocurrency"), _values("cryptocurrency_code"), strict=True)))),),
-    "animal": (Rule(("animal_scientific_name",), _rule_by_table(lambda: ANIMALS), longest=20),),
-    "plant": (Rule(("plant_scientific_name",), _rule_by_table(lambda: PLANTS), longest=20),),
-    "plant_family": (Rule(("plant_scientific_name",), _rule_by_table(lambda: PLANT_FAMILIES), longest=20),),
+    "animal": (Rule(("animal_scientific_name",), _rule_by_table(lambda: ANIMALS), max_length=20),),
+    "plant": (Rule(("plant_scientific_name",), _rule_by_table(lambda: PLANTS), max_length=20),),
+    "plant_family": (Rule(("plant_scientific_name",), _rule_by_table(lambda: PLANT_FAMILIES), max_length=20),),
     "icd9_code": (Rule(("diagnosis_name",), _rule_by_table(lambda: ICD_9)),),
     "device_os": (Rule(("device_brand",), _fixed_rule(_device_os)),),
     "file_extension": (Rule(_FILES, _rule_by_regex(r"\.(?P<x>[a-zA-Z0-9]+)$")),),
-    "mime_type": (Rule((*_FILES, "file_extension"), _media_type, longest=80),),
+    "mime_type": (Rule((*_FILES, "file_extension"), _media_type, max_length=80),),
     "military_state": (Rule(("military_address",), _rule_by_regex("(?P<x>A[AEP])$")),),
     "temperature": (Rule(("weather",), _fixed_rule(_temperature)),),
-    "product_subcategory": (Rule((), _subcategory, kind="product", longest=20),),
+    "product_subcategory": (Rule((), _subcategory, kind="product", max_length=20),),
     "zodiac_sign": (Rule((), _zodiac, kind="person"),),
     "gender_abbreviation": (Rule((), _gender, kind="person"),),
-    "passport_owner": (Rule((), _passport_name, kind="person", longest=limits.MAX_NAME_CHARS),),
-    "calling_code": (Rule((), _calling_code, kind="place", longest=5),),
-    "locale_code": (Rule((), _locale_code, kind="place", longest=6),),
+    "passport_owner": (Rule((), _passport_name, kind="person", max_length=limits.MAX_NAME_CHARS),),
+    "calling_code": (Rule((), _calling_code, kind="place", max_length=5),),
+    "locale_code": (Rule((), _locale_code, kind="place", max_length=6),),
 }  # fmt: skip
 """The rules of each type that follows other fields of the row."""

@@ -38,7 +38,7 @@ Amount = Annotated[
 """A JSON number as an option, held exactly: 0.1 is a tenth."""
 
 
-def places_of(value: Decimal) -> int:
+def decimal_places(value: Decimal) -> int:
     """Digits after the point that ``value`` needs."""
     exponent = value.normalize().as_tuple().exponent
     assert isinstance(exponent, int)  # an option is never NaN or infinite
@@ -54,18 +54,18 @@ def integer_weights(weights: Sequence[Decimal]) -> list[int]:
     return [number // common for number in numbers]
 
 
-class Units:
+class UnitConverter:
     """Reads amounts as whole units of the last decimal, and reports amounts that do not fit."""
 
     def __init__(self, field: FieldSpec, compiler: Compiler, places: int, option: str) -> None:
         self._field, self._compiler = field, compiler
         self.places, self._option = places, option
 
-    def of(self, option: str, value: Decimal | None) -> int | None:
+    def convert(self, option: str, value: Decimal | None) -> int | None:
         """``value`` in units; None (after a fault, if there is a value) where it has none."""
         if value is None:
             return None
-        needed = places_of(value)
+        needed = decimal_places(value)
         if needed > self.places:
             message = f"{value} has {needed} decimal places, but the values have {self.places}."
             hint = (
@@ -84,22 +84,22 @@ class Units:
             return None
         return units
 
-    def share(self, value: Decimal) -> Fraction:
+    def to_fraction(self, value: Decimal) -> Fraction:
         """``value`` in units, whole or not."""
         return Fraction(value) * 10**self.places
 
 
-def column(units: np.ndarray, places: int) -> pa.Array:
+def to_column(units: np.ndarray, places: int) -> pa.Array:
     """``int64[n]`` of units as integers, or as decimals where there are places."""
-    return text.decimals(units, places) if places else pa.array(units)
+    return text.decimal_array(units, places) if places else pa.array(units)
 
 
-def kind(places: int) -> pa.DataType:
-    """The Arrow type of `column`."""
+def arrow_type(places: int) -> pa.DataType:
+    """The Arrow type of `to_column`."""
     return pa.decimal128(38, places) if places else pa.int64()
 
 
-def longest(low: int, high: int, places: int) -> int:
+def max_number_length(low: int, high: int, places: int) -> int:
     """Characters of the longest number from ``low`` to ``high`` units."""
     return max(_length(low, places), _length(high, places))
 

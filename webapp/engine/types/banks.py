@@ -17,12 +17,12 @@ from pydantic import Field
 
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.types import codes, joining, values
-from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, longest, pooled
-from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, Gap, Part, Pick, RowInput, Run, width_of
-from webapp.engine.types.countries import listed, of_locale
+from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, dictionary_array, max_text_length
+from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, CodePart, Gap, Pick, RowInput, Run, width_of
+from webapp.engine.types.countries import country_of_locale, validate_countries
 from webapp.engine.types.geography import Range, geography_of
-from webapp.engine.types.joining import Lazy
-from webapp.engine.types.papers import groups_of_kind, place_of
+from webapp.engine.types.joining import LazyProperty
+from webapp.engine.types.papers import find_place_group, groups_of_kind
 from webapp.engine.types.person import check_locales
 from webapp.engine.types.place import country_of_group
 from webapp.errors import Fault
@@ -34,41 +34,41 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-PIECE = re.compile(r"(\d+)!([nac])")
+STRUCTURE_PART = re.compile(r"(\d+)!([nac])")
 """A part of the structure of an IBAN: its length, and n (digits), a (letters) or c (both)."""
 
-COMMON = ("DE", "ES", "FR", "GB", "IT", "NL")
+DEFAULT_COUNTRIES = ("DE", "ES", "FR", "GB", "IT", "NL")
 """Countries of accounts if neither a country nor a locale is set."""
 
 _OTHER_BIC_COUNTRIES = ("AU", "CA", "CN", "HK", "IN", "JP", "KR", "MX", "NZ", "SG", "US", "ZA")
 
 
-def countries(vocabulary: Vocabulary) -> tuple[str, ...]:
+def iban_countries(vocabulary: Vocabulary) -> tuple[str, ...]:
     """ISO codes of the countries that have IBANs, in alphabetical order."""
-    return vocabulary.shared("iban countries", lambda: tuple(vocabulary.table("iban")["country"].to_pylist()))
+    return vocabulary.cached("iban countries", lambda: tuple(vocabulary.table("iban")["country"].to_pylist()))
 
 
-def everywhere(vocabulary: Vocabulary) -> tuple[str, ...]:
+def all_countries(vocabulary: Vocabulary) -> tuple[str, ...]:
     """ISO codes of all countries, in alphabetical order."""
-    return vocabulary.shared(
+    return vocabulary.cached(
         "all countries", lambda: tuple(vocabulary.table("countries")["alpha2"].to_pylist())
     )
 
 
 def bic_countries(vocabulary: Vocabulary) -> tuple[str, ...]:
     """Return the ISO codes of the countries with bank identifiers: those with IBANs, and some large ones."""
-    return tuple(sorted({*countries(vocabulary), *_OTHER_BIC_COUNTRIES}))
+    return tuple(sorted({*iban_countries(vocabulary), *_OTHER_BIC_COUNTRIES}))
 
 
 _PAIRS = np.array([[ord(first), ord(second)] for first in UPPER for second in UPPER], np.uint8)
-LETTERS: tuple[Part, ...] = (RowInput("head", _PAIRS), RowInput("tail", _PAIRS))
+BANK_LETTERS: tuple[CodePart, ...] = (RowInput("head", _PAIRS), RowInput("tail", _PAIRS))
 """The four letters of the row's bank, which begin its BIC and, in many countries, the account in its IBANs."""
 
 
-def iban(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool = False) -> Code:
+def iban_code(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool = False) -> Code:
     """The IBANs of one country, in groups of four where ``formatted``, with the letters of the row's bank if
     ``of_bank``. Positions that the registry opens to digits and letters get digits, as banks do."""
-    return vocabulary.shared(
+    return vocabulary.cached(
         ("iban", country, formatted, of_bank), lambda: _iban(vocabulary, country, formatted, of_bank)
     )
 
@@ -76,14 +76,16 @@ def iban(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool = 
 def _iban(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool = False) -> Code:
     table = vocabulary.table("iban")
     structure = dict(zip(table["country"].to_pylist(), table["structure"].to_pylist(), strict=True))[country]
-    kinds = "".join(("a" if kind == "a" else "n") * int(count) for count, kind in PIECE.findall(structure))
-    parts: list[Part] = [country, codes.iban(kinds)]
+    kinds = "".join(
+        ("a" if kind == "a" else "n") * int(count) for count, kind in STRUCTURE_PART.findall(structure)
+    )
+    parts: list[CodePart] = [country, codes.iban(kinds)]
     # The fixed parts of the country's numbers, by position in the IBAN
     fixed_parts = _schemes().get(country, {})
     if country == "BE":
         fixed_parts = {4: Pick(tuple(vocabulary.words("belgian_bank").to_pylist())), **fixed_parts}
     if of_bank and kinds.startswith("aaaa"):
-        fixed_parts = {4: LETTERS[0], 6: LETTERS[1], **fixed_parts}
+        fixed_parts = {4: BANK_LETTERS[0], 6: BANK_LETTERS[1], **fixed_parts}
     at = 4
     while at < len(kinds) + 4:
         part = fixed_parts.get(at)
@@ -93,7 +95,7 @@ def _iban(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool =
             part = Run(UPPER if kinds[at - 4] == "a" else DIGITS, run)
         parts.append(part)
         at += width_of(part)
-    return Code(*parts, every=4 if formatted else 0)
+    return Code(*parts, group_size=4 if formatted else 0)
 
 
 def _weights_from(first: int, *weights: int) -> list[int]:
@@ -127,7 +129,7 @@ _PAYMENT = (9, 7, 3, 1)
 
 
 @cache
-def _schemes() -> dict[str, dict[int, Part]]:
+def _schemes() -> dict[str, dict[int, CodePart]]:
     return {
         "AL": {11: codes.weighted(_weights_from(4, *_PAYMENT, *_PAYMENT[:3]), 10, codes.complement(10))},
         "BE": {14: codes.remainder_97(10, 4)},
@@ -165,12 +167,12 @@ _ROUTING = tuple(f"{number:02d}" for number in (*range(1, 13), *range(21, 33), *
 ROUTING_HEADS = len(_ROUTING)
 
 
-def routing_number() -> tuple[Part, ...]:
+def routing_number() -> tuple[CodePart, ...]:
     """A US routing number (American Bankers Association): weights 3, 7 and 1 in turn make a multiple of 10."""
     return Pick(_ROUTING), Run(DIGITS, 6), codes.weighted((3, 7, 1, 3, 7, 1, 3, 7), 10, codes.complement(10))
 
 
-def _mask(mask: str) -> tuple[Part, ...]:
+def _mask(mask: str) -> tuple[CodePart, ...]:
     kinds = {"#": DIGITS, "@": UPPER}
     pieces = re.findall(r"#+|@+|[^#@]+", mask)
     return tuple(Run(kinds[piece[0]], len(piece)) if piece[0] in kinds else Gap(piece) for piece in pieces)
@@ -190,7 +192,7 @@ _INDIAN_BANKS = (
     "UTIB",
     "YESB",
 )
-_DOMESTIC: dict[str, tuple[str, tuple[Part, ...]]] = {
+_DOMESTIC: dict[str, tuple[str, tuple[CodePart, ...]]] = {
     "AR": ("CBU", (*_mask("#######"), codes.weighted((7, 1, 3, 9, 7, 1, 3), 10, codes.complement(10)), *_mask("#" * 13),
                    codes.weighted((0,) * 8 + (3, 9, 7, 1, 3, 9, 7, 1, 3, 9, 7, 1, 3), 10, codes.complement(10)))),
     "AU": ("BSB and account number", _mask("###-### #########")),
@@ -213,17 +215,17 @@ _DOMESTIC: dict[str, tuple[str, tuple[Part, ...]]] = {
 _OTHER_ACCOUNT = ("account number", _mask("############"))
 
 
-def domestic_name(country: str) -> str:
+def domestic_account_name(country: str) -> str:
     """What identifies an account in a country without IBANs."""
     return _DOMESTIC.get(country, _OTHER_ACCOUNT)[0]
 
 
-def account(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool = False) -> Code:
+def account_code(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool = False) -> Code:
     """Return the IBANs of a country, or its domestic account numbers if it has no IBANs."""
-    if country in countries(vocabulary):
-        return iban(vocabulary, country, formatted, of_bank)
+    if country in iban_countries(vocabulary):
+        return iban_code(vocabulary, country, formatted, of_bank)
     parts = _DOMESTIC.get(country, _OTHER_ACCOUNT)[1]
-    return vocabulary.shared(("domestic account", country), lambda: Code(*parts))
+    return vocabulary.cached(("domestic account", country), lambda: Code(*parts))
 
 
 _NAME_SALT, _LETTERS_SALT = 1, 2
@@ -234,24 +236,24 @@ _COUNTRY_POSITION = {"iban": slice(0, 2), "bic": slice(4, 6)}
 
 
 @dataclass(frozen=True)
-class Names:
-    """Banks by country: ``of`` are the ranges of ``countries`` in ``names``."""
+class BankNames:
+    """Banks by country: ``ranges`` are the ranges of ``countries`` in ``names``."""
 
     countries: tuple[str, ...]
     names: pa.StringArray
-    of: Range
+    ranges: Range
 
 
-def names_of(vocabulary: Vocabulary) -> Names:
+def names_of(vocabulary: Vocabulary) -> BankNames:
     """Return the banks of a vocabulary, created once."""
-    return vocabulary.shared(("banks",), lambda: _names(vocabulary))
+    return vocabulary.cached(("banks",), lambda: _names(vocabulary))
 
 
-def _names(vocabulary: Vocabulary) -> Names:
+def _names(vocabulary: Vocabulary) -> BankNames:
     table = vocabulary.table("bank")
     encoded = table["country"].combine_chunks().dictionary_encode()
     counts = np.bincount(encoded.indices.to_numpy()).astype(np.uint64)
-    return Names(
+    return BankNames(
         tuple(encoded.dictionary.to_pylist()),
         table["name"].chunk(0),
         Range(np.cumsum(counts) - counts, counts),
@@ -259,7 +261,7 @@ def _names(vocabulary: Vocabulary) -> Names:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class BankChoices:
     """What overrides leave: rows of the kind's countries, and a row of the banks if that is fixed."""
 
     countries: np.ndarray
@@ -269,10 +271,10 @@ class Candidates:
 class Banks:
     """The banks of a block's rows."""
 
-    def __init__(self, draws: RandomStream, kind: Bank, candidates: Candidates) -> None:
+    def __init__(self, draws: RandomStream, kind: BankKind, candidates: BankChoices) -> None:
         self._draws, self._kind, self._candidates = draws, kind, candidates
 
-    @Lazy
+    @LazyProperty
     def country(self) -> np.ndarray:
         """``int64[n]``: rows of the kind's countries."""
         if self._kind.by_name is not None:
@@ -280,7 +282,7 @@ class Banks:
         rows = self._candidates.countries
         return rows[self._draws.below(rows.size).view(np.int64)]
 
-    @Lazy
+    @LazyProperty
     def name(self) -> np.ndarray:
         """``int64[n]``: rows of the banks."""
         if self._kind.by_name is not None:
@@ -289,20 +291,20 @@ class Banks:
             return np.full(self._draws.n, self._candidates.bank)
         return self.named_in(self.country)
 
-    @Lazy
+    @LazyProperty
     def letters(self) -> dict[str, np.ndarray]:
-        """What `LETTERS` need: ``int64[n]`` for the first two and the last two."""
+        """What `BANK_LETTERS` need: ``int64[n]`` for the first two and the last two."""
         head, tail = np.divmod(self._draws.below(len(_PAIRS) ** 2, _LETTERS_SALT), np.uint64(len(_PAIRS)))
         return {"head": head.view(np.int64), "tail": tail.view(np.int64)}
 
     def named_in(self, country: np.ndarray) -> np.ndarray:
         """``int64[n]``: rows of the banks, each one of a country (a row of the kind's); -1 where none is known."""
         owner = self._kind.of_names[country]
-        rows = self._kind.names.of.pick(owner, self._draws.bits(_NAME_SALT) >> _U32).view(np.int64)
+        rows = self._kind.names.ranges.pick(owner, self._draws.bits(_NAME_SALT) >> _U32).view(np.int64)
         return np.where(owner < 0, -1, rows)
 
 
-class Bank(GroupKind):
+class BankKind(GroupKind):
     """One bank a row, in one of the countries that all fields of the group can have."""
 
     kind = "bank"
@@ -318,9 +320,9 @@ class Bank(GroupKind):
             _requested_countries(field, compiler) for field in fields
         ):
             # The countries of the group's places, if there are any
-            place = place_of(fields[0], compiler)
+            place = find_place_group(fields[0], compiler)
             if place is not None:
-                own = [field for field in compiler.members(*place) if field.type.group_kind == "place"]
+                own = [field for field in compiler.group_members(*place) if field.type.group_kind == "place"]
                 country = country_of_group(own, compiler)
                 if country is not None:
                     self.countries = (country,)
@@ -330,16 +332,16 @@ class Bank(GroupKind):
         known = {country: row for row, country in enumerate(self.names.countries)}
         self.of_names = np.array([known.get(country, -1) for country in self.countries], np.int64)
         country_places = {row: place for place, row in enumerate(self.of_names.tolist())}
-        counts = self.names.of.count.astype(np.int64)
+        counts = self.names.ranges.count.astype(np.int64)
         self.country_of = np.repeat(
             np.array([country_places.get(row, -1) for row in range(counts.size)], np.int64), counts
         )
         """``int64[banks]``: row of the kind's countries, -1 for a bank of another one."""
         unique = any(field.common.unique for field in fields if field.type is BankName)
-        self.by_name = self.distinct() if unique else None
+        self.by_name = self.distinct_banks() if unique else None
         """If names are unique: the banks that may be drawn, each with a different name."""
 
-    def country(self, context: ColumnContext) -> np.ndarray:
+    def country_rows(self, context: ColumnContext) -> np.ndarray:
         """``int64[n]``: the country of each row, a row of `countries`."""
         if self.placed is not None:
             rows: np.ndarray = context.group_value(*self.placed).country
@@ -360,7 +362,7 @@ class Bank(GroupKind):
                 return tuple(possible[:1]) or ("DE",)
             possible = remaining
         is_free = not any(_requested_countries(field, compiler) for field in fields)
-        common = [country for country in possible if country in COMMON]
+        common = [country for country in possible if country in DEFAULT_COUNTRIES]
         has_iban = any(field.type.name == "iban" for field in fields)
         if is_free and not has_iban and compiler.vocabulary.engine >= 2:
             has_name = any(field.type is BankName for field in fields)
@@ -368,14 +370,14 @@ class Bank(GroupKind):
             possible = [country for country in possible if country in usual] or possible
         return tuple(common if is_free and has_iban else possible)
 
-    def distinct(self) -> np.ndarray:
+    def distinct_banks(self) -> np.ndarray:
         """Return ``int64[k]``: the banks of the countries, each with a different name."""
         rows = np.flatnonzero(self.country_of >= 0)
         names = self.names.names.take(pa.array(rows))
-        return rows[values.Pool(names, np.arange(rows.size)).distinct]
+        return rows[values.ValuePool(names, np.arange(rows.size)).distinct]
 
-    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Candidates, list[Fault]]:
-        candidates, unmet = Candidates(np.arange(len(self.countries))), []
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[BankChoices, list[Fault]]:
+        candidates, unmet = BankChoices(np.arange(len(self.countries))), []
         types = {field.name: field.type.name for field in self.fields}
         for name, value in fixed.items():
             if value is None:
@@ -383,7 +385,7 @@ class Bank(GroupKind):
             narrowed = (
                 None
                 if self.by_name is not None
-                else self._narrowed(candidates, types[name], str(value).strip())
+                else self._narrow(candidates, types[name], str(value).strip())
             )
             if narrowed is None:
                 text = f'No bank matches "{value}" here; the other fields of the group ignore it.'
@@ -392,34 +394,36 @@ class Bank(GroupKind):
                 candidates = narrowed
         return candidates, unmet
 
-    def _narrowed(self, candidates: Candidates, kind: str, text: str) -> Candidates | None:
+    def _narrow(self, candidates: BankChoices, kind: str, text: str) -> BankChoices | None:
         if kind in _COUNTRY_POSITION:
             code = text.replace(" ", "").upper()[_COUNTRY_POSITION[kind]]
             rows = [row for row in candidates.countries.tolist() if self.countries[row] == code]
-            return Candidates(np.array(rows), candidates.bank) if rows else None
-        for bank in joining.where(self.names.names, text).tolist():
+            return BankChoices(np.array(rows), candidates.bank) if rows else None
+        for bank in joining.find_ignoring_case(self.names.names, text).tolist():
             country = int(self.country_of[bank])
             if country in candidates.countries:
-                return Candidates(np.array([country]), bank)
+                return BankChoices(np.array([country]), bank)
         return None
 
-    def draw(self, draws: RandomStream, state: Candidates) -> Banks:
+    def draw(self, draws: RandomStream, state: BankChoices) -> Banks:
         return Banks(draws, self, state)
 
 
 def _known_countries(kind: type[FieldType], compiler: Compiler) -> tuple[str, ...]:
     """The countries that a type of the group has values for. From engine 2 on, accounts of every country have some."""
     if compiler.vocabulary.engine >= 2:
-        return everywhere(compiler.vocabulary)
+        return all_countries(compiler.vocabulary)
     if kind is BankName:
         return names_of(compiler.vocabulary).countries
-    return (countries if kind.name == "iban" else bic_countries)(compiler.vocabulary)
+    return (iban_countries if kind.name == "iban" else bic_countries)(compiler.vocabulary)
 
 
 def _requested_countries(field: FieldSpec, compiler: Compiler) -> tuple[str, ...]:
     """The countries of a field's option, otherwise of its locale; none if neither is set. Unknown countries are
     left out; the column reports them."""
-    value = next((one for name in _COUNTRY_OPTIONS if (one := getattr(field.options, name, None))), None)
+    value = next(
+        (option for name in _COUNTRY_OPTIONS if (option := getattr(field.options, name, None))), None
+    )
     if value is None:
         locale = compiler.locale_of(field)
         value = locale.partition("_")[2] if locale else ()
@@ -442,7 +446,7 @@ class BankName(FieldType):
     dtype = pa.string()
 
     @classmethod
-    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
+    def referenced_groups(cls, group: str) -> tuple[tuple[str, str], ...]:
         return groups_of_kind(group, "place")
 
     class Options(OptionsModel):
@@ -459,15 +463,17 @@ class BankName(FieldType):
         self._names = names_of(compiler.vocabulary)
         known = self._names.countries
         if options.country is not None:
-            listed(field, options.country, known, "country", "known banks", compiler)
-        elif (locale := compiler.locale_of(field)) and not of_locale(locale, known):
+            validate_countries(field, options.country, known, "country", "known banks", compiler)
+        elif (locale := compiler.locale_of(field)) and not country_of_locale(locale, known):
             text = f"No banks are available for {locale}"
             if compiler.vocabulary.engine >= 2:
                 compiler.warn(field, "no_values", f"{self.label}: {text}, so the column is blank.")
             else:
                 compiler.fault(field, "locale", "unknown_country", f"{text}.", f"Known: {', '.join(known)}.")
-        self._kind: Bank = compiler.kind_of(field)
-        self.max_length = compiler.vocabulary.shared("longest bank", lambda: longest(self._names.names))
+        self._kind: BankKind = compiler.group_kind_of(field)
+        self.max_length = compiler.vocabulary.cached(
+            "longest bank", lambda: max_text_length(self._names.names)
+        )
 
     @classmethod
     def capacity(cls) -> int:
@@ -477,14 +483,14 @@ class BankName(FieldType):
         if self._kind.placed is None:
             rows = context.group().name
         else:
-            rows = context.group().named_in(self._kind.country(context))
+            rows = context.group().named_in(self._kind.country_rows(context))
         if rows.min(initial=0) >= 0:
-            return pooled(self._names.names, rows)
+            return dictionary_array(self._names.names, rows)
         return self._names.names.take(pa.array(rows, mask=rows < 0))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         kind = self._kind
-        return (kind.by_name if kind.by_name is not None else kind.distinct()).size
+        return (kind.by_name if kind.by_name is not None else kind.distinct_banks()).size
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)  # the group has seen that the name is unique

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from webapp.engine.random import RandomStream
     from webapp.engine.record_counts import RecordCounts
     from webapp.engine.spec import FieldSpec
-    from webapp.engine.text_parts import Part
+    from webapp.engine.text_parts import PoolPart
     from webapp.engine.types.relations import Cardinality
     from webapp.errors import Fault
 
@@ -76,28 +76,28 @@ class FieldType(ABC):
     """Arrow type of every array that `fill` returns, ignoring dictionary encoding. Set by the constructor."""
     max_length: int | None = None
     """Longest text in characters, where that is known without looking at rows."""
-    measures: ClassVar[bool] = False
-    """Whether `fill` itself raises `budget.TooLarge` before it uses too much memory, or copies no text; otherwise the
-    block estimates the size from ``max_length``."""
-    json_text: bool = False
+    checks_memory_budget: ClassVar[bool] = False
+    """Whether `fill` itself raises `budget.MemoryBudgetError` before it uses too much memory, or copies no text;
+    otherwise the block estimates the size from ``max_length``."""
+    is_json_text: bool = False
     """The text is a JSON document, which JSON output embeds as it is."""
-    primary: bool = False
+    is_primary_key: bool = False
     """The column identifies its rows: it never repeats, whether or not ``unique`` is set on the field."""
     blank_together: ClassVar[bool] = False
     """The fields of a group are blank in the same rows, which the group determines."""
-    solitary: ClassVar[bool] = False
+    requires_named_group: ClassVar[bool] = False
     """Without a named group a field of this type shares nothing."""
-    joins: ClassVar[bool] = False
+    joins_existing_groups_only: ClassVar[bool] = False
     """It is put into a group only if another field has started the group; by itself it shares nothing."""
-    joins_as_unique: ClassVar[bool] = False
+    joins_groups_if_unique: ClassVar[bool] = False
     """From engine 3 on it is put into a group also if its values are unique."""
-    grouped_since: ClassVar[int] = 1
+    grouped_since_engine: ClassVar[int] = 1
     """The first engine that assigns the field to a group if no group is set."""
-    beside: ClassVar[str | tuple[str, ...] | None] = None
+    companion_group_kind: ClassVar[str | tuple[str, ...] | None] = None
     """The kind of group (or several: the first that exists) that a field joins instead of one of its `group_kind`."""
-    needs_birth: ClassVar[bool] = False
+    needs_birth_date: ClassVar[bool] = False
     """Whether a field that reads a group of kind person uses the day of birth."""
-    needs: tuple[str, ...] = ()
+    required_fields: tuple[str, ...] = ()
     """Names of fields of the same row that `fill` reads."""
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -109,7 +109,7 @@ class FieldType(ABC):
     def fill(self, context: ColumnContext) -> pa.Array:
         """Return the column for ``context.rows``: one value per row, of ``dtype`` (or a dictionary of it)."""
 
-    def in_parts(self, context: ColumnContext) -> tuple[Part, ...] | None:
+    def fill_parts(self, context: ColumnContext) -> tuple[PoolPart, ...] | None:
         """Return the texts of `fill` as parts in order, for formats that join them in each row; None if the column has
         no such parts."""
         return None
@@ -119,17 +119,17 @@ class FieldType(ABC):
         `fill`."""
         return None
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         """Return the number of distinct values as text output; None if ``unique`` is not possible."""
         return None
 
-    def space_in(self, state: Any) -> int | None:
-        """Return `space` once the request is known (``state`` is the result of `prepare`), for ranges that depend on
-        now."""
-        return self.space()
+    def distinct_count_for(self, state: Any) -> int | None:
+        """Return `distinct_count` once the request is known (``state`` is the result of `prepare`), for ranges that
+        depend on now."""
+        return self.distinct_count()
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        """Like `fill`, with values that never repeat. Called only when `space` returns a number."""
+        """Like `fill`, with values that never repeat. Called only when `distinct_count` returns a number."""
         raise TypeError(f"{self.name} cannot be unique")
 
     def unique_hint(self) -> str:
@@ -141,11 +141,11 @@ class FieldType(ABC):
         are not numbers, or their range is unknown."""
         return None
 
-    def rows_in(self, state: Any) -> int | None:
+    def available_rows(self, state: Any) -> int | None:
         """Return the number of rows from row 0 on that have values; None: all of them."""
         return None
 
-    def reaches(self, rows: int) -> tuple[str, int] | None:
+    def related_rows_read(self, rows: int) -> tuple[str, int] | None:
         """Return the address of another template, and how many of its first rows the first ``rows`` elements at the
         column's level may read; None if it reads no other template, or only through its group."""
         return None
@@ -155,37 +155,37 @@ class FieldType(ABC):
         return None
 
     def too_many_rows_hint(self) -> str:
-        """Return advice for users who requested rows beyond `rows_in`."""
+        """Return advice for users who requested rows beyond `available_rows`."""
         return "Request earlier rows, or remove the field."
 
-    def refuses(self, name: str, fixed: pa.Array) -> str:
+    def override_error(self, name: str, fixed: pa.Array) -> str:
         """Return why the column cannot be generated while the field ``name``, which it reads, is overridden with the
         one value of ``fixed``; empty if it can."""
         return ""
 
     @classmethod
-    def reads(cls, group: str) -> tuple[str, str] | None:
+    def referenced_group(cls, group: str) -> tuple[str, str] | None:
         """Return (name, kind) of another group whose object a field in ``group`` uses, if there is such a group."""
         return None
 
     @classmethod
-    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
+    def referenced_groups(cls, group: str) -> tuple[tuple[str, str], ...]:
         """Return (name, kind) of every group other than its own whose object a field in ``group`` uses."""
-        other = cls.reads(group)
+        other = cls.referenced_group(group)
         return () if other is None else (other,)
 
     @classmethod
-    def part(cls, options: Any) -> str:
+    def group_attribute(cls, options: Any) -> str:
         """Return which part of its group's object a field shows: `assign` gives a group each part once."""
         return cls.name
 
     @classmethod
-    def subject(cls, options: Any) -> str:
+    def group_constraint(cls, options: Any) -> str:
         """Return a constraint for the object of its group, if groups of one kind differ in it."""
         return ""
 
     @classmethod
-    def children_of(cls, options: Any) -> tuple[str, Cardinality] | None:
+    def parent_and_cardinality(cls, options: Any) -> tuple[str, Cardinality] | None:
         """Return the id of the parent's template and the number of children per parent, if the options set it."""
         return None
 
@@ -198,14 +198,14 @@ class FieldType(ABC):
 class IndexedType(FieldType):
     """A type whose values can be numbered 0 .. size - 1, which provides uniform draws and uniqueness.
 
-    A subclass sets ``size`` in its constructor and returns values by number in `at`. ``size`` may exceed 2**64
+    A subclass sets ``size`` in its constructor and returns values by number in `values_at`. ``size`` may exceed 2**64
     only if `fill` and `fill_unique` are overridden.
     """
 
     size: int
 
     @abstractmethod
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         """Return the values number ``index`` (``uint64[n]``, each below ``size``)."""
 
     def draw(self, context: ColumnContext) -> np.ndarray:
@@ -213,13 +213,13 @@ class IndexedType(FieldType):
         return context.below(self.size)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return self.at(self.draw(context), context)
+        return self.values_at(self.draw(context), context)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return self.size
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return self.at(context.permuted(self.size), context)
+        return self.values_at(context.permuted(self.size), context)
 
 
 class PoolType(IndexedType):
@@ -229,29 +229,29 @@ class PoolType(IndexedType):
     the one pool, so formats escape each value once.
     """
 
-    measures = True
+    checks_memory_budget = True
     pool: pa.Array
-    weights: random.Weighted | None = None
+    weights: random.AliasSampler | None = None
 
-    def use(self, pool: pa.Array, weights: random.Weighted | None = None) -> None:
+    def set_pool(self, pool: pa.Array, weights: random.AliasSampler | None = None) -> None:
         """Use ``pool`` as the values, and derive size, dtype and longest text from it."""
         self.pool = pool
         self.size = len(pool)
         self.dtype = pool.type
         self.weights = weights
         if pa.types.is_string(pool.type):
-            self.max_length = longest(pool)
+            self.max_length = max_text_length(pool)
 
     def draw(self, context: ColumnContext) -> np.ndarray:
         if self.weights is None:
             return context.below(self.size)
         return self.weights.draw(context.bits())
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return None if self.weights is not None else self.size
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        return pooled(self.pool, index)
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        return dictionary_array(self.pool, index)
 
     def unique_hint(self) -> str:
         return "Unique values are drawn evenly: remove the weights, or remove unique."
@@ -261,7 +261,7 @@ class GroupKind(ABC):
     """One kind of shared object, compiled for one group of one template."""
 
     kind: ClassVar[str]
-    founded_by_readers: ClassVar[bool] = False
+    is_created_by_readers: ClassVar[bool] = False
     """Whether a field of another kind that reads the group starts it; such fields are then in ``fields``."""
     readers: tuple[FieldSpec, ...] = ()
     """Fields of other kinds that read the group; set once it is compiled."""
@@ -274,11 +274,11 @@ class GroupKind(ABC):
         name), and a warning for each override that nothing fits."""
         return None, []
 
-    def key(self, seed: str, prefix: str, founder: str) -> np.uint64:
-        """Return the key of the group's draws: ``founder`` is its oldest field's id, ``prefix`` its level's path."""
-        return random.key(seed, "group", self.kind, prefix, founder)
+    def key(self, seed: str, prefix: str, stable_id: str) -> np.uint64:
+        """Return the key of the group's draws: ``stable_id`` is its oldest field's id, ``prefix`` its level's path."""
+        return random.key(seed, "group", self.kind, prefix, stable_id)
 
-    def most_rows(self) -> int | None:
+    def max_rows(self) -> int | None:
         """Return the number of rows, if the group determines it."""
         return None
 
@@ -287,11 +287,11 @@ class GroupKind(ABC):
         """Return the objects of ``draws.rows``, as vectors that the kind's field types read."""
 
 
-def pooled(pool: pa.Array, index: np.ndarray) -> pa.DictionaryArray:
+def dictionary_array(pool: pa.Array, index: np.ndarray) -> pa.DictionaryArray:
     """``pool[index]`` without copying a text: a dictionary array over ``pool``."""
     return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), pool, safe=False)
 
 
-def longest(pool: pa.Array) -> int:
+def max_text_length(pool: pa.Array) -> int:
     """Length in characters of the longest text of ``pool``."""
     return pc.max(pc.utf8_length(pool)).as_py() or 0

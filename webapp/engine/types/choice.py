@@ -42,13 +42,13 @@ class _Listed(FieldType):
     def __init__(self, field: FieldSpec, options: Listed, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = values.pool_of(options.values)
-        self.dtype, self.json_text = self._pool.values.type, self._pool.json_text
+        self.dtype, self.is_json_text = self._pool.values.type, self._pool.json_text
         if not len(self._pool.values):
             compiler.fault(field, "options.values", "too_few", "All values are null.", "Use type null.")
         elif pa.types.is_string(self.dtype):
-            self.max_length = values.longest(self._pool)
+            self.max_length = values.max_text_length(self._pool)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return None if self._pool.has_null else len(self._pool.distinct)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
@@ -107,7 +107,7 @@ class Enum(_Listed):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._weighted: engine_random.Weighted | None = None
+        self._weighted: engine_random.AliasSampler | None = None
         if options.weights is None:
             return
         weights, count = options.weights, len(options.values)
@@ -124,15 +124,15 @@ class Enum(_Listed):
                 field, "options.weights", "wrong_value", "At least one weight must be more than 0."
             )
         elif min(weights) >= 0:
-            self._weighted = engine_random.Weighted(integer_weights(weights))
+            self._weighted = engine_random.AliasSampler(integer_weights(weights))
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._weighted is None:
             return self._pool.at(context.below(len(self.options.values)))
         return self._pool.at(self._weighted.draw(context.bits()))
 
-    def space(self) -> int | None:
-        return None if self.options.weights is not None else super().space()
+    def distinct_count(self) -> int | None:
+        return None if self.options.weights is not None else super().distinct_count()
 
     def unique_hint(self) -> str:
         if self.options.weights is not None:
@@ -214,15 +214,15 @@ class Mapped(FieldType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = values.pool_of([*options.map.values(), options.default])
-        self.dtype, self.json_text = self._pool.values.type, self._pool.json_text
+        self.dtype, self.is_json_text = self._pool.values.type, self._pool.json_text
         if pa.types.is_string(self.dtype):
-            self.max_length = values.longest(self._pool)
+            self.max_length = values.max_text_length(self._pool)
         if not len(self._pool.values):
             compiler.fault(field, "options.map", "too_few", "All values are null.", "Use type null.")
         self._keys = pa.array(list(options.map), pa.string())
         self._pool_places: OrderedDict[tuple[int, ...], tuple[pa.Array, np.ndarray]] = OrderedDict()
-        source = compiler.require(field, "options.field", options.field)
-        self.needs = (options.field,)
+        source = compiler.require_column(field, "options.field", options.field)
+        self.required_fields = (options.field,)
         if source is not None and pa.types.is_nested(source.dtype):
             message = f'"{options.field}" contains objects or arrays, which cannot be keys of a map.'
             compiler.fault(

@@ -79,7 +79,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class CheckAutomaton:
     """Check digits by an automaton that reads the drawn and fixed characters before it, from left to right.
 
     ``step(state, character)`` returns the next of ``states`` states; ``outputs[last state]`` is printed.
@@ -100,22 +100,23 @@ class Machine:
 class RowInput:
     """One of several texts of the same width, of which the row has some: those from ``each * value`` on.
 
-    ``of`` names the value that a caller of `Code.bytes` passes for each row; one of its ``each`` texts is drawn.
+    ``name`` names the value that a caller of `Code.bytes` passes for each row; one of its ``texts_per_value`` texts is
+    drawn.
     """
 
-    of: str
+    name: str
     spellings: np.ndarray
     """``uint8[values * each, width]``, ASCII."""
-    each: int = 1
-    counts: bool = True
+    texts_per_value: int = 1
+    is_checked: bool = True
     """Whether checks count its characters."""
 
 
-Part = str | Run | Pick | Gap | RowInput | Check | Machine
+CodePart = str | Run | Pick | Gap | RowInput | Check | CheckAutomaton
 """A string is fixed text, which checks do count."""
 
 
-def width_of(part: Part) -> int:
+def width_of(part: CodePart) -> int:
     """Characters that a part prints."""
     match part:
         case str() | Gap():
@@ -148,14 +149,14 @@ class Slot:
         self.row_input: RowInput | None = None
         self.writers: list[tuple[str, np.ndarray]] = []
 
-    def count(self, check: Check, number: int) -> None:
+    def add_check(self, check: Check, number: int) -> None:
         """Store, as ``int64[size]``, what each text adds to check ``number``, unless that is always 0."""
         total = np.zeros(self.size, np.int64)
         for column, (position, alphabet) in enumerate(self.cells):
-            worth = np.zeros(256, np.int64)
+            values = np.zeros(256, np.int64)
             for character in alphabet:
-                worth[ord(character)] = check.value(position, character) % check.modulus
-            total += worth[self.spellings[:, column]]
+                values[ord(character)] = check.value(position, character) % check.modulus
+            total += values[self.spellings[:, column]]
         total %= check.modulus
         if total.any():
             self.adds[number] = total
@@ -192,16 +193,20 @@ def _pick_table(texts: tuple[str, ...]) -> tuple[np.ndarray, list[str]]:
     return table, ["".join(map(chr, np.unique(column))) for column in table.T]
 
 
-def input_slot(given: RowInput, offset: int, position: int) -> Slot:
-    """One of the texts of ``given``, by its number."""
-    columns = ["".join(map(chr, np.unique(column))) for column in given.spellings.T] if given.counts else []
+def input_slot(row_input: RowInput, offset: int, position: int) -> Slot:
+    """One of the texts of ``row_input``, by its number."""
+    columns = (
+        ["".join(map(chr, np.unique(column))) for column in row_input.spellings.T]
+        if row_input.is_checked
+        else []
+    )
     cells = [(position + i, alphabet) for i, alphabet in enumerate(columns)]
-    slot = Slot(offset, cells, len(given.spellings), given.spellings)
-    slot.row_input = given
+    slot = Slot(offset, cells, len(row_input.spellings), row_input.spellings)
+    slot.row_input = row_input
     return slot
 
 
-def check_slot(check: Check | Machine, offset: int, position: int) -> Slot:
+def check_slot(check: Check | CheckAutomaton, offset: int, position: int) -> Slot:
     """Where a check writes, by its remainder or last state."""
     width = check.width
     # A remainder that never occurs can have any text.
@@ -218,7 +223,7 @@ def split_last(slot: Slot) -> tuple[Slot, Slot]:
     return head, Slot(slot.offset + len(slot.cells) - 1, slot.cells[-1:], digits, tail)
 
 
-def moves(machine: Machine, slot: Slot, before: str) -> np.ndarray:
+def state_transitions(machine: CheckAutomaton, slot: Slot, before: str) -> np.ndarray:
     """``int64[states * size]``: the state after ``before`` and each text, from each state."""
     step = np.zeros((machine.states, 256), np.int64)
     for character in {*before, *(ch for _, alphabet in slot.cells for ch in alphabet)}:
@@ -231,7 +236,7 @@ def moves(machine: Machine, slot: Slot, before: str) -> np.ndarray:
     return state
 
 
-def writers(slot: Slot, every: int) -> list[tuple[int, str, np.ndarray]]:
+def byte_stores(slot: Slot, every: int) -> list[tuple[int, str, np.ndarray]]:
     """Return (offset, kind, table) of each store that writes one text: of eight, four, two or one bytes."""
     width = slot.spellings.shape[1]
     places = [slot.offset + at + ((slot.offset + at) // every if every else 0) for at in range(width)]
@@ -248,7 +253,7 @@ _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 """Twice a digit, as the sum of its digits."""
 
 
-def worth(character: str) -> int:
+def character_value(character: str) -> int:
     """0 to 9 for a digit, 10 to 35 for a letter (ISO 13616, ISO 7064)."""
     return int(character, 36)
 
@@ -259,7 +264,7 @@ def weighted(weights: Sequence[int], modulus: int, outputs: Callable[[int], str 
 
     def value(position: int, character: str) -> int:
         factor = weights[position] if position < len(weights) else 0
-        return factor * worth(character) if factor else 0
+        return factor * character_value(character) if factor else 0
 
     return Check(
         modulus, value, tuple(outputs) if isinstance(outputs, str) else tuple(map(outputs, range(modulus)))
@@ -307,13 +312,13 @@ def mod_97_10(width: int, first: int = 0, whole: int = 98) -> Check:
     return weighted(weights, 97, lambda rest: f"{whole - rest:02d}")
 
 
-def mod_11_10() -> Machine:
+def mod_11_10() -> CheckAutomaton:
     """ISO 7064 MOD 11,10 over the digits before."""
 
     def step(state: int, character: str) -> int:
         return ((state + int(character)) % 10 or 10) * 2 % 11
 
-    return Machine(11, 10, step, tuple(str((11 - state) % 10) for state in range(11)))
+    return CheckAutomaton(11, 10, step, tuple(str((11 - state) % 10) for state in range(11)))
 
 
 def iban(body: str) -> Check:
@@ -343,18 +348,18 @@ class Code:
     inputs: tuple[str, ...] = ()
     """Names of the values that `bytes` needs of each row."""
 
-    def __init__(self, *parts: Part, every: int = 0) -> None:
-        """``every``: a blank after each group of this many characters, independent of the parts."""
-        self._every = every
+    def __init__(self, *parts: CodePart, group_size: int = 0) -> None:
+        """``group_size``: a blank after each group of this many characters, independent of the parts."""
+        self._every = group_size
         self._layout(parts)
         self._compile_checks()
         self._assign_draws()
 
-    def _layout(self, parts: tuple[Part, ...]) -> None:
+    def _layout(self, parts: tuple[CodePart, ...]) -> None:
         offset, position = 0, 0
         fixed: list[str] = []
         self._slots: list[Slot] = []
-        self._checks: list[tuple[Check | Machine, Slot]] = []
+        self._checks: list[tuple[Check | CheckAutomaton, Slot]] = []
         self._literals: list[tuple[int, int, str]] = []
         for part in parts:
             match part:
@@ -373,8 +378,8 @@ class Code:
                 case RowInput():
                     self._slots.append(input_slot(part, offset, position))
                     text = "?" * width_of(part)
-                    characters = len(text) if part.counts else 0
-                case Check() | Machine():
+                    characters = len(text) if part.is_checked else 0
+                case Check() | CheckAutomaton():
                     text, characters = "?" * part.width, part.width
                     self._checks.append((part, check_slot(part, offset, position)))
             fixed.append(text)
@@ -389,20 +394,20 @@ class Code:
     def _compile_checks(self) -> None:
         self._starts: list[int] = []
         for number, (check, target) in enumerate(self._checks):
-            if isinstance(check, Machine):
+            if isinstance(check, CheckAutomaton):
                 self._starts.append(check.start)
                 end = 0
                 for slot in sorted(
                     (s for s in self._slots if s.offset < target.offset), key=lambda s: s.offset
                 ):
                     before = "".join(ch for at, _, ch in self._literals if end <= at < slot.offset)
-                    slot.moves[number] = moves(check, slot, before)
+                    slot.moves[number] = state_transitions(check, slot, before)
                     end = slot.offset
                 continue
             start = sum(check.value(position, ch) for _, position, ch in self._literals)
             self._starts.append(start % check.modulus)
             for slot in (*self._slots, *(other for _, other in self._checks if other is not target)):
-                slot.count(check, number)
+                slot.add_check(check, number)
             if None in check.outputs:
                 self._reserve_digit(check, number)
         self._order = self._check_order()
@@ -431,7 +436,7 @@ class Code:
                 counting = self._checks[earlier][0]
                 assert isinstance(counting, Check)  # machines move, and add nothing
                 for piece in pieces:
-                    piece.count(counting, earlier)
+                    piece.add_check(counting, earlier)
             self._slots[last : last + 1] = pieces
             slot = pieces[1]
         rivals = [(other.adds, other.forbidden[0]) for other in self._slots if other.forbidden is not None]
@@ -449,10 +454,14 @@ class Code:
         self._draws: list[list[tuple[Slot, np.ndarray]]] = [[]]
         self.sizes: list[int] = [1]
         self.inputs = tuple(
-            dict.fromkeys(slot.row_input.of for slot in self._slots if slot.row_input is not None)
+            dict.fromkeys(slot.row_input.name for slot in self._slots if slot.row_input is not None)
         )
         for slot in self._slots:
-            size = slot.size - (slot.forbidden is not None) if slot.row_input is None else slot.row_input.each
+            size = (
+                slot.size - (slot.forbidden is not None)
+                if slot.row_input is None
+                else slot.row_input.texts_per_value
+            )
             if self.sizes[-1] * size > WORD:
                 self._draws.append([])
                 self.sizes.append(1)
@@ -465,7 +474,7 @@ class Code:
         kinds: list[str] = []
         offsets: list[int] = []
         for slot in (*self._slots, *(target for _, target in self._checks)):
-            for at, kind, table in writers(slot, self._every):
+            for at, kind, table in byte_stores(slot, self._every):
                 slot.writers.append((f"{at}", table))
                 names, kinds, offsets = [*names, f"{at}"], [*kinds, kind], [*offsets, at]
         self._record = np.dtype(
@@ -476,7 +485,7 @@ class Code:
         """What each slot adds to a check. The first table includes the fixed characters, and the check's own
         tables are long enough for sums that are not reduced."""
         check, target = self._checks[number]
-        if isinstance(check, Machine):
+        if isinstance(check, CheckAutomaton):
             moving = sorted(
                 (slot for slot in self._slots if number in slot.moves), key=lambda slot: slot.offset
             )
@@ -490,9 +499,9 @@ class Code:
         target.adds = {other: np.tile(table, repeat) for other, table in target.adds.items()}
         return list(zip(slots, tables, strict=True))
 
-    def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
-        """``uint8[n, width]``: the codes of the given numbers, one ``uint64[n]`` below each of ``sizes``. ``given`` has
-        an ``int64[n]`` for each name of `inputs`."""
+    def bytes(self, draws: list[np.ndarray], inputs: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        """``uint8[n, width]``: the codes of the given numbers, one ``uint64[n]`` below each of ``sizes``. ``inputs``
+        has an ``int64[n]`` for each name of `inputs`."""
         out = np.empty((draws[0].size, self.width), np.uint8)
         out[:] = self._fixed_text
         records = out.view(self._record)[:, 0]
@@ -509,8 +518,8 @@ class Code:
                     index = rest
                 index = index.view(np.int64)
                 if slot.row_input is not None:
-                    assert given is not None  # callers of codes with such parts give them
-                    index = given[slot.row_input.of] * slot.row_input.each + index
+                    assert inputs is not None  # callers of codes with such parts give them
+                    index = inputs[slot.row_input.name] * slot.row_input.texts_per_value + index
                 indices[slot] = index
                 if slot.forbidden is not None:
                     deferred.append(slot)
@@ -553,9 +562,9 @@ class Code:
         assert isinstance(state, np.ndarray)  # an automaton reads one slot at least
         return state
 
-    def text(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> pa.Array:
+    def text(self, draws: list[np.ndarray], inputs: Mapping[str, np.ndarray] | None = None) -> pa.Array:
         """Like `bytes`, as ``string[n]``."""
-        return text_of(self.bytes(draws, given))
+        return strings_from_matrix(self.bytes(draws, inputs))
 
     def draw(self, source: RandomStream) -> list[np.ndarray]:
         """Uniform draws for the rows of ``source``."""
@@ -574,7 +583,7 @@ class Code:
         return self.sizes[0]
 
     @property
-    def check_place(self) -> int | None:
+    def check_position(self) -> int | None:
         """Return the position of the last character of a check that no other check counts; None if there is no
         check."""
         if not self._checks:
@@ -586,15 +595,15 @@ class Code:
 
 def texts_by_code(
     codes: Sequence[Code],
-    which: np.ndarray,
+    code_indices: np.ndarray,
     source: RandomStream,
     unique: bool = False,
-    given: Mapping[str, np.ndarray] | None = None,
+    inputs: Mapping[str, np.ndarray] | None = None,
 ) -> pa.Array:
     """``string[n]``: for each row a text of ``codes[which]``. Unique if each code is and no two codes share a text;
     every row is then below the smallest capacity."""
-    order = np.argsort(which, kind="stable")
-    ends = np.cumsum(np.bincount(which, minlength=len(codes)))
+    order = np.argsort(code_indices, kind="stable")
+    ends = np.cumsum(np.bincount(code_indices, minlength=len(codes)))
     bits = [source.bits(salt) for salt in range(max((len(code.sizes) for code in codes), default=0))]
     pieces, start = [], 0
     for code, end in zip(codes, ends.tolist(), strict=True):
@@ -606,7 +615,7 @@ def texts_by_code(
             ]
             if unique:
                 numbers[0] = RandomStream(source.key, source.rows[positions]).permuted(code.sizes[0])
-            own = None if given is None else {name: values[positions] for name, values in given.items()}
+            own = None if inputs is None else {name: values[positions] for name, values in inputs.items()}
             pieces.append(code.text(numbers, own))
             start = end
     if not pieces:
@@ -616,17 +625,18 @@ def texts_by_code(
     return pa.concat_arrays(pieces).take(pa.array(place))
 
 
-def mixed_by(
-    make: Callable[[int], Code],
-    which: np.ndarray,
+def texts_by_code_factory(
+    create_code: Callable[[int], Code],
+    code_numbers: np.ndarray,
     source: RandomStream,
     unique: bool = False,
-    given: Mapping[str, np.ndarray] | None = None,
+    inputs: Mapping[str, np.ndarray] | None = None,
 ) -> pa.Array:
-    """Like `texts_by_code`, with codes created on demand: ``make`` returns the code of a number in ``which``."""
-    present, places = np.unique(which, return_inverse=True)
+    """Like `texts_by_code`, with codes created on demand: ``create_code`` returns the code of a number in
+    ``code_numbers``."""
+    present, places = np.unique(code_numbers, return_inverse=True)
     return texts_by_code(
-        [make(number) for number in present.tolist()], places.astype(np.int64), source, unique, given
+        [create_code(number) for number in present.tolist()], places.astype(np.int64), source, unique, inputs
     )
 
 
@@ -644,14 +654,14 @@ class CodeType(FieldType):
     def fill(self, context: ColumnContext) -> pa.Array:
         return self.code.text(self.code.draw(context))
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return self.code.capacity
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.code.text(self.code.draw_unique(context))
 
 
-def text_of(matrix: np.ndarray) -> pa.Array:
+def strings_from_matrix(matrix: np.ndarray) -> pa.Array:
     """``uint8[n, width]`` of ASCII as ``string[n]``, without a copy."""
     n, width = matrix.shape
     return pa.StringArray.from_buffers(n, _offsets(n, width), pa.py_buffer(matrix))

@@ -20,12 +20,19 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.engine import text
-from webapp.engine.text_parts import joined
+from webapp.engine.text_parts import join_parts
 from webapp.engine.types import codes, person
 from webapp.engine.types.amounts import Amount
-from webapp.engine.types.base import FieldType, GroupKind, IndexedType, OptionsModel, longest, pooled
+from webapp.engine.types.base import (
+    FieldType,
+    GroupKind,
+    IndexedType,
+    OptionsModel,
+    dictionary_array,
+    max_text_length,
+)
 from webapp.engine.types.codes import DIGITS, UPPER, Code, CodeType, Gap, Pick, Run
-from webapp.engine.types.text import Masked
+from webapp.engine.types.text import MaskType
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -68,8 +75,8 @@ class Price(IndexedType):
         endings = sorted(set(options.endings))
         self._endings = np.array(endings, np.int64)
         low, high = ceil(options.min * _CENT), floor(options.max * _CENT)
-        self._first_index = self._before(low) + self._count_endings(low, inside=False)
-        self.size = self._before(high) + self._count_endings(high, inside=True) - self._first_index
+        self._first_index = self._count_in_smaller(low) + self._count_endings(low, inside=False)
+        self.size = self._count_in_smaller(high) + self._count_endings(high, inside=True) - self._first_index
         self._low, self._high = low, high
         if options.min < 0:
             text = "A price must be 0 or more."
@@ -89,9 +96,9 @@ class Price(IndexedType):
         """Return how many endings are smaller than that of ``units`` (or, if ``inside``, not larger)."""
         return int(np.searchsorted(self._endings, units % _CENT, "right" if inside else "left"))
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         whole, ending = np.divmod(index.view(np.int64) + self._first_index, self._endings.size)
-        return text.decimals(whole * _CENT + self._endings.take(ending), 2)
+        return text.decimal_array(whole * _CENT + self._endings.take(ending), 2)
 
     def bounds(self, rows: int) -> tuple[int, int]:
         return self._low, self._high
@@ -118,9 +125,9 @@ class StockSymbol(IndexedType):
         super().__init__(field, options, compiler)
         self._heads, self._tails = _symbol_parts()
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         head, tail = np.divmod(index, np.uint64(len(self._tails)))
-        return joined((self._heads, head), (self._tails, tail))
+        return join_parts((self._heads, head), (self._tails, tail))
 
     @classmethod
     def capacity(cls) -> int:
@@ -133,7 +140,7 @@ def _symbol_parts() -> tuple[pa.StringArray, pa.StringArray]:
     return pa.array(pairs), pa.array([*UPPER, *pairs])
 
 
-class OrderNumber(Masked):
+class OrderNumber(MaskType):
     """A mask of random characters: order numbers that do not reveal how many there are."""
 
     name = "order_number"
@@ -221,10 +228,10 @@ class InvoiceNumber(FieldType):
         numbers = pa.array(context.rows.view(np.int64) + self.options.start).cast(pa.string())
         return pc.binary_join_element_wise(before, pc.utf8_lpad(numbers, self._digits, "0"), after, "")
 
-    def rows_in(self, state: Any) -> int:
+    def available_rows(self, state: Any) -> int:
         return 1 << 62
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return 1 << 62
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
@@ -250,7 +257,7 @@ class Duns(CodeType):
         super().__init__(field, options, compiler)
         separator = [Gap("-")] if options.formatted else []
         make = lambda: Code(Run(DIGITS, 2), *separator, Run(DIGITS, 3), *separator, Run(DIGITS, 4))  # noqa: E731
-        self.use(compiler.vocabulary.shared(("duns", options.formatted), make))
+        self.use(compiler.vocabulary.cached(("duns", options.formatted), make))
 
     @classmethod
     def capacity(cls) -> int:
@@ -273,19 +280,19 @@ class Catalogue:
         self.longest_name = 0
 
     @abstractmethod
-    def count(self, products: np.ndarray) -> int:
+    def name_count(self, products: np.ndarray) -> int:
         """Return how many names some products have."""
 
     @abstractmethod
-    def pick(self, index: np.ndarray, products: np.ndarray) -> Goods:
+    def pick(self, index: np.ndarray, products: np.ndarray) -> ProductSelection:
         """Return the names at places among all names of some products."""
 
     @abstractmethod
-    def some_epithet(self, products: np.ndarray, draws: RandomStream) -> np.ndarray:
+    def draw_epithets(self, products: np.ndarray, draws: RandomStream) -> np.ndarray:
         """Draw an epithet for each of some products."""
 
     @abstractmethod
-    def names(self, goods: Goods) -> pa.Array:
+    def names(self, goods: ProductSelection) -> pa.Array:
         """Return the names of products."""
 
     @abstractmethod
@@ -303,22 +310,22 @@ class EnglishCatalogue(Catalogue):
         )
         self.epithets = pa.array([f"{adjective} {style} " for adjective in adjectives for style in styles])
         self.size = len(self.products) * len(self.epithets)
-        self.longest_name = longest(self.products) + longest(self.epithets)
+        self.longest_name = max_text_length(self.products) + max_text_length(self.epithets)
 
-    def count(self, products: np.ndarray) -> int:
+    def name_count(self, products: np.ndarray) -> int:
         return products.size * len(self.epithets)
 
-    def pick(self, index: np.ndarray, products: np.ndarray) -> Goods:
+    def pick(self, index: np.ndarray, products: np.ndarray) -> ProductSelection:
         # Two divisions by a constant are faster than one divmod.
         epithet = index // np.uint64(products.size)
         place = index - epithet * np.uint64(products.size)
-        return Goods(products[place.view(np.int64)], epithet.view(np.int64))
+        return ProductSelection(products[place.view(np.int64)], epithet.view(np.int64))
 
-    def some_epithet(self, products: np.ndarray, draws: RandomStream) -> np.ndarray:
+    def draw_epithets(self, products: np.ndarray, draws: RandomStream) -> np.ndarray:
         return draws.below(len(self.epithets), 1).view(np.int64)
 
-    def names(self, goods: Goods) -> pa.Array:
-        return joined((self.epithets, goods.epithet), (self.products, goods.product))
+    def names(self, goods: ProductSelection) -> pa.Array:
+        return join_parts((self.epithets, goods.epithet), (self.products, goods.product))
 
     def is_name_of(self, product: np.integer, value: str) -> bool:
         return value.endswith(f" {self.products[product].as_py()}")
@@ -338,28 +345,32 @@ class LocalCatalogue(Catalogue):
         self._before, self._after = pa.array(before), pa.array(after)
         self._start, self._count = (table[name].to_numpy().astype(np.int64) for name in ("start", "count"))
         self.size = int(self._count.sum())
-        self.longest_name = longest(self._before) + longest(self._product_texts) + longest(self._after)
+        self.longest_name = (
+            max_text_length(self._before)
+            + max_text_length(self._product_texts)
+            + max_text_length(self._after)
+        )
 
-    def count(self, products: np.ndarray) -> int:
+    def name_count(self, products: np.ndarray) -> int:
         return int(self._count[products].sum())
 
-    def pick(self, index: np.ndarray, products: np.ndarray) -> Goods:
+    def pick(self, index: np.ndarray, products: np.ndarray) -> ProductSelection:
         ends, place = np.cumsum(self._count[products]), index.view(np.int64)
         at = np.searchsorted(ends, place, side="right")
         product = products[at]
-        return Goods(product, place - (ends[at] - self._count[product]))
+        return ProductSelection(product, place - (ends[at] - self._count[product]))
 
-    def some_epithet(self, products: np.ndarray, draws: RandomStream) -> np.ndarray:
+    def draw_epithets(self, products: np.ndarray, draws: RandomStream) -> np.ndarray:
         return (draws.below(1 << 32, 1) % self._count[products].astype(np.uint64)).view(np.int64)
 
-    def names(self, goods: Goods) -> pa.Array:
+    def names(self, goods: ProductSelection) -> pa.Array:
         epithet = self._start[goods.product] + goods.epithet
         product = goods.product + self._inner_offset[epithet]
-        return joined((self._before, epithet), (self._product_texts, product), (self._after, epithet))
+        return join_parts((self._before, epithet), (self._product_texts, product), (self._after, epithet))
 
     def is_name_of(self, product: np.integer, value: str) -> bool:
         count = int(self._count[product])
-        goods = Goods(np.full(count, product), np.arange(count))
+        goods = ProductSelection(np.full(count, product), np.arange(count))
         return value in self.names(goods).to_pylist()
 
 
@@ -367,19 +378,19 @@ def catalogue(compiler: Compiler, fields: Sequence[FieldSpec]) -> Catalogue:
     """Return the goods of a group in the language of its locale (default: English), created once."""
     vocabulary, language = compiler.vocabulary, product_language(compiler, fields)
     if language is None:
-        return vocabulary.shared("catalogue", lambda: EnglishCatalogue(vocabulary))
-    return vocabulary.shared(("catalogue", language), lambda: LocalCatalogue(vocabulary, language))
+        return vocabulary.cached("catalogue", lambda: EnglishCatalogue(vocabulary))
+    return vocabulary.cached(("catalogue", language), lambda: LocalCatalogue(vocabulary, language))
 
 
 def product_language(compiler: Compiler, fields: Sequence[FieldSpec]) -> str | None:
     """Return the vocabulary's name of the language of a group's goods; None for English."""
-    language = compiler.vocabulary.positioned(
+    language = compiler.vocabulary.localized_names(
         "product_language", person.locale_of_group(fields, compiler, None)
     )
     return None if language is None else language[0].as_py()
 
 
-class Goods:
+class ProductSelection:
     """The products of one block: which product, and which epithet its name has."""
 
     def __init__(self, product: np.ndarray, epithet: np.ndarray) -> None:
@@ -411,7 +422,7 @@ class ProductKind(GroupKind):
             if value is None:
                 continue
             assert issubclass(kind, _ProductField)
-            matches = np.array([kind.is_of(goods, product, str(value)) for product in products])
+            matches = np.array([kind.matches(goods, product, str(value)) for product in products])
             if matches.any() and self._size is None:
                 products = products[matches]
             else:
@@ -420,17 +431,17 @@ class ProductKind(GroupKind):
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
         return products, unmet
 
-    def draw(self, draws: RandomStream, state: Any) -> Goods:
+    def draw(self, draws: RandomStream, state: Any) -> ProductSelection:
         goods = self._goods
         if self._size is None:
-            return goods.pick(draws.below(goods.count(state)), state)
+            return goods.pick(draws.below(goods.name_count(state)), state)
         index = draws.permuted(self._size)
         if self._size == goods.size:
             return goods.pick(index, np.arange(len(goods.products)))
         product = index.view(np.int64)
         if self._size == len(goods.categories):
             product = np.searchsorted(goods.category, product)
-        return Goods(product, goods.some_epithet(product, draws))
+        return ProductSelection(product, goods.draw_epithets(product, draws))
 
 
 class _ProductField(FieldType):
@@ -441,7 +452,7 @@ class _ProductField(FieldType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        group = compiler.group_of(field)
+        group = compiler.fields_of_same_group(field)
         self._goods = catalogue(compiler, group)
         locale = person.locale_of_group(group, compiler, None)
         in_language = locale is None or locale.startswith("en") or isinstance(self._goods, LocalCatalogue)
@@ -454,7 +465,7 @@ class _ProductField(FieldType):
 
     @staticmethod
     @abstractmethod
-    def is_of(goods: Catalogue, product: np.integer, value: str) -> bool:
+    def matches(goods: Catalogue, product: np.integer, value: str) -> bool:
         """Return whether ``value`` of this field is consistent with a product."""
 
 
@@ -469,16 +480,16 @@ class Product(_ProductField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.max_length = longest(self._goods.products)
+        self.max_length = max_text_length(self._goods.products)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._goods.products, context.group().product)
+        return dictionary_array(self._goods.products, context.group().product)
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return len(self._goods.products)
 
     @staticmethod
-    def is_of(goods: Catalogue, product: np.integer, value: str) -> bool:
+    def matches(goods: Catalogue, product: np.integer, value: str) -> bool:
         return goods.products[product].as_py() == value
 
 
@@ -498,11 +509,11 @@ class ProductName(_ProductField):
     def fill(self, context: ColumnContext) -> pa.Array:
         return self._goods.names(context.group())
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return self._goods.size
 
     @staticmethod
-    def is_of(goods: Catalogue, product: np.integer, value: str) -> bool:
+    def matches(goods: Catalogue, product: np.integer, value: str) -> bool:
         return goods.is_name_of(product, value)
 
 
@@ -524,16 +535,16 @@ class ProductCategory(_ProductField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.max_length = longest(self._goods.categories)
+        self.max_length = max_text_length(self._goods.categories)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._goods.categories, self._goods.category[context.group().product])
+        return dictionary_array(self._goods.categories, self._goods.category[context.group().product])
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return len(self._goods.categories)
 
     @staticmethod
-    def is_of(goods: Catalogue, product: np.integer, value: str) -> bool:
+    def matches(goods: Catalogue, product: np.integer, value: str) -> bool:
         return goods.categories[int(goods.category[product])].as_py() == value
 
 
@@ -564,7 +575,7 @@ class Sku(_ProductField):
         length = options.length
         # Without I, O, 0 and 1, which people mix up.
         tail = Run(DIGITS[2:] + UPPER.replace("I", "").replace("O", ""), length)
-        self._code = compiler.vocabulary.shared(
+        self._code = compiler.vocabulary.cached(
             ("sku", length, self._goods.codes), lambda: Code(Pick(self._goods.codes), "-", tail)
         )
         self._tails = self._code.space // len(self._goods.codes)
@@ -573,14 +584,14 @@ class Sku(_ProductField):
     def fill(self, context: ColumnContext) -> pa.Array:
         return self._text(context, context.below(self._tails))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return self._tails
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self._text(context, context.permuted(self._tails))
 
     @staticmethod
-    def is_of(goods: Catalogue, product: np.integer, value: str) -> bool:
+    def matches(goods: Catalogue, product: np.integer, value: str) -> bool:
         return value.startswith(f"{goods.codes[int(goods.category[product])]}-")
 
     def _text(self, context: ColumnContext, tail: np.ndarray) -> pa.Array:
@@ -593,7 +604,7 @@ class _ArticleNumber(CodeType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compiler.vocabulary.shared(self.name, lambda: Code(*self.parts())))
+        self.use(compiler.vocabulary.cached(self.name, lambda: Code(*self.parts())))
 
     @staticmethod
     @abstractmethod

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from webapp.engine import random as engine_random
 from webapp.engine import text_parts
-from webapp.engine.text_parts import Part
+from webapp.engine.text_parts import PoolPart
 from webapp.engine.types import joining
-from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, longest
-from webapp.engine.types.joining import Lazy
+from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, max_text_length
+from webapp.engine.types.joining import LazyProperty
 from webapp.engine.types.person import DEFAULT_LOCALE, MALE, check_locales, locale_of_group, names_of
 from webapp.errors import Fault
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-RESERVED_END = ".example"
+RESERVED_TLD = ".example"
 """RFC 2606, section 2: a top-level domain that never belongs to anyone."""
 
 _PARTNERS_OF_EIGHT = 3
@@ -45,7 +45,7 @@ class CompanyWords:
 
     def __init__(self, vocabulary: Vocabulary, locale: str) -> None:
         names = names_of(vocabulary, locale)
-        between = names.between
+        between = names.separator
         start, count = int(names.last_starts[MALE]), int(names.last_counts[MALE])
         forms = vocabulary.words("company_form", locale)
         self.heads = names.last.slice(start, count)
@@ -53,16 +53,16 @@ class CompanyWords:
         partners = pc.binary_join_element_wise(" & ", self.heads, "") if between else self.heads.slice(0, 0)
         self.partners = len(partners)
         self.tails = pa.concat_arrays([pc.binary_join_element_wise(between, forms, ""), partners])
-        self.longest = longest(self.heads) + longest(self.tails)
+        self.longest = max_text_length(self.heads) + max_text_length(self.tails)
         self.site_heads = names.last_ascii.slice(start, count)
         self._form_slugs = [_slug(form) for form in forms.to_pylist()]
 
-    @Lazy
-    def secure_heads(self) -> pa.StringArray:
+    @LazyProperty
+    def url_prefixes(self) -> pa.StringArray:
         """Beginnings of web addresses."""
         return pc.binary_join_element_wise(_SCHEME, self.site_heads, "")
 
-    def site_tails(self, end: str) -> pa.StringArray:
+    def domain_suffixes(self, end: str) -> pa.StringArray:
         """What follows a head in domain names that end in ``end``, for each of ``tails``."""
         partners = self.site_heads.to_pylist() if self.partners else []
         texts = [*self._form_slugs, *partners]
@@ -71,20 +71,22 @@ class CompanyWords:
 
 def company_words(vocabulary: Vocabulary, locale: str) -> CompanyWords:
     """Return the words of ``locale``, created once per process."""
-    return vocabulary.shared(("companies", locale), lambda: CompanyWords(vocabulary, locale))
+    return vocabulary.cached(("companies", locale), lambda: CompanyWords(vocabulary, locale))
 
 
-def site_tails(vocabulary: Vocabulary, locale: str, end: str) -> pa.StringArray:
-    """Return `CompanyWords.site_tails`, created once per process."""
+def get_domain_suffixes(vocabulary: Vocabulary, locale: str, end: str) -> pa.StringArray:
+    """Return `CompanyWords.domain_suffixes`, created once per process."""
     words = company_words(vocabulary, locale)
-    return vocabulary.shared(("company sites", locale, end), lambda: words.site_tails(end))
+    return vocabulary.cached(("company sites", locale, end), lambda: words.domain_suffixes(end))
 
 
-def longest_site(vocabulary: Vocabulary, locale: str, end: str) -> int:
-    """Characters of the longest domain name with `site_tails`."""
+def max_domain_length(vocabulary: Vocabulary, locale: str, end: str) -> int:
+    """Characters of the longest domain name with `get_domain_suffixes`."""
     key = ("longest company site", locale, end)
     heads = company_words(vocabulary, locale).site_heads
-    return vocabulary.shared(key, lambda: longest(heads) + longest(site_tails(vocabulary, locale, end)))
+    return vocabulary.cached(
+        key, lambda: max_text_length(heads) + max_text_length(get_domain_suffixes(vocabulary, locale, end))
+    )
 
 
 def _slug(text: str) -> str:
@@ -97,22 +99,26 @@ class Companies:
     """The companies of a block's rows, each part computed on first use."""
 
     def __init__(
-        self, draws: RandomStream, words: CompanyWords, unique: bool = False, fixed: Fixed | None = None
+        self,
+        draws: RandomStream,
+        words: CompanyWords,
+        unique: bool = False,
+        fixed: FixedCompany | None = None,
     ) -> None:
         self._draws, self.words, self._unique = draws, words, unique
         self._fixed = fixed
 
     @property
-    def parts(self) -> tuple[Part, Part]:
+    def parts(self) -> tuple[PoolPart, PoolPart]:
         """The company's name."""
         return (self.words.heads, self.head), (self.words.tails, self.tail)
 
-    @Lazy
+    @LazyProperty
     def _pair(self) -> tuple[np.ndarray, np.ndarray]:
         count = np.uint64(len(self.words.tails))
         return np.divmod(self._draws.permuted(len(self.words.heads) * int(count)), count)
 
-    @Lazy
+    @LazyProperty
     def head(self) -> np.ndarray:
         """``uint64[n]``: rows of the heads."""
         if self._unique:
@@ -121,7 +127,7 @@ class Companies:
             return np.full(self._draws.n, self._fixed.head, np.uint64)
         return self._draws.below(len(self.words.heads))
 
-    @Lazy
+    @LazyProperty
     def tail(self) -> np.ndarray:
         """``uint64[n]``: rows of the tails."""
         if self._unique:
@@ -139,27 +145,27 @@ class Companies:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedCompany:
     """The one company that overrides leave: rows of the heads and the tails."""
 
     head: int
     tail: int
 
 
-class Company(GroupKind):
+class CompanyKind(GroupKind):
     """One company a row. A group with a unique name goes through all pairs of head and tail."""
 
     kind = "company"
-    founded_by_readers = True
+    is_created_by_readers = True
 
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         super().__init__(fields, compiler)
         check_locales(tuple(field for field in fields if field.type.group_kind == self.kind), compiler)
-        locale, self._end = locale_and_end(fields, compiler)
+        locale, self._end = locale_and_tld(fields, compiler)
         self._company_words = company_words(compiler.vocabulary, locale)
-        self._sites = site_tails(compiler.vocabulary, locale, self._end)
+        self._sites = get_domain_suffixes(compiler.vocabulary, locale, self._end)
         self._unique = any(field.common.unique for field in fields if field.type.name == "company_name")
-        ends = {end for field in fields if (end := _requested_end(field)) is not None}
+        ends = {end for field in fields if (end := _requested_tld(field)) is not None}
         if len(ends) > 1:
             text = "All fields of a company must have the same top-level domain."
             compiler.fault(
@@ -175,13 +181,15 @@ class Company(GroupKind):
             return engine_random.key(seed, f"path:{prefix}{names[0].name}")
         return super().key(seed, prefix, founder)
 
-    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Fixed | None, list[Fault]]:
+    def prepare(
+        self, env: GenerationContext, fixed: dict[str, Any]
+    ) -> tuple[FixedCompany | None, list[Fault]]:
         words, fixed_company, unmet = self._company_words, None, []
         types = {field.name: field.type.name for field in self.fields}
         for name, value in fixed.items():
             if value is None:
                 continue
-            company: Fixed | None = None
+            company: FixedCompany | None = None
             name_text = str(value).strip()
             if types[name] == "company_name":
                 company = _find_company(words.heads, words.tails, name_text)
@@ -194,30 +202,30 @@ class Company(GroupKind):
                 fixed_company = company
         return fixed_company, unmet
 
-    def draw(self, draws: RandomStream, state: Fixed | None) -> Companies:
+    def draw(self, draws: RandomStream, state: FixedCompany | None) -> Companies:
         return Companies(draws, self._company_words, self._unique, state)
 
 
-def locale_and_end(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, str]:
+def locale_and_tld(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, str]:
     """Return the locale of a group's companies, and the ending of their domain names."""
-    own = [field for field in fields if field.type.group_kind == Company.kind] or fields
-    end = next((end for field in own if (end := _requested_end(field)) is not None), RESERVED_END)
+    own = [field for field in fields if field.type.group_kind == CompanyKind.kind] or fields
+    end = next((end for field in own if (end := _requested_tld(field)) is not None), RESERVED_TLD)
     return locale_of_group(own, compiler, DEFAULT_LOCALE) or DEFAULT_LOCALE, end
 
 
-def _requested_end(field: FieldSpec) -> str | None:
+def _requested_tld(field: FieldSpec) -> str | None:
     tld = getattr(field.options, "tld", None)
     return None if tld is None else f".{tld.lower().lstrip('.')}"
 
 
-def _find_company(heads: pa.StringArray, tails: pa.StringArray, text: str) -> Fixed | None:
+def _find_company(heads: pa.StringArray, tails: pa.StringArray, text: str) -> FixedCompany | None:
     """Return the company whose name is ``text``; None if there is none."""
     listed = tails.to_pylist()
     for tail, end in enumerate(listed):
         if text.endswith(end):
-            rows = joining.exactly(heads, text[: len(text) - len(end)])
+            rows = joining.find_exact(heads, text[: len(text) - len(end)])
             if rows:
-                return Fixed(rows[0], tail)
+                return FixedCompany(rows[0], tail)
     return None
 
 
@@ -241,30 +249,32 @@ class CompanyName(FieldType):
     )
     example = "Hartmann Group"
     group_kind = "company"
-    solitary = True
+    requires_named_group = True
     localised = True
     dtype = pa.string()
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        locale, _ = locale_and_end(compiler.group_of(field) if field.group else [field], compiler)
+        locale, _ = locale_and_tld(compiler.fields_of_same_group(field) if field.group else [field], compiler)
         self._company_words = company_words(compiler.vocabulary, locale)
         self.max_length = self._company_words.longest
 
-    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
+    def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
         companies: Companies = (
             context.group() if self.field.group else Companies(context, self._company_words)
         )
         return companies.parts
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return text_parts.joined(*self.in_parts(context))
+        return text_parts.join_parts(*self.fill_parts(context))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return len(self._company_words.heads) * len(self._company_words.tails)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         if self.field.group:
             return self.fill(context)  # the group has seen that the name is unique
-        head, tail = np.divmod(context.permuted(self.space()), np.uint64(len(self._company_words.tails)))
-        return text_parts.joined((self._company_words.heads, head), (self._company_words.tails, tail))
+        head, tail = np.divmod(
+            context.permuted(self.distinct_count()), np.uint64(len(self._company_words.tails))
+        )
+        return text_parts.join_parts((self._company_words.heads, head), (self._company_words.tails, tail))

@@ -17,14 +17,14 @@ from webapp.engine import text_parts
 from webapp.engine.random import lookup
 from webapp.engine.types import joining
 from webapp.engine.types.base import OptionsModel
-from webapp.engine.types.company import Companies, locale_and_end, longest_site, site_tails
+from webapp.engine.types.company import Companies, get_domain_suffixes, locale_and_tld, max_domain_length
 from webapp.engine.types.person import (
+    HANDLE_NUMBER_BY_BITS,
     HANDLE_NUMBERS,
-    NUMBER_OF,
     SUFFIX_DIGITS,
     PersonField,
+    handle_parts,
     handle_tails,
-    handles,
     unique_handles,
 )
 from webapp.engine.types.place import PlaceField, Places, pool_of_group
@@ -41,7 +41,9 @@ RESERVED_DOMAINS = ("example.com", "example.net", "example.org")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _DOMAIN = re.compile(rf"(?=.{{1,253}}$)(?:{_LABEL}\.)+(?=[A-Za-z]){_LABEL}")
 # Two more bits than those of the number select the domain: the first of them twice as often.
-_TAIL_TABLE = np.concatenate([NUMBER_OF + np.uint64(domain * HANDLE_NUMBERS) for domain in (0, 1, 2, 0)])
+_TAIL_TABLE = np.concatenate(
+    [HANDLE_NUMBER_BY_BITS + np.uint64(domain * HANDLE_NUMBERS) for domain in (0, 1, 2, 0)]
+)
 
 
 class Email(PersonField):
@@ -86,15 +88,15 @@ class Email(PersonField):
         digits = SUFFIX_DIGITS if field.common.unique else 2
         self.max_length = self.names.longest_handle + digits + 1 + max(map(len, self._domains))
 
-    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
+    def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
         if len(self._domains) == 1:
-            return handles(context.group(), handle_tails(f"@{self._domains[0]}"))
-        return handles(context.group(), _tails_of_reserved(), _TAIL_TABLE)
+            return handle_parts(context.group(), handle_tails(f"@{self._domains[0]}"))
+        return handle_parts(context.group(), _tails_of_reserved(), _TAIL_TABLE)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return text_parts.joined(*self.in_parts(context))
+        return text_parts.join_parts(*self.fill_parts(context))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return joining.SUFFIX_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
@@ -124,13 +126,13 @@ class SafeEmail(PersonField):
         digits = SUFFIX_DIGITS if field.common.unique else 2
         self.max_length = self.names.longest_handle + digits + 1 + max(map(len, RESERVED_DOMAINS))
 
-    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
-        return handles(context.group(), _tails_of_reserved(), _TAIL_TABLE)
+    def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
+        return handle_parts(context.group(), _tails_of_reserved(), _TAIL_TABLE)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return text_parts.joined(*self.in_parts(context))
+        return text_parts.join_parts(*self.fill_parts(context))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return joining.SUFFIX_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
@@ -150,32 +152,32 @@ class CompanyEmail(PersonField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._company = self.reads(field.group or self.group_kind)
-        locale, end = locale_and_end(compiler.members(*self._company), compiler)
-        self._sites = site_tails(compiler.vocabulary, locale, end)
+        self._company = self.referenced_group(field.group or self.group_kind)
+        locale, end = locale_and_tld(compiler.group_members(*self._company), compiler)
+        self._sites = get_domain_suffixes(compiler.vocabulary, locale, end)
         self.max_length = self.names.longest_handle + SUFFIX_DIGITS + 1
-        self.max_length += longest_site(compiler.vocabulary, locale, end)
+        self.max_length += max_domain_length(compiler.vocabulary, locale, end)
 
     @classmethod
-    def reads(cls, group: str) -> tuple[str, str]:
+    def referenced_group(cls, group: str) -> tuple[str, str]:
         return re.sub(r"^person(?=$|_\d+$)", "company", group), "company"
 
-    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
-        return *handles(context.group(), handle_tails("@")), *self._site(context)
+    def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
+        return *handle_parts(context.group(), handle_tails("@")), *self._site(context)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return text_parts.joined(*self.in_parts(context))
+        return text_parts.join_parts(*self.fill_parts(context))
 
-    def _site(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
+    def _site(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
         company: Companies = context.group_value(*self._company)
         return (company.words.site_heads, company.head), (self._sites, company.tail)
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return joining.SUFFIX_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         # Only the number before the @ distinguishes rows.
-        return text_parts.joined(
+        return text_parts.join_parts(
             (unique_handles(context.group(), "@"), np.arange(context.n)), *self._site(context)
         )
 
@@ -205,18 +207,18 @@ class MessagingHandle(PersonField):
         prefix, self._end = _SERVICES[options.service]
         digits = SUFFIX_DIGITS if field.common.unique else 2
         self.max_length = len(prefix) + self.names.longest_handle + digits + len(self._end)
-        self._heads = compiler.vocabulary.shared(
+        self._heads = compiler.vocabulary.cached(
             ("handles", prefix, self.locale),
-            lambda: pc.binary_join_element_wise(prefix, self.names.handle_heads, ""),
+            lambda: pc.binary_join_element_wise(prefix, self.names.handle_prefixes, ""),
         )
 
-    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
-        return handles(context.group(), handle_tails(self._end), heads=self._heads)
+    def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
+        return handle_parts(context.group(), handle_tails(self._end), heads=self._heads)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return text_parts.joined(*self.in_parts(context))
+        return text_parts.join_parts(*self.fill_parts(context))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return joining.SUFFIX_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
@@ -233,7 +235,7 @@ _SERVICES = {
 """The parts before and after the user name."""
 
 
-class NumberOptions(OptionsModel):
+class PhoneOptions(OptionsModel):
     """How numbers are written, and of which country they are."""
 
     format: str = Field(
@@ -255,12 +257,12 @@ class NumberOptions(OptionsModel):
     )
 
 
-class _Number(PlaceField):
+class _PhoneType(PlaceField):
     """A telephone number of the row's country, in one of several formats."""
 
-    options: NumberOptions
+    options: PhoneOptions
 
-    def __init__(self, field: FieldSpec, options: NumberOptions, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: PhoneOptions, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.country and self.geography.country_row(options.country) is None:
             text = f'There is no country "{options.country}".'
@@ -268,7 +270,7 @@ class _Number(PlaceField):
                 field, "options.country", "unknown_country", text, "Use its English name or ISO code."
             )
             return
-        self._is_landline = self.kind() == "landline" and self.geography.line is not None
+        self._is_landline = self.line_type() == "landline" and self.geography.line is not None
         if self._is_landline and self.geography.line is not None and not options.format.count("#"):
             # Rows of places whose area codes are not known have mobile numbers.
             cities = pool_of_group(self.members, compiler).cities
@@ -287,65 +289,67 @@ class _Number(PlaceField):
             return
         heads, self._tail_start = self.geography.phone_heads[options.format]
         self._heads = heads
-        self.max_length = self.longest_in(f"phone {options.format}", heads) + 2 * 4
+        self.max_length = self.max_text_length(f"phone {options.format}", heads) + 2 * 4
         is_unambiguous = options.format != "national" or self.country is not None
         if field.common.unique and is_unambiguous:
             cities = pool_of_group(self.members, compiler).cities
-            space = self.geography.line_space if self._is_landline else self.geography.phone_space
+            space = self.geography.landline_counts if self._is_landline else self.geography.phone_counts
             self._space = int(space[cities].min(initial=1 << 40)) or None
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern:
-            return joining.patterned(self._pattern, context)
+            return joining.fill_pattern(self._pattern, context)
         places: Places = context.group()
-        return self._numbers(places, *self.number(places))
+        return self._number_column(places, *self.phone_parts(places))
 
     @abstractmethod
-    def kind(self) -> str:
+    def line_type(self) -> str:
         """any, landline or mobile."""
 
-    def number(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
+    def phone_parts(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
         """Head and digits of each row's number."""
-        match self.kind():
+        match self.line_type():
             case "landline":
                 return places.landline
             case "mobile":
                 return places.mobile
         return places.phone
 
-    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...] | None:
+    def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...] | None:
         places: Places = context.group()
-        if self._pattern or not places.complete:
+        if self._pattern or not places.is_complete:
             return None
-        return self._parts(*self.number(places))
+        return self._parts(*self.phone_parts(places))
 
-    def _parts(self, head: np.ndarray, digits: np.ndarray) -> tuple[text_parts.Part, ...]:
+    def _parts(self, head: np.ndarray, digits: np.ndarray) -> tuple[text_parts.PoolPart, ...]:
         return (self._heads, head), (self.geography.phone_tails, lookup(self._tail_start, head) + digits)
 
-    def _numbers(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
-        if places.complete:
-            return text_parts.joined(*self._parts(head, digits))
+    def _number_column(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
+        if places.is_complete:
+            return text_parts.join_parts(*self._parts(head, digits))
         has_number = places.has_phone
         head = np.where(has_number, head, np.uint64(0))
-        number = text_parts.joined(*self._parts(head, digits))
+        number = text_parts.join_parts(*self._parts(head, digits))
         return pc.if_else(pa.array(has_number), number, pa.scalar(None, pa.string()))
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return self._space
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         assert self._space is not None
         if self._pattern:
-            return joining.pattern_at(self._pattern, context.permuted(self._space))
+            return joining.pattern_texts_at(self._pattern, context.permuted(self._space))
         # Two rows with heads of one place get different numbers of it; those of two places differ in their heads.
         places: Places = context.group()
-        return self._numbers(places, *places.phone_number(context.permuted(self._space), self._is_landline))
+        return self._number_column(
+            places, *places.phone_number(context.permuted(self._space), self._is_landline)
+        )
 
     def unique_hint(self) -> str:
         return "Numbers are unique in international or e164 format, or within one country."
 
 
-class PhoneNumber(_Number):
+class PhoneNumber(_PhoneType):
     """A valid number of the row's country; a landline is of the row's region if the numbering plan has regions."""
 
     name = "phone_number"
@@ -363,18 +367,18 @@ class PhoneNumber(_Number):
     )
     example = "+33 6 42 40 18 05"
 
-    class Options(NumberOptions):
+    class Options(PhoneOptions):
         kind: Literal["any", "landline", "mobile"] = Field(
             "any", description="Landlines of the row's region, mobile numbers, or both."
         )
 
     options: Options
 
-    def kind(self) -> str:
+    def line_type(self) -> str:
         return self.options.kind
 
 
-class Mobile(_Number):
+class Mobile(_PhoneType):
     """A second valid number of the row's country, from its mobile ranges if the country has separate ones."""
 
     name = "mobile"
@@ -384,10 +388,10 @@ class Mobile(_Number):
     aliases = ("mobile number", "mobile phone", "cell phone", "cell", "cellphone", "handy", "msisdn")
     example = "+33 7 53 40 18 05"
 
-    class Options(NumberOptions):
+    class Options(PhoneOptions):
         pass
 
     options: Options
 
-    def kind(self) -> str:
+    def line_type(self) -> str:
         return "mobile"

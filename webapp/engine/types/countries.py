@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from webapp.engine.types.base import longest
+from webapp.engine.types.base import max_text_length
 from webapp.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from webapp.engine.types.geography import Geography
 
 
-def of_locale(locale: str | None, known: Sequence[str]) -> tuple[str, ...]:
+def country_of_locale(locale: str | None, known: Sequence[str]) -> tuple[str, ...]:
     """The country of ``de_DE``, if it is known; else nothing."""
     country = (locale or "").replace("-", "_").partition("_")[2].upper()
     return (country,) if country in known else ()
 
 
-def listed(
+def validate_countries(
     field: FieldSpec,
-    given: str | Sequence[str],
+    requested: str | Sequence[str],
     known: Sequence[str],
     option: str,
-    what: str,
+    noun: str,
     compiler: Compiler,
 ) -> tuple[str, ...]:
-    """Return the countries of an option in uppercase, without duplicates. Reports each country that has no ``what``."""
-    codes = [given] if isinstance(given, str) else list(given)
+    """Return the countries of an option in uppercase, without duplicates. Reports each country that has no ``noun``."""
+    codes = [requested] if isinstance(requested, str) else list(requested)
     if not codes:
         compiler.fault(
             field, f"options.{option}", "too_few", "Set at least one country, or remove the option."
@@ -45,9 +45,9 @@ def listed(
         if upper in known:
             chosen[upper] = None
             continue
-        path = f"options.{option}" if isinstance(given, str) else f"options.{option}[{place}]"
+        path = f"options.{option}" if isinstance(requested, str) else f"options.{option}[{place}]"
         hint = did_you_mean(code, known) or f"Known: {', '.join(known)}."
-        compiler.fault(field, path, "unknown_country", f'There is no country "{code}" with {what}.', hint)
+        compiler.fault(field, path, "unknown_country", f'There is no country "{code}" with {noun}.', hint)
     return tuple(chosen)
 
 
@@ -109,12 +109,13 @@ ZW Zimbabwean
 
 
 @dataclass(frozen=True, eq=False)
-class OfCountry:
-    """One text per country: ``at`` is ``int64[countries]`` of places in ``texts``, -1 for countries without one."""
+class CountryTexts:
+    """One text per country: ``indices`` is ``int64[countries]`` of places in ``texts``, -1 for countries without
+    one."""
 
     texts: pa.StringArray
-    at: np.ndarray
-    longest: int
+    indices: np.ndarray
+    max_length: int
 
 
 CONTINENTS: Final = ("Africa", "Antarctica", "Asia", "Europe", "North America", "Oceania", "South America")
@@ -148,36 +149,36 @@ def languages(geography: Geography) -> list[str]:
 
 def of_country(
     vocabulary: Vocabulary, geography: Geography, make: Callable[[Geography], Sequence[str]]
-) -> OfCountry:
+) -> CountryTexts:
     """Return the result of ``make`` for each country as a pool of distinct texts, created once per process."""
-    return vocabulary.shared(("of country", make.__name__), lambda: _compile_texts(make(geography)))
+    return vocabulary.cached(("of country", make.__name__), lambda: _compile_texts(make(geography)))
 
 
-def local_texts(
-    vocabulary: Vocabulary, geography: Geography, make: Callable[[Geography], Sequence[str]], locale: str
-) -> OfCountry | None:
+def localized_texts(
+    vocabulary: Vocabulary, geography: Geography, source: Callable[[Geography], Sequence[str]], locale: str
+) -> CountryTexts | None:
     """`of_country` in the language of a locale; None if the vocabulary does not have these words in it. Codes are the
     same in all languages."""
-    if make is language_codes:
-        return of_country(vocabulary, geography, make)
-    if make is languages:
-        return vocabulary.shared(
+    if source is language_codes:
+        return of_country(vocabulary, geography, source)
+    if source is languages:
+        return vocabulary.cached(
             ("local languages", locale),
             lambda: _compile_texts(_local_languages(vocabulary, geography, locale)),
         )
-    if make is nationalities:
+    if source is nationalities:
         # That of the locale's country in its language; no other country has one in it.
-        names = vocabulary.positioned("nationality_name", locale)
+        names = vocabulary.localized_names("nationality_name", locale)
         if names is None:
             return None
         own = locale.partition("_")[2]
         codes = geography.countries["alpha2"].to_pylist()
         texts = [names[0].as_py() if code == own else "" for code in codes]
-        return vocabulary.shared(("local nationality", locale), lambda: _compile_texts(texts))
-    names = vocabulary.positioned("continent_name", locale) if make is continents else None
+        return vocabulary.cached(("local nationality", locale), lambda: _compile_texts(texts))
+    names = vocabulary.localized_names("continent_name", locale) if source is continents else None
     if names is not None:
         local = dict(zip(CONTINENTS, names.to_pylist(), strict=True))
-        return vocabulary.shared(
+        return vocabulary.cached(
             ("local continents", locale),
             lambda: _compile_texts([local[name] for name in continents(geography)]),
         )
@@ -191,10 +192,12 @@ def _local_languages(vocabulary: Vocabulary, geography: Geography, locale: str) 
     return [names.get(code, LANGUAGES.get(code, "")) for code in language_codes(geography)]
 
 
-def _compile_texts(texts: Sequence[str]) -> OfCountry:
+def _compile_texts(texts: Sequence[str]) -> CountryTexts:
     positions = {text: place for place, text in enumerate(dict.fromkeys(text for text in texts if text))}
     pool = pa.array(list(positions), pa.string())
-    return OfCountry(pool, np.array([positions.get(text, -1) for text in texts], np.int64), longest(pool))
+    return CountryTexts(
+        pool, np.array([positions.get(text, -1) for text in texts], np.int64), max_text_length(pool)
+    )
 
 
 def currency_rows(vocabulary: Vocabulary, geography: Geography) -> np.ndarray:
@@ -208,10 +211,10 @@ def currency_rows(vocabulary: Vocabulary, geography: Geography) -> np.ndarray:
         ]
         return np.array(rows, np.int64)
 
-    return vocabulary.shared(("currency of country",), make)
+    return vocabulary.cached(("currency of country",), make)
 
 
-def countries_with(vocabulary: Vocabulary, geography: Geography, kind: str, text: str) -> np.ndarray:
+def countries_with_value(vocabulary: Vocabulary, geography: Geography, kind: str, text: str) -> np.ndarray:
     """``int64[k]``: rows of the countries for which a field of type ``kind`` may have the value ``text``."""
     name_ = text.lower()
     if kind.startswith("currency"):

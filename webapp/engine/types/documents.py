@@ -14,9 +14,9 @@ from pydantic import AliasChoices, Field
 from webapp.engine.types import government, national_ids
 from webapp.engine.types.base import OptionsModel
 from webapp.engine.types.codes import DIGITS, UPPER, Code, CodeType, Gap, Run, texts_by_code
-from webapp.engine.types.papers import KIND, ByCountry, groups_of_kind, place_of
-from webapp.engine.types.person import AGES, SEXES, birth_dates
-from webapp.engine.types.vehicles import masked
+from webapp.engine.types.papers import DOCUMENT_KIND, CountryDependentType, find_place_group, groups_of_kind
+from webapp.engine.types.person import DEFAULT_AGES, SEXES, allowed_birth_days
+from webapp.engine.types.vehicles import code_from_mask
 from webapp.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -204,14 +204,14 @@ def tax_name(country: str) -> str:
 def tax_number(vocabulary: Vocabulary, country: str) -> Code:
     """The tax numbers of ``country`` (of `TAX_COUNTRIES`)."""
     if country in TAX:
-        return vocabulary.shared(("tax", country), lambda: Code(*TAX[country][1]()))
+        return vocabulary.cached(("tax", country), lambda: Code(*TAX[country][1]()))
     return government.tax_number(vocabulary, country)
 
 
 def vat_number(vocabulary: Vocabulary, country: str) -> Code:
     """The VAT numbers of ``country`` (of `VAT_COUNTRIES`)."""
     if country in VAT:
-        return vocabulary.shared(("vat", country), lambda: Code(*VAT[country][1](vocabulary)))
+        return vocabulary.cached(("vat", country), lambda: Code(*VAT[country][1](vocabulary)))
     return government.vat_number(vocabulary, country)
 
 
@@ -230,7 +230,7 @@ def _country_option(known: str) -> Any:
 _SEX_SALT, _BIRTH_SALT = 60, 61
 
 
-class NationalId(ByCountry):
+class NationalId(CountryDependentType):
     """What a country calls its number for people, check digits included. A date of birth, a sex or letters of the name
     in the number are those of the row's person; where the row has none, the number has its own. If numbers are unique,
     they decide when people were born."""
@@ -242,14 +242,14 @@ class NationalId(ByCountry):
                "citizen id", "identity card number", "pesel", "aadhaar", "personnummer", "codice fiscale", "cpf",
                "snils", "id number", "national insurance number")  # fmt: skip
     example = "523-47-8190"
-    needs_birth = True
-    joins_as_unique = True
-    _person: tuple[str, str] | None = None
-    _numbered_people: Any = None
+    needs_birth_date = True
+    joins_groups_if_unique = True
+    _person_group: tuple[str, str] | None = None
+    _unique_person_kind: Any = None
     """The kind of the group of people whose days of birth unique numbers decide."""
-    _numbers = 0
+    _numbers_per_day = 0
     """How many unique numbers each day of birth has."""
-    _place: np.ndarray | None = None
+    _day_positions: np.ndarray | None = None
     """The position of each day among those with the same text; see `national_ids.equal_day_counts`."""
     _name_vocabulary: Vocabulary | None = None
     """Where the numbers have letters of the row's name: the vocabulary of the names."""
@@ -264,7 +264,7 @@ class NationalId(ByCountry):
         vocabulary = compiler.vocabulary
         if vocabulary.engine < 2:
             make = partial(government.national_id, vocabulary)
-            self.take(
+            self.select_country(
                 options.country,
                 government.COUNTRIES,
                 "a national identification number",
@@ -277,89 +277,91 @@ class NationalId(ByCountry):
         country = options.country
         if field.common.unique and vocabulary.engine >= 3 and not (country or compiler.locale_of(field)):
             country = "US"  # the numbers of several countries may be the same
-            if place_of(field, compiler) is not None:
+            if find_place_group(field, compiler) is not None:
                 text = f"{self.label}: unique numbers need a single country; US is used."
                 compiler.warn(field, "independent", text, "Set options.country or a locale.")
-        self.take(country, national_ids.COUNTRIES, "a national identification number", "US", compiler, make)
+        self.select_country(
+            country, national_ids.COUNTRIES, "a national identification number", "US", compiler, make
+        )
         unique = field.common.unique
         if field.group is not None and (not unique or vocabulary.engine >= 3):
             person_groups = groups_of_kind(field.group, "person")
-            self._person = next((key for key in person_groups if compiler.members(*key)), None)
-        if self._person and self._country in national_ids.NAMED and vocabulary.engine >= 3:
+            self._person_group = next((key for key in person_groups if compiler.group_members(*key)), None)
+        if self._person_group and self._country in national_ids.NAME_CODES and vocabulary.engine >= 3:
             self._name_vocabulary = vocabulary
             self.use(national_ids.code_with_name(vocabulary, self._country, unique))
         if not unique or not self.code.inputs or self._country is None:
             return
         # Which of the unique numbers each day of birth has
-        self._numbers = self.code.capacity
+        self._numbers_per_day = self.code.capacity
         if vocabulary.engine < 3:
             return
-        same_days, self._place = national_ids.equal_day_counts(vocabulary, self._country, self.code)
-        self._numbers //= same_days
-        if self._person is not None:
-            people = compiler.need_group(self._person)
+        same_days, self._day_positions = national_ids.equal_day_counts(vocabulary, self._country, self.code)
+        self._numbers_per_day //= same_days
+        if self._person_group is not None:
+            people = compiler.require_group(self._person_group)
             first = national_ids.UNIQUE_DAYS.start + (national_ids.FIRST_DAY - date(1970, 1, 1)).days
-            if people.number_uniquely(self._numbers, first, len(national_ids.UNIQUE_DAYS)):
-                self._numbered_people = people
+            if people.number_uniquely(self._numbers_per_day, first, len(national_ids.UNIQUE_DAYS)):
+                self._unique_person_kind = people
 
     @classmethod
-    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
-        return (*super().reads_all(group), *groups_of_kind(group, "person"))
+    def referenced_groups(cls, group: str) -> tuple[tuple[str, str], ...]:
+        return (*super().referenced_groups(group), *groups_of_kind(group, "person"))
 
     def prepare(self, env: GenerationContext) -> Any:
-        if not self.code.inputs and self.placed is None:
+        if not self.code.inputs and self.place_group is None:
             return None
-        if self._numbered_people is not None:
-            return self._numbered_people.born(env.now, {})[0]
-        return birth_dates(AGES, env.now, {}, ())[0]
+        if self._unique_person_kind is not None:
+            return self._unique_person_kind.born(env.now, {})[0]
+        return allowed_birth_days(DEFAULT_AGES, env.now, {}, ())[0]
 
-    def inputs(self, context: ColumnContext) -> dict[str, np.ndarray]:
-        if self._person is not None:
-            people = context.group_value(*self._person)
-            given = national_ids.person_inputs(national_ids.day_number(people.birth), people.sex)
+    def code_inputs(self, context: ColumnContext) -> dict[str, np.ndarray]:
+        if self._person_group is not None:
+            people = context.group_value(*self._person_group)
+            inputs = national_ids.person_inputs(national_ids.day_number(people.birth), people.sex)
             if self._name_vocabulary is not None and self._country is not None:
-                given |= national_ids.letters_of(self._name_vocabulary, self._country, people)
-            return given
+                inputs |= national_ids.name_letter_inputs(self._name_vocabulary, self._country, people)
+            return inputs
         born = context.state
         sex = context.below(len(SEXES), _SEX_SALT).view(np.int64)
         days = born.low + context.below(born.size, _BIRTH_SALT).view(np.int64)
         return national_ids.person_inputs(national_ids.day_number(days), sex)
 
-    def space(self) -> int | None:
-        if self.placed is not None or not self.code.inputs:
-            return super().space()
+    def distinct_count(self) -> int | None:
+        if self.place_group is not None or not self.code.inputs:
+            return super().distinct_count()
         # The numbers of a day are distinct, whatever the sex.
-        days = _UNIQUE_DAYS if self._numbered_people is None else national_ids.UNIQUE_DAYS
-        return (self._numbers or self.code.capacity) * len(days)
+        days = _UNIQUE_DAYS if self._unique_person_kind is None else national_ids.UNIQUE_DAYS
+        return (self._numbers_per_day or self.code.capacity) * len(days)
 
-    def space_in(self, state: Any) -> int | None:
-        if self._numbered_people is None or not state.numbers:
-            return self.space()
-        return self._numbers * int(state.size)
+    def distinct_count_for(self, state: Any) -> int | None:
+        if self._unique_person_kind is None or not state.numbers:
+            return self.distinct_count()
+        return self._numbers_per_day * int(state.size)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         if not self.code.inputs:
             return super().fill_unique(context)
-        if self._numbered_people is not None and context.state.numbers:
-            assert self._person is not None  # else no group was numbered
-            people = context.group_value(*self._person)
-            day, number, given = (
+        if self._unique_person_kind is not None and context.state.numbers:
+            assert self._person_group is not None  # else no group was numbered
+            people = context.group_value(*self._person_group)
+            day, number, inputs = (
                 national_ids.day_number(people.birth),
                 people.number_of_day,
-                self.inputs(context),
+                self.code_inputs(context),
             )
         else:
             index, number = np.divmod(
-                context.permuted(self._numbers * len(_UNIQUE_DAYS)), np.uint64(self._numbers)
+                context.permuted(self._numbers_per_day * len(_UNIQUE_DAYS)), np.uint64(self._numbers_per_day)
             )
             day = _UNIQUE_DAYS.start + index.view(np.int64)
             sex = context.below(len(SEXES), _SEX_SALT).view(np.int64)
-            given = national_ids.person_inputs(day, sex)
-        if self._place is not None:
-            place = self._place[day - national_ids.UNIQUE_DAYS.start]
-            number = number * np.uint64(self.code.capacity // self._numbers) + place
+            inputs = national_ids.person_inputs(day, sex)
+        if self._day_positions is not None:
+            place = self._day_positions[day - national_ids.UNIQUE_DAYS.start]
+            number = number * np.uint64(self.code.capacity // self._numbers_per_day) + place
         draws = [number, *(context.below(size, salt) for salt, size in enumerate(self.code.sizes[1:], 1))]
-        return self.code.text(draws, given)
+        return self.code.text(draws, inputs)
 
 
 _UNIQUE_DAYS = range(*((day - national_ids.FIRST_DAY).days for day in (date(1954, 1, 1), date(2000, 1, 1))))
@@ -368,7 +370,7 @@ _UNIQUE_DAYS = range(*((day - national_ids.FIRST_DAY).days for day in (date(1954
 _TAX_NAMES = ", ".join(f"{country}: {tax_name(country)}" for country in TAX_COUNTRIES)
 
 
-ONE_NUMBER: Final = ("AU", "BR", "CL", "DE", "ES", "HR", "IE", "NL", "NZ", "UA")
+SHARED_NUMBER_COUNTRIES: Final = ("AU", "BR", "CL", "DE", "ES", "HR", "IE", "NL", "NZ", "UA")
 """Countries whose tax number of a person is the number that `NationalId` has."""
 
 
@@ -378,7 +380,7 @@ def _is_unchanged(field: FieldSpec) -> bool:
     return not (common.formula or common.prefix or common.suffix or common.text_case or common.invalid)
 
 
-class TaxId(ByCountry):
+class TaxId(CountryDependentType):
     """What a country calls its tax number, check digits included: EIN, Steuer-ID, NIF, BSN, CPF ... Where people have
     one number for everything (Brazil, Germany, Spain, the Netherlands and others), it is the row's national ID."""
 
@@ -399,14 +401,14 @@ class TaxId(ByCountry):
         vocabulary = compiler.vocabulary
         known = government.TAX_COUNTRIES if vocabulary.engine < 2 else TAX_COUNTRIES
         make = government.tax_number if vocabulary.engine < 2 else tax_number
-        self.take(options.country, known, "a tax number", "US", compiler, partial(make, vocabulary))
+        self.select_country(options.country, known, "a tax number", "US", compiler, partial(make, vocabulary))
         if vocabulary.engine >= 3 and not field.common.unique and field.group is not None:
             self._national_id = self._national_id_field(compiler)
 
     def _national_id_field(self, compiler: Compiler) -> str | None:
         """Return the name of the field with the national ID of the same people, if there is one."""
         field, locale = self.field, compiler.locale_of(self.field)
-        for other in compiler.group_of(field):
+        for other in compiler.fields_of_same_group(field):
             if other.type is NationalId and _is_unchanged(other) and compiler.locale_of(other) == locale:
                 requested = [getattr(spec.options, "country", None) for spec in (field, other)]
                 if requested[0] == requested[1]:
@@ -417,11 +419,11 @@ class TaxId(ByCountry):
         tax_ids = super().fill(context)
         if self._national_id is None:
             return tax_ids
-        if self.placed is None:
-            uses_national_id = np.full(context.n, self._country in ONE_NUMBER)
+        if self.place_group is None:
+            uses_national_id = np.full(context.n, self._country in SHARED_NUMBER_COUNTRIES)
         else:
-            rows = self.rows_of(context)
-            has_one_number = np.array([country in ONE_NUMBER for country in self._countries])
+            rows = self.country_indices(context)
+            has_one_number = np.array([country in SHARED_NUMBER_COUNTRIES for country in self._countries])
             uses_national_id = (rows >= 0) & has_one_number[rows]
         if not uses_national_id.any():
             return tax_ids
@@ -429,7 +431,7 @@ class TaxId(ByCountry):
         return pc.if_else(pc.and_(pa.array(uses_national_id), number.is_valid()), number, tax_ids)
 
 
-class VatId(ByCountry):
+class VatId(CountryDependentType):
     """VAT numbers, check digits included; in countries with another sales tax, the number for that tax."""
 
     name = "vat_id"
@@ -448,7 +450,7 @@ class VatId(ByCountry):
         vocabulary = compiler.vocabulary
         known = government.VAT_COUNTRIES if vocabulary.engine < 2 else VAT_COUNTRIES
         make = government.vat_number if vocabulary.engine < 2 else vat_number
-        self.take(options.country, known, "a VAT number", "DE", compiler, partial(make, vocabulary))
+        self.select_country(options.country, known, "a VAT number", "DE", compiler, partial(make, vocabulary))
 
 
 _PASSPORTS = {
@@ -513,7 +515,7 @@ def _passport(country: str) -> Code:
     letters = _GERMAN if country == "DE" else _PASSPORT_LETTERS
     mask = _PASSPORTS[country]
     if "*" not in mask:
-        return masked(mask, letters)
+        return code_from_mask(mask, letters)
     either, parts = DIGITS + letters, []
     for sign in mask:
         alphabet = {"#": DIGITS, "@": letters, "*": either}.get(sign)
@@ -521,7 +523,7 @@ def _passport(country: str) -> Code:
     return Code(*parts)
 
 
-class PassportNumber(ByCountry):
+class PassportNumber(CountryDependentType):
     """A number in the form of the country's passports, without the check digit of the machine-readable line."""
 
     name = "passport_number"
@@ -541,9 +543,9 @@ class PassportNumber(ByCountry):
         known = _FIRST_PASSPORTS if vocabulary.engine < 2 else PASSPORT_COUNTRIES
 
         def make(country: str) -> Code:
-            return vocabulary.shared(("passport", country), lambda: _passport(country))
+            return vocabulary.cached(("passport", country), lambda: _passport(country))
 
-        self.take(options.country, known, "passports", "US", compiler, make)
+        self.select_country(options.country, known, "passports", "US", compiler, make)
 
 
 _LICENSES = {
@@ -569,11 +571,11 @@ class DriverLicense(CodeType):
     name = "driver_license"
     label = "Driver's license"
     category = "government"
-    group_kind = KIND
-    grouped_since = 3
-    solitary = True
-    joins = True
-    beside = ("place",)
+    group_kind = DOCUMENT_KIND
+    grouped_since_engine = 3
+    requires_named_group = True
+    joins_existing_groups_only = True
+    companion_group_kind = ("place",)
     description = (
         "The number of a US driver's license in the format of its state, which is that of the row's place."
     )
@@ -600,15 +602,15 @@ class DriverLicense(CodeType):
             compiler.fault(field, "options.state", "unknown_state", text, did_you_mean(state, _LICENSES))
             return
         masks = [_LICENSES[state]] if state else list(dict.fromkeys(_LICENSES.values()))
-        shared = compiler.vocabulary.shared
-        self._codes = [shared(("license", mask), partial(masked, mask, UPPER)) for mask in masks]
+        shared = compiler.vocabulary.cached
+        self._codes = [shared(("license", mask), partial(code_from_mask, mask, UPPER)) for mask in masks]
         self.use(self._codes[0])
         self.max_length = max(code.width for code in self._codes)
         places = {mask: place for place, mask in enumerate(masks)}
         self._code_of_state = (
             np.array([places[mask] for mask in _LICENSES.values()]) if not state else np.zeros(1, np.int64)
         )
-        self._place = None if state or compiler.vocabulary.engine < 3 else place_of(field, compiler)
+        self._place = None if state or compiler.vocabulary.engine < 3 else find_place_group(field, compiler)
         if self._place is not None:
             number = {code: number_ for number_, code in enumerate(_LICENSES)}
             states = compiler.vocabulary.table("states").to_pylist()
@@ -616,7 +618,7 @@ class DriverLicense(CodeType):
             self._state_of_place = np.array([*of_place, -1])  # the last is for places without a state
 
     @classmethod
-    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
+    def referenced_groups(cls, group: str) -> tuple[tuple[str, str], ...]:
         return groups_of_kind(group, "place")
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -628,8 +630,8 @@ class DriverLicense(CodeType):
             state = np.where(own < 0, state, own)
         return texts_by_code(self._codes, self._code_of_state[state], context)
 
-    def space(self) -> int | None:
-        return super().space() if len(self._codes) == 1 else None
+    def distinct_count(self) -> int | None:
+        return super().distinct_count() if len(self._codes) == 1 else None
 
     def unique_hint(self) -> str:
         return "Set options.state: two states may use the same number."
@@ -665,7 +667,7 @@ class MedicareId(CodeType):
         separator = [Gap("-")] if options.formatted else []
         middle = (letter, either, digit)
         self.use(
-            compiler.vocabulary.shared(
+            compiler.vocabulary.cached(
                 ("mbi", options.formatted),
                 lambda: Code(
                     Run(DIGITS[1:]), *middle, *separator, *middle, *separator, letter, letter, digit, digit

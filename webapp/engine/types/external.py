@@ -23,10 +23,10 @@ from pydantic import AfterValidator, Field, model_validator
 from webapp import limits
 from webapp.engine import budget, external_values, form_hints, json_paths, placeholders, postprocess, text
 from webapp.engine import random as engine_random
-from webapp.engine.external_values import Answer, Kind, Question
-from webapp.engine.placeholders import Pattern, Placeholder
+from webapp.engine.external_values import ExternalQuery, ExternalResponse, Kind
+from webapp.engine.placeholders import Placeholder, PlaceholderText
 from webapp.engine.relations import EXISTING
-from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, pooled
+from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, dictionary_array
 from webapp.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ class ExternalOptions(Protocol):
 
 
 class ExternalColumn(FieldType):
-    """A column from a response: ``use`` prepares it, `picked` returns values by their number."""
+    """A column from a response: ``use_response`` prepares it, `select_values` returns values by their number."""
 
     category = "external"
-    measures = True
+    checks_memory_budget = True
     _kind: Kind = "text"
 
     def __init__(self, field: FieldSpec, options: ExternalOptions, compiler: Compiler) -> None:
@@ -100,7 +100,7 @@ class ExternalColumn(FieldType):
                 field, "options.default", "contradiction", text, "Set on_empty: default, or remove default."
             )
 
-    def use(self, answer: Answer, name: str | None, compiler: Compiler) -> None:
+    def use_response(self, answer: ExternalResponse, name: str | None, compiler: Compiler) -> None:
         """Use column ``name`` (None: the first) of an answer as the values."""
         options, columns = self._external_options, answer.table.column_names
         if name is not None and name not in columns:
@@ -110,16 +110,16 @@ class ExternalColumn(FieldType):
         has_no_keys = answer.keys is None
         column = answer.table.column(name) if name is not None else answer.table.column(0)
         try:
-            values = external_values.values_of(column, options.kind, options.decimals, has_no_keys)
-        except external_values.NotOfKind as error:
+            values = external_values.convert_column(column, options.kind, options.decimals, has_no_keys)
+        except external_values.ValueConversionError as error:
             reason = "the value is sensitive and not shown" if self.redacted else str(error)
             text = f"A value cannot be converted to {options.kind}: {reason}"
             compiler.fault(self.field, "options.kind", "wrong_type", text, "Remove kind, or set it to text.")
             return
-        self._pool, self.json_text = values
+        self._pool, self.is_json_text = values
         self.dtype = self._pool.type
         if options.falls_back and options.default is not None:
-            self._default = postprocess.fixed(options.default, self.dtype)
+            self._default = postprocess.override_pool(options.default, self.dtype)
             if not len(self._pool):
                 self.dtype = self._default.type
             elif self._default.type != self.dtype:
@@ -128,41 +128,41 @@ class ExternalColumn(FieldType):
                     self.field, "options.default", "wrong_type", text, "Use a default of the same type."
                 )
         if self.redacted and pa.types.is_string(self.dtype):
-            self.max_length, self.json_text = len(REDACTED), False
+            self.max_length, self.is_json_text = len(REDACTED), False
         elif pa.types.is_string(self.dtype):
             pools = [
                 item for item in (self._pool, self._default) if item is not None and item.type == self.dtype
             ]
             self.max_length = max((pc.max(pc.utf8_length(pool)).as_py() or 0 for pool in pools), default=0)
 
-    def empty(self, compiler: Compiler, text: str) -> None:
+    def reject_empty(self, compiler: Compiler, text: str) -> None:
         """Reject a response without rows, unless the field has a default."""
         if self._external_options.on_empty == "error":
             hint = "Set on_empty: blank, or set on_empty: default and a default."
             compiler.fault(self.field, "", "empty_answer", text, hint)
 
-    def picked(self, index: np.ndarray, has_value: np.ndarray | None) -> pa.Array:
+    def select_values(self, index: np.ndarray, has_value: np.ndarray | None) -> pa.Array:
         """Return the values number ``index``; where ``has_value`` is false, the default or null."""
         if has_value is not None and not has_value.any():
             if self._default is None:
-                return self._masked(pa.nulls(index.size, self.dtype))
-            return self._masked(pooled(self._default, np.zeros(index.size, np.int64)))
+                return self._redact(pa.nulls(index.size, self.dtype))
+            return self._redact(dictionary_array(self._default, np.zeros(index.size, np.int64)))
         if len(self._pool) <= _MAX_POOL:
-            values: pa.Array = pooled(self._pool, index)
+            values: pa.Array = dictionary_array(self._pool, index)
         else:
             values = budget.take_within_budget(self._pool, pa.array(index))
         if has_value is not None and not has_value.all():
-            values = postprocess.blanked(values, ~has_value)
+            values = postprocess.apply_blanks(values, ~has_value)
             if self._default is not None:
-                values = text.decode(values)
+                values = text.decode_dictionary(values)
                 values = pc.if_else(pa.array(has_value), values, self._default[0])
-        return self._masked(values)
+        return self._redact(values)
 
-    def placeholders(self, n: int) -> pa.Array:
+    def placeholder_values(self, n: int) -> pa.Array:
         """Return the placeholder value in every row."""
-        return self._masked(pooled(self._pool, np.zeros(n, np.int64)))
+        return self._redact(dictionary_array(self._pool, np.zeros(n, np.int64)))
 
-    def _masked(self, values: pa.Array) -> pa.Array:
+    def _redact(self, values: pa.Array) -> pa.Array:
         """Redact sensitive values, so that no field that reads the column receives them."""
         if not self.redacted:
             return values
@@ -210,21 +210,23 @@ class DbResponse(ExternalColumn):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._answer: Answer | None = None
+        self._answer: ExternalResponse | None = None
         self._counts: np.ndarray | None = None
         self._hides_values = False
-        query = self._read(compiler)
+        query = self._parse_query(compiler)
         if query is None:
             return
-        self._question = Question(options.connection_id, "query", (("of", self.needs), ("query", query)))
+        self._question = ExternalQuery(
+            options.connection_id, "query", (("of", self.required_fields), ("query", query))
+        )
         self._key = self._question.key
-        self._answer = answer = compiler.answer(field, self._question, keyed=bool(self.needs))
+        self._answer = answer = compiler.response(field, self._question, keyed=bool(self.required_fields))
         if answer is None:
             return
-        self.use(answer, options.column, compiler)
+        self.use_response(answer, options.column, compiler)
         if answer.keys is None:
             if not answer.table.num_rows:
-                self.empty(compiler, "The query returned no rows.")
+                self.reject_empty(compiler, "The query returned no rows.")
             return
         self._counts = np.diff(answer.starts)
         without = np.flatnonzero(self._counts == 0)
@@ -235,10 +237,11 @@ class DbResponse(ExternalColumn):
                 else f", such as {external_values.key_text(answer.keys[int(without[0])].as_py())}"
             )
             text = f"The query returned no rows for {without.size:,} of {len(answer.keys):,} sets of values{example}."
-            self.empty(compiler, text)
+            self.reject_empty(compiler, text)
 
-    def _read(self, compiler: Compiler) -> str | None:
-        """Return the query with ``{{p0}}`` and so on for its fields, and set `needs` to them; None after a fault."""
+    def _parse_query(self, compiler: Compiler) -> str | None:
+        """Return the query with ``{{p0}}`` and so on for its fields, and set `required_fields` to them; None after a
+        fault."""
         field, options = self.field, self.options
         try:
             pattern = placeholders.parse(options.query)
@@ -246,15 +249,15 @@ class DbResponse(ExternalColumn):
             where = f"At character {error.position + 1}."
             compiler.fault(field, "options.query", "bad_placeholder", str(error), where)
             return None
-        fault_count, names = len(compiler.faults), [placeholder.name for placeholder in pattern.holes]
-        self.needs = tuple(dict.fromkeys(names))
-        for placeholder in pattern.holes:
+        fault_count, names = len(compiler.faults), [placeholder.name for placeholder in pattern.placeholders]
+        self.required_fields = tuple(dict.fromkeys(names))
+        for placeholder in pattern.placeholders:
             if placeholder.filters:
                 text = f'"{placeholder.name}" has a filter, but values are inserted into queries unchanged.'
                 hint = "Create the value in a hidden field of type derived, and use that field."
                 compiler.fault(field, "options.query", "not_for_this_type", text, hint)
-        for name in self.needs:
-            column = compiler.require(field, "options.query", name)
+        for name in self.required_fields:
+            column = compiler.require_column(field, "options.query", name)
             self._hides_values |= column is None or column.spec.common.sensitive
             if column is not None and pa.types.is_nested(column.dtype):
                 text = f'"{name}" contains objects or arrays, which cannot be used in a query.'
@@ -264,57 +267,59 @@ class DbResponse(ExternalColumn):
         if len(compiler.faults) > fault_count:
             return None
         parts = (
-            part if isinstance(part, str) else f"{{{{p{self.needs.index(part.name)}}}}}"
+            part if isinstance(part, str) else f"{{{{p{self.required_fields.index(part.name)}}}}}"
             for part in pattern.parts
         )
         return "".join(parts)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         answer = self._answer
-        if not self.needs:
+        if not self.required_fields:
             if answer is None:
-                return self.placeholders(context.n)
+                return self.placeholder_values(context.n)
             rows = answer.table.num_rows
             if not rows:
-                return self.picked(np.zeros(context.n, np.int64), np.zeros(context.n, np.bool_))
-            return self.picked(engine_random.below(context.group(), rows).view(np.int64), None)
-        columns = [context.column(name) for name in self.needs]
-        keys = external_values.keys_of(columns)
+                return self.select_values(np.zeros(context.n, np.int64), np.zeros(context.n, np.bool_))
+            return self.select_values(engine_random.below(context.group(), rows).view(np.int64), None)
+        columns = [context.column(name) for name in self.required_fields]
+        keys = external_values.value_set_keys(columns)
         if answer is None:
             if context.env.recorder is not None:
-                context.env.recorder.note(self._key, self.field.path, keys, columns)
-            return self.placeholders(context.n)
+                context.env.recorder.record(self._key, self.field.path, keys, columns)
+            return self.placeholder_values(context.n)
         place = pc.index_in(keys, value_set=answer.keys)
         if not place.null_count:
-            return self._for_keys(context, answer, place.to_numpy())
+            return self._values_for_keys(context, answer, place.to_numpy())
         # Rows whose set of values was not requested, as in a preview that makes no calls, are null.
         unknown = place.is_null().to_numpy(zero_copy_only=False)
         if unknown.all():
             return pa.nulls(context.n, self.dtype)
-        values = self._for_keys(context, answer, pc.fill_null(place, 0).to_numpy())
-        return postprocess.blanked(values, unknown)
+        values = self._values_for_keys(context, answer, pc.fill_null(place, 0).to_numpy())
+        return postprocess.apply_blanks(values, unknown)
 
-    def _for_keys(self, context: ColumnContext, answer: Answer, place: np.ndarray) -> pa.Array:
+    def _values_for_keys(
+        self, context: ColumnContext, answer: ExternalResponse, place: np.ndarray
+    ) -> pa.Array:
         assert self._counts is not None  # an answer to a query with fields in it has them
         counts = self._counts[place]
         offsets = engine_random.below_each(context.group(), counts.astype(np.uint64)).view(np.int64)
         has_rows = counts > 0
         index = np.where(has_rows, answer.starts[place] + offsets, 0)
-        return self.picked(index, None if has_rows.all() else has_rows)
+        return self.select_values(index, None if has_rows.all() else has_rows)
 
     def unique_hint(self) -> str:
         return "Fetched values may repeat. For unique keys of a table, use the type foreign_key."
 
     @classmethod
-    def part(cls, options: Options) -> str:
+    def group_attribute(cls, options: Options) -> str:
         return f"{cls.name}:{options.column or ''}"
 
     @classmethod
-    def subject(cls, options: Options) -> str:
+    def group_constraint(cls, options: Options) -> str:
         return f"{options.connection_id}\0{options.query}"
 
 
-class SameAnswer(GroupKind):
+class QueryResultKind(GroupKind):
     """The draw that fields with the same query share: they show the same row of its result."""
 
     kind = ANSWER
@@ -323,7 +328,7 @@ class SameAnswer(GroupKind):
         super().__init__(fields, compiler)
         first = fields[0]
         for field in fields[1:]:
-            if field.type.subject(field.options) != first.type.subject(first.options):
+            if field.type.group_constraint(field.options) != first.type.group_constraint(first.options):
                 text = f'The group "{first.group}" already uses another query.'
                 compiler.fault(field, "group", "two_queries", text, "Use another group for this field.")
 
@@ -430,19 +435,19 @@ class Ai(ExternalColumn):
         examples = options.choices or options.examples
         if examples and options.kind == "text":
             self._pool = pa.array(examples[:1])
-        self._answer: Answer | None = None
-        pattern = self._read(compiler)
+        self._answer: ExternalResponse | None = None
+        pattern = self._parse_prompt(compiler)
         if pattern is None:
             return
         self._pattern = pattern
         question = self._question()
         self._key = question.key
-        self._answer = answer = compiler.answer(field, question, keyed=True)
+        self._answer = answer = compiler.response(field, question, keyed=True)
         if answer is not None:
             self._set_values(answer, compiler)
 
-    def _read(self, compiler: Compiler) -> Pattern | None:
-        """Return the prompt, and set `needs` to its fields; None after a fault."""
+    def _parse_prompt(self, compiler: Compiler) -> PlaceholderText | None:
+        """Return the prompt, and set `required_fields` to its fields; None after a fault."""
         field, options = self.field, self.options
         try:
             pattern = placeholders.parse(options.prompt)
@@ -451,18 +456,18 @@ class Ai(ExternalColumn):
             compiler.fault(field, "options.prompt", "bad_placeholder", str(error), where)
             return None
         fault_count = len(compiler.faults)
-        self.needs = tuple(dict.fromkeys(placeholder.name for placeholder in pattern.holes))
+        self.required_fields = tuple(dict.fromkeys(placeholder.name for placeholder in pattern.placeholders))
         nested = set()
-        for name in self.needs:
-            column = compiler.require(field, "options.prompt", name)
+        for name in self.required_fields:
+            column = compiler.require_column(field, "options.prompt", name)
             if column is not None and pa.types.is_nested(column.dtype):
                 nested.add(name)
-        for placeholder in pattern.holes:
-            if placeholder.name in nested and not placeholder.json:
+        for placeholder in pattern.placeholders:
+            if placeholder.name in nested and not placeholder.is_json:
                 message = f'"{placeholder.name}" contains objects or arrays.'
                 hint = f"Use {{{{{placeholder.name} | json}}}}, or choose a field with single values."
                 compiler.fault(field, "options.prompt", "wrong_type", message, hint)
-        sensitive = sorted(spec.name for spec in compiler.read_so_far() if spec.common.sensitive)
+        sensitive = sorted(spec.name for spec in compiler.required_fields() if spec.common.sensitive)
         if sensitive and not options.allow_sensitive:
             message = (
                 f'The prompt contains "{sensitive[0]}", which is sensitive, and would be sent to the model.'
@@ -472,7 +477,7 @@ class Ai(ExternalColumn):
         self._hides_values = self.redacted or bool(sensitive)
         return pattern if len(compiler.faults) == fault_count else None
 
-    def _question(self) -> Question:
+    def _question(self) -> ExternalQuery:
         options = self.options
         details = (
             ("of", (("bears", options.on_error != "error"), ("quiet", self._hides_values))),
@@ -483,7 +488,7 @@ class Ai(ExternalColumn):
             ("examples", tuple(options.examples)),
             ("temperature", options.temperature),
         )
-        return Question(
+        return ExternalQuery(
             options.connection_id or "", "ai", details, (options.same_for_equal_prompts, options.prompt)
         )
 
@@ -493,17 +498,17 @@ class Ai(ExternalColumn):
         answer = self._answer
         recorder = context.env.recorder
         if answer is None and recorder is None:
-            return self.placeholders(context.n)
+            return self.placeholder_values(context.n)
         # Rendered prompt, seed and row are the key of an answer.
-        prompts = text.decode(self._pattern.fill(context.column, context.n))
+        prompts = text.decode_dictionary(self._pattern.fill(context.column, context.n))
         columns = [prompts, pa.array([context.env.seed] * context.n, pa.string())]
         if not self.options.same_for_equal_prompts:
             columns.append(pa.array([str(row) for row in context.rows.tolist()], pa.string()))
-        keys = external_values.keys_of(columns)
+        keys = external_values.value_set_keys(columns)
         if answer is None:
             assert recorder is not None
-            recorder.note(self._key, self.field.path, keys, columns)
-            return self.placeholders(context.n)
+            recorder.record(self._key, self.field.path, keys, columns)
+            return self.placeholder_values(context.n)
         place = pc.index_in(keys, value_set=answer.keys)
         unknown = place.is_null().to_numpy(
             zero_copy_only=False
@@ -512,12 +517,12 @@ class Ai(ExternalColumn):
             return pa.nulls(context.n, self.dtype)
         index = pc.fill_null(place, 0).to_numpy().astype(np.int64)
         is_value = self._states[index] != _DEFAULT
-        values = self.picked(index, None if is_value.all() else is_value)
-        return postprocess.blanked(values, unknown) if unknown.any() else values
+        values = self.select_values(index, None if is_value.all() else is_value)
+        return postprocess.apply_blanks(values, unknown) if unknown.any() else values
 
     # --- Answers ------------------------------------------------------------------------------------------------
 
-    def _set_values(self, answer: Answer, compiler: Compiler) -> None:
+    def _set_values(self, answer: ExternalResponse, compiler: Compiler) -> None:
         """Convert the response to values."""
         problems = answer.table.column("trouble").to_pylist()
         failed = [place for place, problem in enumerate(problems) if problem]
@@ -531,7 +536,7 @@ class Ai(ExternalColumn):
         states = np.full(len(problems), _VALUE, np.int8)
         states[failed] = _DEFAULT if self.options.falls_back and self.options.default is not None else _BLANK
         self._states = states
-        self.use(answer, "value", compiler)
+        self.use_response(answer, "value", compiler)
 
     def unique_hint(self) -> str:
         return "Values from a model may repeat."
@@ -548,7 +553,7 @@ def _validate_path(path: str) -> str:
 
 
 def _validate_json_path(extract: str) -> str:
-    json_paths.read(extract)
+    json_paths.parse_path(extract)
     return extract
 
 
@@ -608,19 +613,19 @@ class ApiResponse(ExternalColumn):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._hides_values = self.redacted
-        self._answer: Answer | None = None
-        pattern = self._read(compiler)
+        self._answer: ExternalResponse | None = None
+        pattern = self._parse_path(compiler)
         if pattern is None:
             return
         self._pattern = pattern
         question = self._question()
         self._key = question.key
-        self._answer = answer = compiler.answer(field, question, keyed=bool(self.needs))
+        self._answer = answer = compiler.response(field, question, keyed=bool(self.required_fields))
         if answer is not None:
             self._set_values(answer, compiler)
 
-    def _read(self, compiler: Compiler) -> Pattern | None:
-        """Return the path, and set `needs` to its fields; None after a fault."""
+    def _parse_path(self, compiler: Compiler) -> PlaceholderText | None:
+        """Return the path, and set `required_fields` to its fields; None after a fault."""
         field = self.field
         try:
             pattern = placeholders.parse(self.options.path)
@@ -629,9 +634,9 @@ class ApiResponse(ExternalColumn):
             compiler.fault(field, "options.path", "bad_placeholder", str(error), where)
             return None
         fault_count = len(compiler.faults)
-        self.needs = tuple(dict.fromkeys(placeholder.name for placeholder in pattern.holes))
-        for name in self.needs:
-            column = compiler.require(field, "options.path", name)
+        self.required_fields = tuple(dict.fromkeys(placeholder.name for placeholder in pattern.placeholders))
+        for name in self.required_fields:
+            column = compiler.require_column(field, "options.path", name)
             self._hides_values |= column is None or column.spec.common.sensitive
             if column is not None and pa.types.is_nested(column.dtype):
                 message = f'"{name}" contains objects or arrays, which cannot be used in a path.'
@@ -640,73 +645,77 @@ class ApiResponse(ExternalColumn):
                 )
         if len(compiler.faults) > fault_count:
             return None
-        return pattern if self.options.path.startswith("/") else Pattern(("/", *pattern.parts))
+        return pattern if self.options.path.startswith("/") else PlaceholderText(("/", *pattern.parts))
 
-    def _question(self) -> Question:
+    def _question(self) -> ExternalQuery:
         options = self.options
-        fixed = () if self.needs else ("".join(map(str, self._pattern.parts)),)
+        fixed = () if self.required_fields else ("".join(map(str, self._pattern.parts)),)
         details = (
             ("bears", options.on_error != "error"),
             ("path", options.path),
             ("quiet", self._hides_values),
         )
-        return Question(options.connection_id, "http", (("of", details),), fixed)
+        return ExternalQuery(options.connection_id, "http", (("of", details),), fixed)
 
     # --- Rows ---------------------------------------------------------------------------------------------------
 
     def fill(self, context: ColumnContext) -> pa.Array:
         answer = self._answer
-        if not self.needs:
+        if not self.required_fields:
             return (
-                self.placeholders(context.n)
+                self.placeholder_values(context.n)
                 if answer is None
                 else self._values_at(np.zeros(context.n, np.int64))
             )
         # The path of each row; null if a value in it is null: then no request is made.
         pieces = [part if isinstance(part, str) else _encoded(part, context) for part in self._pattern.parts]
-        paths: pa.Array = pieces[0] if len(pieces) == 1 else budget.joined(pieces, context.n)
+        paths: pa.Array = pieces[0] if len(pieces) == 1 else budget.join_texts(pieces, context.n)
         if answer is None:
             if context.env.recorder is not None:
                 requested = paths.drop_null()
-                context.env.recorder.note(self._key, self.field.path, requested, [requested])
-            return postprocess.blanked(self.placeholders(context.n), _nulls(paths))
+                context.env.recorder.record(self._key, self.field.path, requested, [requested])
+            return postprocess.apply_blanks(self.placeholder_values(context.n), _nulls(paths))
         place = pc.index_in(paths, value_set=answer.keys, skip_nulls=True)
         unknown = _nulls(place)  # null in its path, or not requested, as in a preview that makes no calls
         if unknown.all():
             return pa.nulls(context.n, self.dtype)
         values = self._values_at(pc.fill_null(place, 0).to_numpy().astype(np.int64))
-        return postprocess.blanked(values, unknown) if unknown.any() else values
+        return postprocess.apply_blanks(values, unknown) if unknown.any() else values
 
     def _values_at(self, place: np.ndarray) -> pa.Array:
         is_value = self._states[place] != _DEFAULT
-        return self.picked(place, None if is_value.all() else is_value)
+        return self.select_values(place, None if is_value.all() else is_value)
 
     # --- Answers ------------------------------------------------------------------------------------------------
 
-    def _set_values(self, answer: Answer, compiler: Compiler) -> None:
+    def _set_values(self, answer: ExternalResponse, compiler: Compiler) -> None:
         """Convert the responses to values: the first match in each body."""
-        values, empty, failed = self._extracted(answer, compiler)
+        values, empty, failed = self._extract_values(answer, compiler)
         states = np.full(len(values), _VALUE, np.int8)
         for places, what in ((empty, self.options.on_empty), (failed, self.options.on_error)):
             states[places] = _DEFAULT if what == "default" and self.options.default is not None else _BLANK
         self._states = states
-        column, nested = self._column(values, compiler)
+        column, nested = self._build_column(values, compiler)
         if column is None:
             return
-        self.use(
-            Answer(pa.table({"value": column}), answer.snapshot, answer.keys, answer.starts), None, compiler
+        self.use_response(
+            ExternalResponse(pa.table({"value": column}), answer.snapshot, answer.keys, answer.starts),
+            None,
+            compiler,
         )
         if nested and not self.redacted and pa.types.is_string(self.dtype):
-            self.json_text = True
+            self.is_json_text = True
             if _DEFAULT in states and not _is_json(self.options.default):
                 message = "The values are objects or arrays, so the default must be JSON."
                 compiler.fault(
                     self.field, "options.default", "wrong_type", message, 'Use JSON, such as "{}" or "[]".'
                 )
 
-    def _extracted(self, answer: Answer, compiler: Compiler) -> tuple[list[Any], list[int], list[int]]:
+    def _extract_values(
+        self, answer: ExternalResponse, compiler: Compiler
+    ) -> tuple[list[Any], list[int], list[int]]:
         """Return the values, and the positions of missing values and of values that could not be converted."""
-        path = json_paths.read(self.options.extract)
+        path = json_paths.parse_path(self.options.extract)
         values: list[Any] = []
         empty: list[int] = []
         failed: list[int] = []
@@ -718,7 +727,7 @@ class ApiResponse(ExternalColumn):
             found, value = False, None
             try:
                 found, value = (
-                    json_paths.first(path, orjson.loads(body)) if body is not None else (False, None)
+                    json_paths.find_first(path, orjson.loads(body)) if body is not None else (False, None)
                 )
             except ValueError:
                 failed.append(place)
@@ -738,10 +747,12 @@ class ApiResponse(ExternalColumn):
             )
         if empty:
             where = self._affected_paths(answer, empty, len(responses))
-            self.empty(compiler, f"extract ({self.options.extract}) finds nothing in the response{where}.")
+            self.reject_empty(
+                compiler, f"extract ({self.options.extract}) finds nothing in the response{where}."
+            )
         return values, empty, failed
 
-    def _affected_paths(self, answer: Answer, places: list[int], count: int) -> str:
+    def _affected_paths(self, answer: ExternalResponse, places: list[int], count: int) -> str:
         if answer.keys is None:
             return ""
         example = (
@@ -751,14 +762,14 @@ class ApiResponse(ExternalColumn):
         )
         return f" to {len(places):,} of {count:,} paths{example}"
 
-    def _column(self, values: Sequence[Any], compiler: Compiler) -> tuple[pa.Array | None, bool]:
+    def _build_column(self, values: Sequence[Any], compiler: Compiler) -> tuple[pa.Array | None, bool]:
         """The values as one Arrow array, and whether they are JSON documents; None after a fault."""
         kinds = {_kind_name(value) for value in values if value is not None}
         if not kinds:
             default = self.options.default
             return pa.nulls(len(values), pa.null() if default is None else pa.array([default]).type), False
         if self.options.kind is not None or kinds == {"objects or arrays"}:
-            return self._as_texts(values), kinds == {"objects or arrays"}
+            return self._convert_to_texts(values), kinds == {"objects or arrays"}
         if len(kinds) > 1:
             message = f"The responses contain values of different types: {', '.join(sorted(kinds))}."
             compiler.fault(
@@ -774,9 +785,9 @@ class ApiResponse(ExternalColumn):
         try:
             return pa.array(values), False
         except (OverflowError, pa.ArrowException):  # integers beyond 64 bits
-            return self._as_texts(values), False
+            return self._convert_to_texts(values), False
 
-    def _as_texts(self, values: Sequence[Any]) -> pa.Array:
+    def _convert_to_texts(self, values: Sequence[Any]) -> pa.Array:
         """Return values as texts, or as timestamps if that kind is requested and all values can be parsed."""
         texts = [
             value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
@@ -797,8 +808,8 @@ class ApiResponse(ExternalColumn):
 
 def _encoded(placeholder: Placeholder, context: ColumnContext) -> pa.Array:
     """``string[n]``: a value of each row, percent-encoded; null stays null."""
-    texts = text.decode(Pattern((placeholder,)).fill(context.column, context.n))
-    blank = pc.or_(pc.is_null(text.decode(context.column(placeholder.name))), pc.equal(texts, ""))
+    texts = text.decode_dictionary(PlaceholderText((placeholder,)).fill(context.column, context.n))
+    blank = pc.or_(pc.is_null(text.decode_dictionary(context.column(placeholder.name))), pc.equal(texts, ""))
     encoded = pc.if_else(blank, pa.scalar(None, pa.string()), texts).dictionary_encode()
     quoted = pa.array([quote(item, safe="") for item in encoded.dictionary.to_pylist()], pa.string())
     return quoted.take(encoded.indices)
@@ -883,30 +894,30 @@ class DatasetColumn(ExternalColumn):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        if options.key is not None and compiler.require(field, "options.key", options.key) is not None:
-            self.needs = (options.key,)
+        if options.key is not None and compiler.require_column(field, "options.key", options.key) is not None:
+            self.required_fields = (options.key,)
         details = (("file", options.file), ("sheet", options.sheet))
-        answer = compiler.answer(field, Question("", "file", details))
+        answer = compiler.response(field, ExternalQuery("", "file", details))
         self._rows, self._keys, self._first = 0, pa.array([], pa.string()), np.zeros(0, np.int64)
         self._has_answer = answer is not None
-        if answer is not None and answer.taken is not None:
-            self._read(answer, compiler)
+        if answer is not None and answer.loaded_source is not None:
+            self._read_file(answer, compiler)
         if (
             field.common.unique
             and self._has_answer
-            and self.space() is not None
+            and self.distinct_count() is not None
             and (len(self._pool.unique()) < len(self._pool) or self._pool.null_count)
         ):
             message = f'"{options.file}" has duplicate or blank values in "{options.column}".'
             compiler.fault(field, "unique", "not_unique", message, "Remove unique, or choose another column.")
 
-    def _read(self, answer: Answer, compiler: Compiler) -> None:
-        assert answer.taken is not None
-        options, table = self.options, answer.taken.real.table
+    def _read_file(self, answer: ExternalResponse, compiler: Compiler) -> None:
+        assert answer.loaded_source is not None
+        options, table = self.options, answer.loaded_source.table.table
         self._rows = table.num_rows
-        self.use(replace(answer, table=table), options.column, compiler)
+        self.use_response(replace(answer, table=table), options.column, compiler)
         if not self._rows:
-            self.empty(compiler, f'There are no rows in "{options.file}".')
+            self.reject_empty(compiler, f'There are no rows in "{options.file}".')
         if options.mode != "lookup":
             return
         name = options.key_column or options.key
@@ -920,7 +931,7 @@ class DatasetColumn(ExternalColumn):
                 "Set key_column to the column to compare with.",
             )
             return
-        keys = text.to_text(text.decode(table.column(name).combine_chunks()))
+        keys = text.to_text(text.decode_dictionary(table.column(name).combine_chunks()))
         encoded = keys.dictionary_encode()
         numbers = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
         distinct, first = np.unique(numbers, return_index=True)
@@ -930,27 +941,27 @@ class DatasetColumn(ExternalColumn):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if not self._has_answer:
-            return self.placeholders(context.n)
+            return self.placeholder_values(context.n)
         if not self._rows:
-            return self.picked(np.zeros(context.n, np.int64), np.zeros(context.n, np.bool_))
+            return self.select_values(np.zeros(context.n, np.int64), np.zeros(context.n, np.bool_))
         match self.options.mode:
             case "random":
-                return self.picked(context.below(self._rows).view(np.int64), None)
+                return self.select_values(context.below(self._rows).view(np.int64), None)
             case "sequential":
-                return self.picked((context.rows % np.uint64(self._rows)).view(np.int64), None)
-        keys = text.to_text(text.decode(context.column(self.needs[0])))
+                return self.select_values((context.rows % np.uint64(self._rows)).view(np.int64), None)
+        keys = text.to_text(text.decode_dictionary(context.column(self.required_fields[0])))
         place = pc.index_in(keys, value_set=self._keys)
         has_row = place.is_valid().to_numpy(zero_copy_only=False)
         number = pc.fill_null(place, 0).to_numpy(zero_copy_only=False)
         index = self._first[number] if self._first.size else np.zeros(context.n, np.int64)
-        return self.picked(np.where(has_row, index, 0), None if has_row.all() else has_row)
+        return self.select_values(np.where(has_row, index, 0), None if has_row.all() else has_row)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         if not self._has_answer or self.options.mode == "sequential":
             return self.fill(context)
-        return self.picked(context.permuted(self._rows).view(np.int64), None)
+        return self.select_values(context.permuted(self._rows).view(np.int64), None)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         if self.redacted or self.options.mode == "lookup":
             return None
         return self._rows if self._has_answer else limits.MAX_PARENTS
@@ -997,30 +1008,32 @@ class ForeignKey(ExternalColumn):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._rows: ExistingRow = compiler.kind_of(field)
+        self._rows: ExistingRowKind = compiler.group_kind_of(field)
         answer = self._rows.answer
         if field.common.unique and field.common.text_case:
             text = "Keys that differ only in case would become the same."
             compiler.fault(field, "text_case", "not_unique", text, "Remove text_case, or remove unique.")
         if answer is None:
             return
-        self.use(answer, options.column, compiler)
+        self.use_response(answer, options.column, compiler)
         if not self._rows.rows:
             where = " that match the filter" if options.filter else ""
-            self.empty(compiler, f'There are no rows in "{options.table}"{where}.')
+            self.reject_empty(compiler, f'There are no rows in "{options.table}"{where}.')
 
     def fill(self, context: ColumnContext) -> pa.Array:
         things = context.group()
         if self._rows.answer is None:
-            values = self.placeholders(context.n)
+            values = self.placeholder_values(context.n)
         else:
-            values = self.picked(things.rows, None if self._rows.rows else np.zeros(context.n, np.bool_))
-        return values if things.valid is None else postprocess.blanked(values, ~things.valid)
+            values = self.select_values(
+                things.rows, None if self._rows.rows else np.zeros(context.n, np.bool_)
+            )
+        return values if things.valid is None else postprocess.apply_blanks(values, ~things.valid)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         if not self.field.common.unique or self.redacted:
             return None
         return self._rows.space()
@@ -1037,11 +1050,11 @@ class ForeignKey(ExternalColumn):
         return low, high
 
     @classmethod
-    def part(cls, options: Options) -> str:
+    def group_attribute(cls, options: Options) -> str:
         return f"{cls.name}:{options.column}"
 
     @classmethod
-    def subject(cls, options: Options) -> str:
+    def group_constraint(cls, options: Options) -> str:
         return f"{options.connection_id}\0{options.table}\0{options.filter}"
 
 
@@ -1054,7 +1067,7 @@ class ExistingRows:
         self.rows, self.valid = rows, valid
 
 
-class ExistingRow(GroupKind):
+class ExistingRowKind(GroupKind):
     """The one row of an existing table that the fields of a group show, so that composite keys are consistent."""
 
     kind = EXISTING
@@ -1063,13 +1076,13 @@ class ExistingRow(GroupKind):
         super().__init__(fields, compiler)
         first = fields[0]
         for field in fields[1:]:
-            if field.type.subject(field.options) != first.type.subject(first.options):
+            if field.type.group_constraint(field.options) != first.type.group_constraint(first.options):
                 text = f'The group "{first.group}" already uses another table or another filter.'
                 compiler.fault(field, "group", "two_tables", text, "Use another group for this field.")
         options = _key_options(first)
         columns = sorted({_key_options(field).column for field in fields})
         details = (("columns", columns), ("filter", options.filter.strip()), ("table", options.table))
-        self.answer = compiler.answer(first, Question(options.connection_id, "keys", details))
+        self.answer = compiler.response(first, ExternalQuery(options.connection_id, "keys", details))
         self.rows = 1 if self.answer is None else self.answer.table.num_rows
         shares = {field.common.percent_blank: field for field in fields if field.common.percent_blank}
         if len(shares) > 1:
@@ -1089,16 +1102,18 @@ class ExistingRow(GroupKind):
         self._choice: np.ndarray | None = None
         unique = [field for field in fields if field.common.unique]
         if unique and self.answer is not None and set(columns) <= set(self.answer.table.column_names):
-            self._choice = _first_of_each(self.answer.table, [_key_options(field).column for field in unique])
+            self._choice = _rows_with_distinct_values(
+                self.answer.table, [_key_options(field).column for field in unique]
+            )
         self._unique = bool(unique)
 
     @property
-    def choices(self) -> int:
+    def choice_count(self) -> int:
         """The rows that one row may choose from."""
         return self.rows
 
     @property
-    def free(self) -> bool:
+    def is_uniform(self) -> bool:
         """Return whether any row may get any row of the snapshot with the same probability."""
         return not self._unique and self._blank is None
 
@@ -1108,14 +1123,14 @@ class ExistingRow(GroupKind):
             return limits.MAX_PARENTS
         return self.rows if self._choice is None else self._choice.size
 
-    def taking(self, rows: np.ndarray) -> ExistingRows:
+    def select_rows(self, rows: np.ndarray) -> ExistingRows:
         """Return the rows of the snapshot that were chosen elsewhere (see ``relations/unique_together.py``)."""
         return ExistingRows(rows.view(np.int64), None)
 
     def draw(self, draws: RandomStream, state: Any) -> ExistingRows:
         valid = None
         if self._blank is not None:
-            valid = ~engine_random.blanks(
+            valid = ~engine_random.blank_mask(
                 engine_random.derive(draws.key, _BLANK_SALT), draws.rows, *self._blank
             )
         if not self.rows or self.answer is None:
@@ -1131,7 +1146,7 @@ def _key_options(field: FieldSpec) -> ForeignKey.Options:
     return field.options
 
 
-def _first_of_each(table: pa.Table, columns: list[str]) -> np.ndarray:
+def _rows_with_distinct_values(table: pa.Table, columns: list[str]) -> np.ndarray:
     """``int64[k]``: rows in which no value of any of the columns is one of an earlier row."""
     rows = np.arange(table.num_rows, dtype=np.int64)
     for name in dict.fromkeys(columns):

@@ -27,7 +27,7 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.engine.types import values as listed
-from webapp.engine.types.base import FieldType, OptionsModel, longest
+from webapp.engine.types.base import FieldType, OptionsModel, max_text_length
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext, GenerationContext
@@ -46,7 +46,7 @@ _SETTINGS = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC", "LC_ALL": "C
 _DECIMAL_DIGITS = 38
 
 
-class InvalidPool(Exception):
+class InvalidPoolError(Exception):
     """A pool cannot be drawn: ``code``, the option that is wrong, the message, and a hint."""
 
     def __init__(self, code: str, option: str, message: str, hint: str) -> None:
@@ -58,10 +58,10 @@ class InvalidPool(Exception):
 class DrawnPool:
     """A pool: its distinct values, and for each draw the position of its value, -1 if blank."""
 
-    pool: listed.Pool
+    pool: listed.ValuePool
     language: str | None
     """The locale of its words; None if the method does not use a locale."""
-    clocked: bool
+    depends_on_now: bool
     """Whether values depend on the current time."""
     bytes: int
 
@@ -81,34 +81,34 @@ def faker_version() -> str:
     return version("faker")
 
 
-class _RecentPools:
+class _PoolCache:
     """The pools that were drawn last, or why they could not be."""
 
     def __init__(self) -> None:
         self._lock, self._process_slots = Lock(), BoundedSemaphore(limits.FAKER_PROCESSES)
-        self._pools: OrderedDict[PoolKey, DrawnPool | InvalidPool] = OrderedDict()
+        self._pools: OrderedDict[PoolKey, DrawnPool | InvalidPoolError] = OrderedDict()
 
     def get(self, key: PoolKey) -> DrawnPool:
-        """Return the pool. Raises `InvalidPool`."""
+        """Return the pool. Raises `InvalidPoolError`."""
         pool = self._cached(key)
         if pool is None:
             with self._process_slots:
                 pool = self._cached(key) or self._draw_and_cache(key)
-        if isinstance(pool, InvalidPool):
+        if isinstance(pool, InvalidPoolError):
             raise pool
         return pool
 
-    def _cached(self, key: PoolKey) -> DrawnPool | InvalidPool | None:
+    def _cached(self, key: PoolKey) -> DrawnPool | InvalidPoolError | None:
         with self._lock:
             pool = self._pools.get(key)
             if pool is not None:
                 self._pools.move_to_end(key)
             return pool
 
-    def _draw_and_cache(self, key: PoolKey) -> DrawnPool | InvalidPool:
+    def _draw_and_cache(self, key: PoolKey) -> DrawnPool | InvalidPoolError:
         try:
-            pool: DrawnPool | InvalidPool = _draw(key)
-        except InvalidPool as error:
+            pool: DrawnPool | InvalidPoolError = _draw(key)
+        except InvalidPoolError as error:
             pool = error
         with self._lock:
             self._pools[key] = pool
@@ -121,12 +121,12 @@ class _RecentPools:
         return pool
 
 
-_RECENT_POOLS = _RecentPools()
+_POOL_CACHE = _PoolCache()
 
 
 def pool_for(key: PoolKey) -> DrawnPool:
-    """Return the pool of a method, drawn in a child process unless it is cached. Raises `InvalidPool`."""
-    return _RECENT_POOLS.get(key)
+    """Return the pool of a method, drawn in a child process unless it is cached. Raises `InvalidPoolError`."""
+    return _POOL_CACHE.get(key)
 
 
 def seed_of(key: PoolKey) -> int:
@@ -151,10 +151,12 @@ def _draw(key: PoolKey) -> DrawnPool:
     }
     response = _run_worker(request)
     if "refused" in response:
-        raise InvalidPool(**response["refused"])
+        raise InvalidPoolError(**response["refused"])
     values, json_text = _typed_array(response["kinds"], response["values"])
     pool = _pool(values, json_text)
-    return DrawnPool(pool, response["language"], response["clocked"], pool.values.nbytes + pool.place.nbytes)
+    return DrawnPool(
+        pool, response["language"], response["clocked"], pool.values.nbytes + pool.indices.nbytes
+    )
 
 
 def _run_worker(request: dict[str, Any]) -> dict[str, Any]:
@@ -169,11 +171,11 @@ def _run_worker(request: dict[str, Any]) -> dict[str, Any]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise InvalidPool("too_slow", "arguments", "Faker took too long.", hint) from None
+        raise InvalidPoolError("too_slow", "arguments", "Faker took too long.", hint) from None
     if process.returncode != 0:
         error_lines = process.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["unknown error"]
         text = f"Faker could not generate the values ({error_lines[0][:200]})."
-        raise InvalidPool("method_failed", "arguments", text, hint)
+        raise InvalidPoolError("method_failed", "arguments", text, hint)
     return json.loads(process.stdout)
 
 
@@ -217,10 +219,10 @@ def _typed_array(kinds: list[str], values: list[Any]) -> tuple[pa.Array, bool]:
     return pa.array(texts, pa.string()), kind == "json"
 
 
-def _pool(values: pa.Array, json_text: bool) -> listed.Pool:
+def _pool(values: pa.Array, json_text: bool) -> listed.ValuePool:
     encoded = values.dictionary_encode()
     place = encoded.indices.fill_null(-1).to_numpy().astype(np.int32)
-    return listed.Pool(encoded.dictionary, place, json_text)
+    return listed.ValuePool(encoded.dictionary, place, json_text)
 
 
 class FakerType(FieldType):
@@ -269,11 +271,11 @@ class FakerType(FieldType):
             return
         self._pool_key = PoolKey(locale, options.method, arguments)
         try:
-            self._take(pool_for(self._pool_key), compiler, locale)
-        except InvalidPool as error:
+            self._use_pool(pool_for(self._pool_key), compiler, locale)
+        except InvalidPoolError as error:
             compiler.fault(field, f"options.{error.option}", error.code, error.message, error.hint)
 
-    def _take(self, drawn: DrawnPool, compiler: Compiler, locale: str) -> None:
+    def _use_pool(self, drawn: DrawnPool, compiler: Compiler, locale: str) -> None:
         if not len(drawn.pool.values):
             text = "The method returns no values."
             compiler.fault(self.field, "options.method", "method_failed", text, "Choose another method.")
@@ -286,9 +288,9 @@ class FakerType(FieldType):
             )
             return
         self._pool = drawn
-        self.dtype, self.json_text = drawn.pool.values.type, drawn.pool.json_text
-        if pa.types.is_string(self.dtype) and not drawn.clocked:
-            self.max_length = longest(drawn.pool.values)
+        self.dtype, self.is_json_text = drawn.pool.values.type, drawn.pool.json_text
+        if pa.types.is_string(self.dtype) and not drawn.depends_on_now:
+            self.max_length = max_text_length(drawn.pool.values)
 
     @classmethod
     def capacity(cls) -> int:
@@ -296,35 +298,37 @@ class FakerType(FieldType):
 
     def prepare(self, env: GenerationContext) -> DrawnPool:
         """Return the pool for the request: one for each ``now`` if the method uses the time."""
-        if not self._pool.clocked:
+        if not self._pool.depends_on_now:
             return self._pool
-        asked = PoolKey(
+        pool_key = PoolKey(
             self._pool_key.locale, self._pool_key.method, self._pool_key.arguments, int(env.now.timestamp())
         )
-        return pool_for(asked)
+        return pool_for(pool_key)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         pool = self._pool.pool
         return None if pool.has_null else len(pool.distinct)
 
-    def space_in(self, state: DrawnPool) -> int | None:
+    def distinct_count_for(self, state: DrawnPool) -> int | None:
         return len(state.pool.distinct)
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
-        return None if self._pool.clocked else self._pool.pool.bounds
+        return None if self._pool.depends_on_now else self._pool.pool.bounds
 
     def unique_hint(self) -> str:
         return "The method returns some blank values; blank cells are not unique."
 
     def fill(self, context: ColumnContext) -> pa.Array:
         pool = context.state.pool
-        return self._at(pool.place[context.below(pool.place.size).view(np.int64)], pool.values)
+        return self._values_at(pool.indices[context.below(pool.indices.size).view(np.int64)], pool.values)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         pool = context.state.pool
-        return self._at(pool.distinct[context.permuted(len(pool.distinct)).view(np.int64)], pool.values)
+        return self._values_at(
+            pool.distinct[context.permuted(len(pool.distinct)).view(np.int64)], pool.values
+        )
 
-    def _at(self, place: np.ndarray, values: pa.Array) -> pa.Array:
+    def _values_at(self, place: np.ndarray, values: pa.Array) -> pa.Array:
         if values.type != self.dtype:
             values = pc.cast(values, self.dtype, safe=False)
         index = (

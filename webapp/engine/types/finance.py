@@ -22,11 +22,18 @@ from webapp import limits
 from webapp.engine import dates
 from webapp.engine.types import amounts, banks, countries
 from webapp.engine.types.amounts import Amount
-from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, PoolType, longest, pooled
-from webapp.engine.types.codes import DIGITS, HEX, UPPER, Code, CodeType, Pick, Run, mixed_by
-from webapp.engine.types.countries import listed, of_locale
+from webapp.engine.types.base import (
+    FieldType,
+    GroupKind,
+    OptionsModel,
+    PoolType,
+    dictionary_array,
+    max_text_length,
+)
+from webapp.engine.types.codes import DIGITS, HEX, UPPER, Code, CodeType, Pick, Run, texts_by_code_factory
+from webapp.engine.types.countries import country_of_locale, validate_countries
 from webapp.engine.types.geography import geography_of
-from webapp.engine.types.number import Spread
+from webapp.engine.types.number import NumberDistribution
 from webapp.engine.types.papers import groups_of_kind
 from webapp.errors import Fault, did_you_mean
 
@@ -67,30 +74,31 @@ class Currency(FieldType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         fault_count = len(compiler.faults)
-        self._spread = Spread(field, _spread_options(options), compiler, _PLACES, "decimals")
+        self._spread = NumberDistribution(field, _spread_options(options), compiler, _PLACES, "decimals")
         self.dtype = pa.decimal128(38, _PLACES)
         if len(compiler.faults) == fault_count:
-            self.max_length = amounts.longest(self._spread.low, self._spread.high, _PLACES)
+            self.max_length = amounts.max_number_length(self._spread.low, self._spread.high, _PLACES)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return amounts.column(self._spread.draw(context.bits()), _PLACES)
+        return amounts.to_column(self._spread.draw(context.bits()), _PLACES)
 
     def bounds(self, rows: int) -> tuple[int, int]:
         return self._spread.low, self._spread.high
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return self._spread.size
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         assert self._spread.size is not None
-        return amounts.column(self._spread.at(context.permuted(self._spread.size)), _PLACES)
+        return amounts.to_column(self._spread.uniform_values(context.permuted(self._spread.size)), _PLACES)
 
     def unique_hint(self) -> str:
         return "Unique amounts are drawn evenly: remove mean and stddev, or remove unique."
 
 
 def _spread_options(options: Any) -> SimpleNamespace:
-    """Return the options of `Spread` with the defaults of money: no amount is below 0 unless min allows it."""
+    """Return the options of `NumberDistribution` with the defaults of money: no amount is below 0 unless min allows
+    it."""
     low, high, mean, stddev = options.min, options.max, options.mean, options.stddev
     is_normal = mean is not None or stddev is not None
     if low is None and high is None and not is_normal:
@@ -122,7 +130,7 @@ class CurrencyKind(GroupKind):
             if issubclass(field.type, _CurrencyField)
         }
         self.size = len(next(iter(self._columns.values())))
-        self._has_place = bool(compiler.members(fields[0].group or self.kind, "place"))
+        self._has_place = bool(compiler.group_members(fields[0].group or self.kind, "place"))
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
         rows, unmet = np.arange(self.size), []
@@ -147,21 +155,21 @@ class CurrencyKind(GroupKind):
 class _CurrencyField(FieldType):
     category = "finance"
     group_kind = "currency"
-    beside = "place"
+    companion_group_kind = "place"
     dtype = pa.string()
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = self.values(compiler, field)
-        self.max_length = longest(self._pool)
-        self._place = self.reads(field.group or self.group_kind)
+        self.max_length = max_text_length(self._pool)
+        self._place = self.referenced_group(field.group or self.group_kind)
         self._of_country = None
-        if compiler.members(*self._place):
+        if compiler.group_members(*self._place):
             geography = geography_of(compiler.vocabulary)
             self._of_country = countries.currency_rows(compiler.vocabulary, geography)
 
     @classmethod
-    def reads(cls, group: str) -> tuple[str, str]:
+    def referenced_group(cls, group: str) -> tuple[str, str]:
         return group, "place"
 
     @classmethod
@@ -171,13 +179,13 @@ class _CurrencyField(FieldType):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._of_country is None:
-            return pooled(self._pool, context.group())
+            return dictionary_array(self._pool, context.group())
         rows = self._of_country[context.group_value(*self._place).country]
         if rows.min(initial=0) >= 0:
-            return pooled(self._pool, rows)
+            return dictionary_array(self._pool, rows)
         return self._pool.take(pa.array(rows, mask=rows < 0))
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return len(self._pool) if self._of_country is None else None
 
     def unique_hint(self) -> str:
@@ -198,7 +206,7 @@ class CurrencyCode(_CurrencyField):
 
     @classmethod
     def values(cls, compiler: Compiler, field: FieldSpec) -> pa.Array:
-        return column(compiler, "code")
+        return currency_column(compiler, "code")
 
 
 class CurrencySymbol(_CurrencyField):
@@ -212,7 +220,7 @@ class CurrencySymbol(_CurrencyField):
 
     @classmethod
     def values(cls, compiler: Compiler, field: FieldSpec) -> pa.Array:
-        return column(compiler, "symbol")
+        return currency_column(compiler, "symbol")
 
 
 class CurrencyName(_CurrencyField):
@@ -236,13 +244,13 @@ class CurrencyName(_CurrencyField):
             first = table["locale"].index(locale).as_py()
             return pa.array(table["name"].slice(first, size).to_pylist())
 
-        return vocabulary.shared(("currency names", locale), make)
+        return vocabulary.cached(("currency names", locale), make)
 
 
-def column(compiler: Compiler, name: str) -> pa.Array:
+def currency_column(compiler: Compiler, name: str) -> pa.Array:
     """A column of the table of currencies; the same buffers at every call."""
     vocabulary = compiler.vocabulary
-    return vocabulary.shared(
+    return vocabulary.cached(
         ("currencies", name), lambda: vocabulary.table("currency")[name].combine_chunks()
     )
 
@@ -275,9 +283,9 @@ class Iban(FieldType):
     aliases = ("international bank account number", "iban number", "bank account iban")
     example = "DE04713857724737619296"
     group_kind = "bank"
-    solitary = True
-    joins = True
-    joins_as_unique = True
+    requires_named_group = True
+    joins_existing_groups_only = True
+    joins_groups_if_unique = True
     localised = True
     dtype = pa.string()
 
@@ -295,16 +303,19 @@ class Iban(FieldType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         vocabulary = compiler.vocabulary
-        known = banks.countries(vocabulary)
-        self._kind: banks.Bank | None = compiler.kind_of(field) if field.group else None
+        known = banks.iban_countries(vocabulary)
+        self._kind: banks.BankKind | None = compiler.group_kind_of(field) if field.group else None
         if options.countryCode is not None:
-            chosen = listed(
+            chosen = validate_countries(
                 field, options.countryCode, known, "countryCode", "accounts with an IBAN", compiler
             )
         elif vocabulary.engine >= 2:
-            chosen = of_locale(compiler.locale_of(field), banks.everywhere(vocabulary)) or banks.COMMON
+            chosen = (
+                country_of_locale(compiler.locale_of(field), banks.all_countries(vocabulary))
+                or banks.DEFAULT_COUNTRIES
+            )
         else:
-            chosen = of_locale(compiler.locale_of(field), known) or banks.COMMON
+            chosen = country_of_locale(compiler.locale_of(field), known) or banks.DEFAULT_COUNTRIES
         if (
             self._kind is not None
             and self._kind.placed is not None
@@ -324,17 +335,22 @@ class Iban(FieldType):
         if self._kind is None or self._kind.placed is None:
             self.max_length = max((self._code(row).width for row in range(len(chosen))), default=0)
             if without_iban:
-                text = f"{without_iban[0]} has no IBANs; the column contains: {banks.domestic_name(without_iban[0])}."
+                text = (
+                    f"{without_iban[0]} has no IBANs; the column contains: "
+                    f"{banks.domestic_account_name(without_iban[0])}."
+                )
                 compiler.warn(field, "no_iban", text, "Set options.countryCode.")
         elif without_iban:
             text = "Rows in countries without IBANs contain the account number that is used there."
             compiler.warn(field, "no_iban", text, "Set options.countryCode.")
 
     def _code(self, row: int) -> Code:
-        return banks.account(self._vocabulary, self._countries[row], self.options.formatted, self._has_bank)
+        return banks.account_code(
+            self._vocabulary, self._countries[row], self.options.formatted, self._has_bank
+        )
 
     @classmethod
-    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
+    def referenced_groups(cls, group: str) -> tuple[tuple[str, str], ...]:
         return groups_of_kind(group, "place")
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -346,12 +362,12 @@ class Iban(FieldType):
             code = self._code(0)
             return code.text(code.draw_unique(context) if unique else code.draw(context), letters)
         if self._kind is not None:
-            which = self._kind.country(context)
+            which = self._kind.country_rows(context)
         else:
             which = context.below(len(self._countries), _COUNTRY_SALT).view(np.int64)
-        return mixed_by(self._code, which, context, unique, letters)
+        return texts_by_code_factory(self._code, which, context, unique, letters)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         if self._kind is not None and self._kind.placed is not None:
             return None
         return min((self._code(row).capacity for row in range(len(self._countries))), default=None)
@@ -376,8 +392,8 @@ class Bic(CodeType):
     aliases = ("swift", "swift code", "bic swift", "swift bic", "bank identifier code", "swift8", "swift11")
     example = "SOFVDEK0"
     group_kind = "bank"
-    solitary = True
-    joins = True
+    requires_named_group = True
+    joins_existing_groups_only = True
     localised = True
 
     class Options(OptionsModel):
@@ -395,13 +411,13 @@ class Bic(CodeType):
         super().__init__(field, options, compiler)
         known = banks.bic_countries(compiler.vocabulary)
         if compiler.vocabulary.engine >= 2 and (options.country is not None or compiler.locale_of(field)):
-            known = banks.everywhere(compiler.vocabulary)
+            known = banks.all_countries(compiler.vocabulary)
         if options.country is None:
-            chosen = of_locale(compiler.locale_of(field), known) or known
+            chosen = country_of_locale(compiler.locale_of(field), known) or known
         else:
-            chosen = listed(field, options.country, known, "country", "a BIC", compiler) or known
+            chosen = validate_countries(field, options.country, known, "country", "a BIC", compiler) or known
         self.use(self._compiled_code(chosen, compiler.vocabulary))
-        self._kind: banks.Bank | None = compiler.kind_of(field) if field.group else None
+        self._kind: banks.BankKind | None = compiler.group_kind_of(field) if field.group else None
         countries = self._kind.countries if self._kind is not None else ()
         self._countries = countries
         self._vocabulary = compiler.vocabulary
@@ -414,31 +430,33 @@ class Bic(CodeType):
         self, countries: tuple[str, ...], vocabulary: Vocabulary, of_bank: bool = False
     ) -> Code:
         branch = self.options.branch
-        letters = banks.LETTERS if of_bank else (Run(UPPER, 4),)
+        letters = banks.BANK_LETTERS if of_bank else (Run(UPPER, 4),)
         end = [Run(DIGITS + UPPER, 3)] if branch else []
-        return vocabulary.shared(
+        return vocabulary.cached(
             ("bic", countries, branch, of_bank),
             lambda: Code(*letters, Pick(countries), Run(DIGITS[2:] + UPPER), "0", *end),
         )
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return min(
             (self._code(row).capacity for row in range(len(self._countries))), default=self.code.capacity
         )
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return self._mixed(context, unique=False) if self._countries else super().fill(context)
+        return self._fill_by_country(context, unique=False) if self._countries else super().fill(context)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return self._mixed(context, unique=True) if self._countries else super().fill_unique(context)
+        return (
+            self._fill_by_country(context, unique=True) if self._countries else super().fill_unique(context)
+        )
 
-    def _mixed(self, context: ColumnContext, unique: bool) -> pa.Array:
+    def _fill_by_country(self, context: ColumnContext, unique: bool) -> pa.Array:
         assert self._kind is not None  # else there are no countries
         letters = context.group().letters if self._has_bank else None
-        return mixed_by(self._code, self._kind.country(context), context, unique, letters)
+        return texts_by_code_factory(self._code, self._kind.country_rows(context), context, unique, letters)
 
     @classmethod
-    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
+    def referenced_groups(cls, group: str) -> tuple[tuple[str, str], ...]:
         return groups_of_kind(group, "place")
 
 
@@ -461,7 +479,7 @@ class AccountNumber(CodeType):
         super().__init__(field, options, compiler)
         length = options.length
         rest = [Run(DIGITS, length - 1)] if length > 1 else []
-        self.use(compiler.vocabulary.shared(("account", length), lambda: Code(Run(DIGITS[1:]), *rest)))
+        self.use(compiler.vocabulary.cached(("account", length), lambda: Code(Run(DIGITS[1:]), *rest)))
 
     @classmethod
     def capacity(cls) -> int:
@@ -480,8 +498,8 @@ class AccountName(PoolType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(
-            compiler.vocabulary.shared(
+        self.set_pool(
+            compiler.vocabulary.cached(
                 "account names",
                 lambda: pa.array([f"{owner} {purpose}" for purpose in _PURPOSES for owner in _OWNERS]),
             )
@@ -504,7 +522,7 @@ class RoutingNumber(CodeType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compiler.vocabulary.shared("routing", lambda: Code(*banks.routing_number())))
+        self.use(compiler.vocabulary.cached("routing", lambda: Code(*banks.routing_number())))
 
     @classmethod
     def capacity(cls) -> int:
@@ -523,7 +541,7 @@ class EthereumAddress(CodeType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compiler.vocabulary.shared("ethereum", lambda: Code("0x", Run(HEX, 40))))
+        self.use(compiler.vocabulary.cached("ethereum", lambda: Code("0x", Run(HEX, 40))))
 
 
 _PREFIXES = 4
@@ -544,7 +562,7 @@ class Issuer:
     aliases: tuple[str, ...] = ()
 
     @property
-    def free(self) -> int:
+    def free_digits(self) -> int:
         """Digits between prefix and check digit."""
         return self.length - 7
 
@@ -577,11 +595,11 @@ _NAMES = tuple(ISSUERS)
 _ALL = tuple(ISSUERS.values())
 _ALL_ISSUERS = tuple(range(len(_ALL)))
 _IIN = np.array([issuer.prefixes for issuer in _ALL], np.int64)
-_NUMBERS_PER_PREFIX = np.array([10**issuer.free for issuer in _ALL], np.int64)
+_NUMBERS_PER_PREFIX = np.array([10**issuer.free_digits for issuer in _ALL], np.int64)
 _HAS_FOUR_DIGITS = np.array([issuer.security_digits == 4 for issuer in _ALL])
 
 
-def find(name: str) -> int | None:
+def find_issuer(name: str) -> int | None:
     """The number of an issuer among `ISSUERS`, by its name, label or an alias; letters only, ignoring case."""
     letters = "".join(ch for ch in name.lower() if ch.isalpha())
     for place, (key, issuer) in enumerate(ISSUERS.items()):
@@ -590,7 +608,7 @@ def find(name: str) -> int | None:
     return None
 
 
-def recognise(number: str) -> int | None:
+def find_issuer_by_number(number: str) -> int | None:
     """The issuer of a card number, by its prefix."""
     digits = "".join(ch for ch in number if ch.isdigit())
     for place, issuer in enumerate(_ALL):
@@ -628,8 +646,8 @@ class Cards:
     def __init__(self, kind: CardKind, draws: RandomStream, issuers: tuple[int, ...]) -> None:
         self._kind, self._draws, self._issuers = kind, draws, np.array(issuers)
 
-        self._fewest_free = min(_ALL[issuer].free for issuer in issuers)
-        self._most_free = max(_ALL[issuer].free for issuer in issuers)
+        self._fewest_free = min(_ALL[issuer].free_digits for issuer in issuers)
+        self._most_free = max(_ALL[issuer].free_digits for issuer in issuers)
 
     @cached_property
     def _issuer_and_rest(self) -> tuple[np.ndarray, np.ndarray]:
@@ -671,9 +689,9 @@ class CardKind(GroupKind):
             if isinstance(field.options, CreditCardNumber.Options)
         ]
         self.unique = any(field.common.unique for field, _ in numbers)
-        self.issuers = chosen(numbers[0][1])[0] if numbers else _ALL_ISSUERS
+        self.issuers = select_issuers(numbers[0][1])[0] if numbers else _ALL_ISSUERS
         for field, issuer in numbers[1:]:
-            if chosen(issuer)[0] != self.issuers:
+            if select_issuers(issuer)[0] != self.issuers:
                 text = f'The card of "{numbers[0][0].name}" has different issuers.'
                 compiler.fault(
                     field, "options.issuer", "conflict", text, "Use the same issuers, or another group."
@@ -685,7 +703,11 @@ class CardKind(GroupKind):
         for name, value in fixed.items():
             if by_name[name] not in (CreditCardType, CreditCardNumber) or value is None:
                 continue
-            issuer = find(str(value)) if by_name[name] is CreditCardType else recognise(str(value))
+            issuer = (
+                find_issuer(str(value))
+                if by_name[name] is CreditCardType
+                else find_issuer_by_number(str(value))
+            )
             if issuer in issuers and not self.unique:
                 issuers = (issuer,)
             else:
@@ -698,7 +720,7 @@ class CardKind(GroupKind):
         return Cards(self, draws, state)
 
 
-def chosen(given: str | tuple[str, ...] | None) -> tuple[tuple[int, ...], dict[str, str]]:
+def select_issuers(given: str | tuple[str, ...] | None) -> tuple[tuple[int, ...], dict[str, str]]:
     """Return the issuers of an option (all if none of its names exist), and the names that do not exist by their
     place in the option."""
     if given is None:
@@ -706,7 +728,7 @@ def chosen(given: str | tuple[str, ...] | None) -> tuple[tuple[int, ...], dict[s
     names = (
         {"": given} if isinstance(given, str) else {f"[{place}]": name for place, name in enumerate(given)}
     )
-    issuers = {place: find(name) for place, name in names.items()}
+    issuers = {place: find_issuer(name) for place, name in names.items()}
     known = {issuer for issuer in issuers.values() if issuer is not None}
     return tuple(sorted(known)) or _ALL_ISSUERS, {
         place: name for place, name in names.items() if issuers[place] is None
@@ -748,7 +770,7 @@ class CreditCardNumber(_CardField):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        numbers, unknown = chosen(options.issuer)
+        numbers, unknown = select_issuers(options.issuer)
         for place, name in unknown.items():
             hint = did_you_mean(name, _NAMES) or f"Known: {', '.join(_NAMES)}."
             text = f'There is no card issuer "{name}".'
@@ -757,18 +779,18 @@ class CreditCardNumber(_CardField):
             text = "Set at least one issuer, or remove the option."
             compiler.fault(field, "options.issuer", "too_few", text)
         issuers = [_ALL[number] for number in numbers]
-        self._capacity = len(issuers) * _PREFIXES * 10 ** min(issuer.free for issuer in issuers)
+        self._capacity = len(issuers) * _PREFIXES * 10 ** min(issuer.free_digits for issuer in issuers)
         self.max_length = max(issuer.length for issuer in issuers)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return pa.array(context.group().numbers()).cast(pa.string())
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return self._capacity
 
     @classmethod
     def capacity(cls) -> int:
-        return len(_ALL) * _PREFIXES * 10 ** min(issuer.free for issuer in _ALL)
+        return len(_ALL) * _PREFIXES * 10 ** min(issuer.free_digits for issuer in _ALL)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
@@ -785,7 +807,7 @@ class CreditCardType(_CardField):
     max_length = max(len(issuer.label) for issuer in _ALL)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(_labels(), context.group().issuer)
+        return dictionary_array(_labels(), context.group().issuer)
 
     def unique_hint(self) -> str:
         return f"There are {len(_ALL)} issuers."
@@ -819,7 +841,7 @@ class Cvv(_CardField):
         index = (random >> np.uint64(32)) * np.where(four, np.uint64(10_000), np.uint64(1_000)) >> np.uint64(
             32
         )
-        return pooled(_security_codes(), index.view(np.int64) + np.where(four, 1_000, 0))
+        return dictionary_array(_security_codes(), index.view(np.int64) + np.where(four, 1_000, 0))
 
 
 @cache
@@ -854,14 +876,14 @@ class CardExpiry(_CardField):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         try:
-            self._formatter = dates.formatter(options.format)
+            self._formatter = dates.create_formatter(options.format)
         except dates.DateFormatError as error:
             compiler.fault(field, "options.format", "bad_format", str(error), "Use MM/YY or MM/YYYY.")
             return
-        if dates.needs_clock(options.format):
+        if dates.has_time(options.format):
             text = "The format must contain only month and year."
             compiler.fault(field, "options.format", "bad_format", text, "Use MM/YY or MM/YYYY.")
-        self.max_length = longest(
+        self.max_length = max_text_length(
             self._formatter(pa.array([date(2000 + year, 9, 30) for year in range(100)]))
         )
 
@@ -871,4 +893,4 @@ class CardExpiry(_CardField):
         return self._formatter(pa.array([date(year, month + 1, 1) for year, month in months]))
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(context.state, context.below(len(context.state)))
+        return dictionary_array(context.state, context.below(len(context.state)))

@@ -16,8 +16,8 @@ from webapp.engine.formulas import operators, uniqueness, vectors
 from webapp.engine.formulas import types as formulas_types
 from webapp.engine.formulas.compiler import BUILT_IN
 from webapp.engine.formulas.expression import Expression, compile_formula
-from webapp.engine.formulas.nodes import Node, literal, read
-from webapp.engine.formulas.types import FormulaError, ValueFault
+from webapp.engine.formulas.nodes import Node, literal, load_column
+from webapp.engine.formulas.types import FormulaError, FormulaValueError
 from webapp.engine.types.base import FieldType, OptionsModel
 from webapp.errors import Fault
 
@@ -31,15 +31,15 @@ class FormulaColumn(FieldType):
     """A column that is calculated by an expression."""
 
     category = "logic"
-    measures = True
+    checks_memory_budget = True
     expression: Expression | None = None
 
-    def use(self, expression: Expression | None) -> None:
+    def use_expression(self, expression: Expression | None) -> None:
         """Use ``expression`` (None after a fault) to fill the column."""
         self.expression = expression
         self.dtype = pa.null() if expression is None else expression.dtype
         if expression is not None:
-            self.max_length, self.needs = expression.longest, expression.needs
+            self.max_length, self.required_fields = expression.max_length, expression.required_fields
 
     def fill(self, context: ColumnContext) -> pa.Array:
         assert self.expression is not None  # a column with a fault is never filled
@@ -48,33 +48,33 @@ class FormulaColumn(FieldType):
     def bounds(self, rows: int) -> tuple[int, int] | None:
         return None if self.expression is None else self.expression.bounds
 
-    def refuses(self, name: str, fixed: pa.Array) -> str:
-        return refuses(self.compiled, name, fixed)
+    def override_error(self, name: str, fixed: pa.Array) -> str:
+        return refusal_reason(self.expressions, name, fixed)
 
     @property
-    def compiled(self) -> list[Expression]:
+    def expressions(self) -> list[Expression]:
         """The expressions that read other fields."""
         return [] if self.expression is None else [self.expression]
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         proof = self.expression and self.expression.proof
-        return proof.space if proof else None
+        return proof.distinct_count if proof else None
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)  # one-to-one with what is unique already
 
     def unique_hint(self) -> str:
-        return uniqueness.ADVICE
+        return uniqueness.UNIQUE_HINT
 
 
-def refuses(expressions: list[Expression], name: str, fixed: pa.Array) -> str:
+def refusal_reason(expressions: list[Expression], name: str, fixed: pa.Array) -> str:
     """Return why formulas cannot read the value that ``name`` is fixed to; empty if they can."""
     for expression in expressions:
         kind = expression.kinds.get(name)
         if kind is not None:
             try:
-                read(fixed, kind, name)
-            except ValueFault as fault:
+                load_column(fixed, kind, name)
+            except FormulaValueError as fault:
                 return fault.message
     return ""
 
@@ -108,7 +108,7 @@ class Formula(FormulaColumn):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compile_formula(compiler, field, "options.expression", options.expression))
+        self.use_expression(compile_formula(compiler, field, "options.expression", options.expression))
 
 
 class One(OptionsModel):
@@ -174,11 +174,11 @@ class Case(FormulaColumn):
         valid_tests = [test for test in tests if test is not None]
         valid_values = [value for value in values if value is not None]
         is_complete = len(valid_tests) == len(tests) and len(valid_values) == len(values)
-        self.use(self._combine(valid_tests, valid_values) if is_complete else None)
+        self.use_expression(self._combine(valid_tests, valid_values) if is_complete else None)
         del self._compiler
 
     @property
-    def compiled(self) -> list[Expression]:
+    def expressions(self) -> list[Expression]:
         return self._expressions
 
     def _formula(self, option: str, source: str) -> Expression | None:
@@ -195,7 +195,7 @@ class Case(FormulaColumn):
             return self._formula(f"{option}_formula", formula)
         if value is None:
             return literal(formulas_types.NULL, None, 1)
-        pool = postprocess.fixed(value, pa.int64())
+        pool = postprocess.override_pool(value, pa.int64())
         if pa.types.is_nested(pool.type) or isinstance(value, dict | list):
             text = "Cases support only single values: texts, numbers, true, false or null."
             self._compiler.fault(self.field, option, "wrong_type", text, "Write JSON as a text.")
@@ -208,16 +208,16 @@ class Case(FormulaColumn):
                 self._compiler.fault(self.field, option, "out_of_range", text, "Use fewer digits.")
                 return None
             return literal(formulas_types.number(places), units, 1)
-        kind = formulas_types.of_arrow(pool.type)
-        return literal(kind, vectors.single(kind, vectors.load(pool, kind)), 1)
+        kind = formulas_types.from_arrow(pool.type)
+        return literal(kind, vectors.single_value(kind, vectors.load(pool, kind)), 1)
 
     def _combine(self, tests: list[Expression], values: list[Expression | Node]) -> Expression | None:
         nodes = [value.node if isinstance(value, Expression) else value for value in values]
         try:
             node = nodes[-1]
             for place in reversed(range(len(tests))):
-                test = operators.truth_of(tests[place].node)
-                node = operators.either(test, nodes[place], node, 1)
+                test = operators.as_condition(tests[place].node)
+                node = operators.conditional(test, nodes[place], node, 1)
         except FormulaError as error:
             path = f"{self.field.path}.options.cases"
             self._compiler.faults.append(Fault(path, error.code, error.message, error.hint))
@@ -243,7 +243,9 @@ class Constant(FieldType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._pool = postprocess.fixed(options.value, pa.null() if options.value is None else pa.int64())
+        self._pool = postprocess.override_pool(
+            options.value, pa.null() if options.value is None else pa.int64()
+        )
         self.dtype = self._pool.type
         if pa.types.is_string(self.dtype):
             self.max_length = len(self._pool[0].as_py() or "")
@@ -297,12 +299,12 @@ class Derived(FormulaColumn):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._pattern: placeholders.Pattern | None = None
+        self._pattern: placeholders.PlaceholderText | None = None
         self._placeholders: dict[str, Expression] = {}
-        self._proof: uniqueness.Proof | None = None
+        self._proof: uniqueness.UniquenessProof | None = None
         if self._is_formula(options.value):
             fault_count = len(compiler.faults)
-            self.use(compile_formula(compiler, field, "options.value", options.value))
+            self.use_expression(compile_formula(compiler, field, "options.value", options.value))
             for place in range(fault_count, len(compiler.faults)):
                 fault = compiler.faults[place]
                 hint = " ".join(filter(None, (fault.hint, _NO_BRACES)))
@@ -322,20 +324,20 @@ class Derived(FormulaColumn):
     def _is_formula(self, source: str) -> bool:
         return "{{" not in source
 
-    def _compile_placeholders(self, pattern: placeholders.Pattern, compiler: Compiler) -> None:
+    def _compile_placeholders(self, pattern: placeholders.PlaceholderText, compiler: Compiler) -> None:
         needs: list[str] = []
         parts: list[uniqueness.Part] = []
         salts: list[int] = []
         for part in pattern.parts:
             if isinstance(part, str):
                 parts.append((part, None))
-            elif part.quoted or _is_field_name(part.name, compiler):
-                column = compiler.require(self.field, "options.value", part.name)
+            elif part.is_quoted or _is_field_name(part.name, compiler):
+                column = compiler.require_column(self.field, "options.value", part.name)
                 needs.append(part.name)
                 proof = None
                 if column is not None and compiler.level_of(part.name) == 0 and not part.filters:
-                    proof = uniqueness.of_column(column)
-                    proof = proof and proof.as_text(formulas_types.of_arrow(column.dtype))
+                    proof = uniqueness.prove_column(column)
+                    proof = proof and proof.as_text(formulas_types.from_arrow(column.dtype))
                 parts.append((None, proof))
             else:
                 expression = self._placeholders.get(part.name) or compile_formula(
@@ -349,19 +351,19 @@ class Derived(FormulaColumn):
                 )
                 if expression is not None:
                     self._placeholders[part.name] = expression
-                    needs.extend(expression.needs)
+                    needs.extend(expression.required_fields)
                     proof = (
                         expression.proof.as_text(expression.kind)
                         if expression.proof and not part.filters
                         else None
                     )
                     parts.append((None, proof))
-        self.needs = tuple(dict.fromkeys(needs))
-        self._proof = uniqueness.of_parts(parts)
+        self.required_fields = tuple(dict.fromkeys(needs))
+        self._proof = uniqueness.prove_parts(parts)
 
     @property
-    def compiled(self) -> list[Expression]:
-        return [*super().compiled, *self._placeholders.values()]
+    def expressions(self) -> list[Expression]:
+        return [*super().expressions, *self._placeholders.values()]
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern is None:
@@ -373,13 +375,13 @@ class Derived(FormulaColumn):
 
         return self._pattern.fill(column, context.n)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         if self._pattern is None:
-            return super().space()
-        return self._proof.space if self._proof else None
+            return super().distinct_count()
+        return self._proof.distinct_count if self._proof else None
 
     def unique_hint(self) -> str:
-        return f"Make the field it is derived from unique instead. {uniqueness.ADVICE}"
+        return f"Make the field it is derived from unique instead. {uniqueness.UNIQUE_HINT}"
 
 
 class TemplateString(Derived):

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.random import lookup
 from webapp.engine.types import values
-from webapp.engine.types.joining import Lazy
+from webapp.engine.types.joining import LazyProperty
 
 _U32 = np.uint64(32)
 
@@ -86,9 +86,9 @@ class Streets:
     names: pa.StringArray
     streets: Range
     numbers: Range
-    number_first: np.ndarray
+    is_number_first: np.ndarray
     """``bool[locales]``."""
-    unspaced: np.ndarray
+    has_no_space: np.ndarray
     """``bool[locales]``: nothing is put between street and number."""
     locale_of: np.ndarray
     """``int64[countries]``: which locale's streets a country has."""
@@ -96,34 +96,34 @@ class Streets:
     countries: np.ndarray
     """``int64[locales]``: the country that each locale names."""
 
-    def spoken_in(self, country: np.ndarray, spoken: int | None) -> np.ndarray:
-        """Rows of the locales whose streets countries have, ``int64[n]``; ``spoken`` is the requested locale,
+    def locale_rows(self, country: np.ndarray, requested_locale: int | None) -> np.ndarray:
+        """Rows of the locales whose streets countries have, ``int64[n]``; ``requested_locale`` is the requested locale,
         where its country has the streets of another one."""
         locales = lookup(self.locale_of, country)
-        if spoken is None:
+        if requested_locale is None:
             return locales
-        return np.where(self.countries[spoken] == country, spoken, locales)
+        return np.where(self.countries[requested_locale] == country, requested_locale, locales)
 
-    def lines(
+    def line_rows(
         self, locale: np.ndarray, street: np.ndarray, number: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows of ``before`` and ``after`` for the lines of some streets and numbers."""
-        first, names = lookup(self.number_first, locale), np.uint64(len(self.names))
+        first, names = lookup(self.is_number_first, locale), np.uint64(len(self.names))
         numbers = np.uint64(len(self.after)) - names
         before = np.where(first, number, numbers + street)
         after = np.where(first, street, names + number)
-        if self.unspaced.any():
-            before = np.where(self.unspaced[locale], before + names, before)
+        if self.has_no_space.any():
+            before = np.where(self.has_no_space[locale], before + names, before)
         return before, after
 
 
 @dataclass(frozen=True)
-class Pool:
-    """Cities to choose from, ``int64[k]`` rows of the table in rising order; ``complete`` if everything is known of
+class CityPool:
+    """Cities to choose from, ``int64[k]`` rows of the table in rising order; ``is_complete`` if everything is known of
     each of them."""
 
     cities: np.ndarray
-    complete: bool
+    is_complete: bool
 
 
 @dataclass(frozen=True)
@@ -134,24 +134,24 @@ class Anchor:
 
 
 @dataclass(frozen=True)
-class Local:
+class LocalNames:
     """The places of a country in the language of a locale. Those of other countries keep their names."""
 
     city_names: pa.StringArray
     state_names: pa.StringArray
     country_names: pa.StringArray
-    named: np.ndarray
+    has_local_name: np.ndarray
     """``bool[cities]``: the cities of the country that have a name in the locale's script."""
-    non_latin: bool
+    is_non_latin: bool
     """Whether the locale is not written in Latin letters."""
-    largest_first: bool
+    is_largest_first: bool
     """Whether the street and the number come last in an address."""
-    make_lines: Callable[[], tuple[pa.StringArray, pa.StringArray]]
+    create_lines: Callable[[], tuple[pa.StringArray, pa.StringArray]]
 
-    @Lazy
+    @LazyProperty
     def lines(self) -> tuple[pa.StringArray, pa.StringArray]:
         """The texts before and after the postal code in an address, for each city."""
-        return self.make_lines()
+        return self.create_lines()
 
 
 class Geography:
@@ -195,7 +195,8 @@ class Geography:
         self.postal_tails = _texts(vocabulary.table("postal_tails"), "text")
         heads = vocabulary.table("phone_heads")
         self.phone_heads = {
-            format_: (_texts(heads, format_), _unsigned(heads, f"{format_}_tail")) for format_ in PHONE_WAYS
+            format_: (_texts(heads, format_), _unsigned(heads, f"{format_}_tail"))
+            for format_ in PHONE_FORMATS
         }
         self.phone_tail_count = np.append(_unsigned(heads, "tail_count"), np.uint64(1))
         self.phone_tails = _texts(vocabulary.table("phone_tails"), "text")
@@ -210,35 +211,37 @@ class Geography:
                 )
                 self.time_zone[affected] = zones.index(right)
 
-    def pool(self, country: str | None, local: str | None = None) -> Pool:
+    def city_pool(self, country: str | None, local: str | None = None) -> CityPool:
         """The cities of a country (alpha-2), or of all the world; those of which everything is known, if there are
         any. For the locale ``local`` those with a name in its script."""
 
-        def make() -> Pool:
+        def make() -> CityPool:
             complete = (self.state >= 0) & (self.postal.count > 0) & (self.phone.count > 0)
             inside = (
                 self.included
                 if country is None
                 else self.included & (self.country == self.country_row(country))
             )
-            names = self.local(local) if local else None
-            if names is not None and (inside & names.named).any():
-                inside = inside & names.named
+            names = self.local_names(local) if local else None
+            if names is not None and (inside & names.has_local_name).any():
+                inside = inside & names.has_local_name
             complete_cities = np.flatnonzero(complete & inside)
             return (
-                Pool(complete_cities, True) if complete_cities.size else Pool(np.flatnonzero(inside), False)
+                CityPool(complete_cities, True)
+                if complete_cities.size
+                else CityPool(np.flatnonzero(inside), False)
             )
 
-        key = ("cities", country, local) if self.local(local) else ("cities", country)
-        return self._vocabulary.shared(key, make)
+        key = ("cities", country, local) if self.local_names(local) else ("cities", country)
+        return self._vocabulary.cached(key, make)
 
-    def local(self, locale: str | None) -> Local | None:
+    def local_names(self, locale: str | None) -> LocalNames | None:
         """Return the names of places in the language of a locale; None if it has only English names."""
         if locale is None or not self._vocabulary.has_table(f"country@{locale}"):
             return None
-        return self._vocabulary.shared(("local places", locale), lambda: self._local(locale))
+        return self._vocabulary.cached(("local places", locale), lambda: self._local(locale))
 
-    def _local(self, locale: str) -> Local:
+    def _local(self, locale: str) -> LocalNames:
         vocabulary = self._vocabulary
         row = self.country_row(locale.partition("_")[2])
         is_non_latin = vocabulary.has_words("street", f"{locale}{OWN}")
@@ -254,31 +257,31 @@ class Geography:
             states, _ = _with_names(states, rows, _texts(vocabulary.table(f"state@{locale}"), "name"))
         names = _texts(vocabulary.table(f"country@{locale}"), "name")
         largest_first = is_non_latin and locale.partition("_")[0] in _LARGEST_FIRST
-        lines = partial(self._lines, cities, states, names, locale if largest_first else "")
-        return Local(cities, states, names, named, is_non_latin, largest_first, lines)
+        lines = partial(self._address_lines, cities, states, names, locale if largest_first else "")
+        return LocalNames(cities, states, names, named, is_non_latin, largest_first, lines)
 
-    def pool_of(self, cities: np.ndarray) -> Pool:
+    def city_pool_of(self, cities: np.ndarray) -> CityPool:
         """Return a pool of some cities; only those with complete data, if there are any."""
-        complete_cities = np.intersect1d(cities, self.pool(None).cities, assume_unique=True)
-        return Pool(complete_cities, True) if complete_cities.size else Pool(cities, False)
+        complete_cities = np.intersect1d(cities, self.city_pool(None).cities, assume_unique=True)
+        return CityPool(complete_cities, True) if complete_cities.size else CityPool(cities, False)
 
     def country_row(self, name: str) -> int | None:
         """Row of the country called ``name`` (a code of two, three or three digits, or the name), or None."""
         key = name.strip().lower()
         return self._country_rows.get(key)
 
-    @Lazy
+    @LazyProperty
     def _country_rows(self) -> dict[str, int]:
         columns = [self.countries[column].to_pylist() for column in ("name", "numeric", "alpha3", "alpha2")]
         return {text.lower(): row for column in columns for row, text in enumerate(column)}
 
-    @Lazy
-    def phone_space(self) -> np.ndarray:
+    @LazyProperty
+    def phone_counts(self) -> np.ndarray:
         """``uint64[cities]``: how many telephone numbers each city can have."""
         return self.phone.count * self.phone_tail_count[self.phone.start]
 
-    @Lazy
-    def line_space(self) -> np.ndarray:
+    @LazyProperty
+    def landline_counts(self) -> np.ndarray:
         """``uint64[cities]``: how many landlines each city can have."""
         assert self.line is not None  # only used if there are landlines
         return np.where(self.line.count > 0, self.line.count * self.phone_tail_count[self.line.start], 0)
@@ -286,11 +289,11 @@ class Geography:
     def anchor(self, country: str | None, column: str, local: str | None = None) -> Anchor:
         """The values of ``column`` (city, country or state) that read differently, with their cities in the pool of
         ``country``; of cities with one name the largest counts."""
-        cities, local_names = self.pool(country, local).cities, self.local(local)
+        cities, local_names = self.city_pool(country, local).cities, self.local_names(local)
         key = ("anchor", country, column, local) if local_names else ("anchor", country, column)
-        return self._vocabulary.shared(key, lambda: self._anchor(cities, column, local_names))
+        return self._vocabulary.cached(key, lambda: self._anchor(cities, column, local_names))
 
-    def _anchor(self, cities: np.ndarray, column: str, local: Local | None) -> Anchor:
+    def _anchor(self, cities: np.ndarray, column: str, local: LocalNames | None) -> Anchor:
         if column == "city":
             folded = self.city_folded if local is None else _folded(local.city_names)
             names = folded.take(pa.array(cities)).dictionary_encode().indices.to_numpy()
@@ -308,8 +311,8 @@ class Geography:
             starts, counts = starts[firsts_by_name], counts[firsts_by_name]
         return Anchor(Range(starts.astype(np.uint64), counts.astype(np.uint64)))
 
-    @Lazy
-    def spoken_beside(self) -> tuple[str, ...]:
+    @LazyProperty
+    def secondary_street_locales(self) -> tuple[str, ...]:
         """Locales whose country has the streets of another one, unless its places are requested in exactly this locale;
         none in the first vocabulary."""
         vocabulary = self._vocabulary
@@ -318,10 +321,10 @@ class Geography:
         )
         return tuple(str(locale) for locale in locales)
 
-    @Lazy
+    @LazyProperty
     def streets(self) -> Streets:
         """The streets, created on first use."""
-        locales = sorted({*self.countries["street_locale"].to_pylist(), *self.spoken_beside})
+        locales = sorted({*self.countries["street_locale"].to_pylist(), *self.secondary_street_locales})
         lists = [self._vocabulary.words("street", locale) for locale in locales]
         names = pa.concat_arrays(lists)
         rows = [str(number) for number in range(1, _LONGEST_ROW + 1)]
@@ -347,13 +350,13 @@ class Geography:
             names=names,
             streets=Range(np.cumsum(sizes) - sizes, sizes),
             numbers=Range(*(np.array(column, np.uint64) for column in zip(*number_ranges, strict=True))),
-            number_first=np.array(
+            is_number_first=np.array(
                 [
                     not locale.endswith(OWN) and locale.partition("_")[0] in (*_NUMBER_FIRST, *SCRIPTED)
                     for locale in locales
                 ]
             ),
-            unspaced=np.array([locale in _UNSPACED for locale in locales]),
+            has_no_space=np.array([locale in _UNSPACED for locale in locales]),
             locale_of=np.array(
                 [locales.index(locale) for locale in self.countries["street_locale"].to_pylist()]
             ),
@@ -363,12 +366,12 @@ class Geography:
             ),
         )
 
-    @Lazy
+    @LazyProperty
     def lines(self) -> tuple[pa.StringArray, pa.StringArray]:
         """The texts before and after the postal code in an address, for each city."""
-        return self._lines(self.city_names, self.state_names, self.countries["name"], "")
+        return self._address_lines(self.city_names, self.state_names, self.countries["name"], "")
 
-    def _lines(
+    def _address_lines(
         self, cities: pa.StringArray, names: pa.StringArray, lands: pa.StringArray, largest_first: str
     ) -> tuple[pa.StringArray, pa.StringArray]:
         """`lines` with some names of cities, subdivisions and countries. ``largest_first`` is the locale whose
@@ -394,13 +397,13 @@ class Geography:
         return pa.array(result[0]), pa.array(result[1])
 
 
-PHONE_WAYS = ("e164", "international", "national")
+PHONE_FORMATS = ("e164", "international", "national")
 _EMPTY_TAIL = (("start", np.uint64(0)), ("count", np.uint64(1)))
 
 
 def geography_of(vocabulary: Vocabulary) -> Geography:
     """Return the geography of a vocabulary, created once per process."""
-    return vocabulary.shared(("geography",), lambda: Geography(vocabulary))
+    return vocabulary.cached(("geography",), lambda: Geography(vocabulary))
 
 
 def _with_names(
@@ -418,7 +421,7 @@ def _with_names(
 
 
 def _folded(texts: pa.StringArray) -> pa.StringArray:
-    return pa.array([values.folded(text.upper()) for text in texts.to_pylist()], pa.string())
+    return pa.array([values.fold_text(text.upper()) for text in texts.to_pylist()], pa.string())
 
 
 def _number_range(locale: str) -> tuple[int, int]:

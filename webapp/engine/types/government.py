@@ -24,11 +24,11 @@ from webapp.engine.types.codes import (
     DIGITS,
     UPPER,
     Check,
+    CheckAutomaton,
     Code,
+    CodePart,
     CodeType,
     Gap,
-    Machine,
-    Part,
     Pick,
     Run,
     complement,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-Parts = tuple[Part, ...]
+Parts = tuple[CodePart, ...]
 
 _FIRST = Run("123456789")
 """A digit that is not 0."""
@@ -271,13 +271,13 @@ def tax_name(country: str) -> str:
 def tax_number(vocabulary: Vocabulary, country: str) -> Code:
     """The tax numbers of ``country`` (of `TAX_COUNTRIES`)."""
     if country == "DE":
-        return vocabulary.shared("tax DE", GermanTaxNumber)
-    return vocabulary.shared(("tax", country), lambda: Code(*TAX[country][1](vocabulary)))
+        return vocabulary.cached("tax DE", GermanTaxNumber)
+    return vocabulary.cached(("tax", country), lambda: Code(*TAX[country][1](vocabulary)))
 
 
 def vat_number(vocabulary: Vocabulary, country: str) -> Code:
     """The VAT number of ``country`` (of `VAT_COUNTRIES`), with its prefix."""
-    return vocabulary.shared(("vat", country), lambda: Code(*VAT[country]()))
+    return vocabulary.cached(("vat", country), lambda: Code(*VAT[country]()))
 
 
 class GermanTaxNumber(Code):
@@ -287,7 +287,7 @@ class GermanTaxNumber(Code):
     digits, one of them twice. Each number comes from one pair of choices.
     """
 
-    check_place = 10
+    check_position = 10
 
     def __init__(self) -> None:
         heads = np.array([head for head in permutations(range(10), 5) if head[0]], np.uint8)
@@ -305,7 +305,7 @@ class GermanTaxNumber(Code):
         self.sizes = [len(heads) * len(self._tails)]
         self.space = self.sizes[0]
 
-    def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+    def bytes(self, draws: list[np.ndarray], inputs: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         head, tail = np.divmod(draws[0].view(np.int64), len(self._tails))
         out = np.empty((head.size, 11), np.uint8)
         out[:, :5] = self._heads[head]
@@ -336,14 +336,14 @@ class Ssn(CodeType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compiler.vocabulary.shared("ssn", _ssn))
+        self.use(compiler.vocabulary.cached("ssn", _ssn))
         self._size = self.code.capacity - len(_VOIDED_NUMBERS)
-        self._voided = compiler.vocabulary.shared("ssn void", _void_numbers)
+        self._voided = compiler.vocabulary.cached("ssn void", _void_numbers)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return self._text(context.below(self._size))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return self._size
 
     @classmethod
@@ -389,20 +389,20 @@ class Ein(CodeType):
         self.use(tax_number(compiler.vocabulary, "US"))
 
 
-class _Fixed(CodeType):
+class _SingleCodeType(CodeType):
     category = "government"
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compiler.vocabulary.shared(self.name, self.scheme))
+        self.use(compiler.vocabulary.cached(self.name, self.create_code))
 
     @staticmethod
     @abstractmethod
-    def scheme() -> Code:
+    def create_code() -> Code:
         """The code of the type."""
 
 
-class NhsNumber(_Fixed):
+class NhsNumber(_SingleCodeType):
     """Numbers of the National Health Service that begin with 999: which are reserved for tests."""
 
     name = "nhs_number"
@@ -412,12 +412,12 @@ class NhsNumber(_Fixed):
     example = "999 713 8573"
 
     @staticmethod
-    def scheme() -> Code:
+    def create_code() -> Code:
         check = codes.weighted((10, 9, 8, 7, 6, 5, 4, 3, 2), 11, codes.complement(11))
         return Code("999", Gap(" "), Run(DIGITS, 3), Gap(" "), Run(DIGITS, 3), check)
 
 
-class Siren(_Fixed):
+class Siren(_SingleCodeType):
     """French company numbers."""
 
     name = "siren"
@@ -427,11 +427,11 @@ class Siren(_Fixed):
     example = "742471956"
 
     @staticmethod
-    def scheme() -> Code:
+    def create_code() -> Code:
         return Code(*FRENCH_COMPANY)
 
 
-class Siret(_Fixed):
+class Siret(_SingleCodeType):
     """French numbers of establishments: a SIREN, the establishment, and one more check digit."""
 
     name = "siret"
@@ -441,7 +441,7 @@ class Siret(_Fixed):
     example = "74247195600017"
 
     @staticmethod
-    def scheme() -> Code:
+    def create_code() -> Code:
         return Code(*FRENCH_COMPANY, "00", Run(DIGITS, 2), codes.luhn(13))
 
 
@@ -490,7 +490,7 @@ def _dihedral_product(one: int, other: int) -> int:
     return (one % 5 + signed) % 5 + 5 * ((one >= 5) != (other >= 5))
 
 
-def _verhoeff(width: int) -> Machine:
+def _verhoeff(width: int) -> CheckAutomaton:
     """The check digit after ``width`` digits. A state is ten times the digits read, and their product."""
 
     def step(state: int, character: str) -> int:
@@ -503,13 +503,13 @@ def _verhoeff(width: int) -> Machine:
     inverse = {
         product: next(n for n in range(10) if _dihedral_product(n, product) == 0) for product in range(10)
     }
-    return Machine(
+    return CheckAutomaton(
         10 * (width + 1), 0, step, tuple(str(inverse[state % 10]) for state in range(10 * (width + 1)))
     )
 
 
 def _portuguese(position: int, character: str) -> int:
-    worth = codes.worth(character)
+    worth = codes.character_value(character)
     twice = 2 * worth - 9 * (2 * worth > 9)
     return twice if position % 2 == 0 else worth
 
@@ -637,8 +637,8 @@ def national_id(vocabulary: Vocabulary, country: str) -> Code:
     if country in _BY_TAX:
         return tax_number(vocabulary, country)
     if country == "NO":
-        return vocabulary.shared("national id NO", NorwegianNumber)
-    return vocabulary.shared(("national id", country), lambda: Code(*SCHEMES[country][1](vocabulary)))
+        return vocabulary.cached("national id NO", NorwegianNumber)
+    return vocabulary.cached(("national id", country), lambda: Code(*SCHEMES[country][1](vocabulary)))
 
 
 class NorwegianNumber(Code):
@@ -668,7 +668,7 @@ class NorwegianNumber(Code):
         self.sizes = [len(days) * count]
         self.space = self.sizes[0]
 
-    def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+    def bytes(self, draws: list[np.ndarray], inputs: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         day, ending = np.divmod(draws[0].view(np.int64), self._count)
         out = np.empty((day.size, 11), np.uint8)
         out[:, :6] = self._days[day]

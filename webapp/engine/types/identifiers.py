@@ -24,7 +24,17 @@ from webapp.engine import random as engine_random
 from webapp.engine import text_parts
 from webapp.engine.types import joining
 from webapp.engine.types.base import FieldType, OptionsModel
-from webapp.engine.types.codes import DIGITS, HEX, LOWER, UPPER, Code, CodeType, Part, Run, text_of
+from webapp.engine.types.codes import (
+    DIGITS,
+    HEX,
+    LOWER,
+    UPPER,
+    Code,
+    CodePart,
+    CodeType,
+    Run,
+    strings_from_matrix,
+)
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext, GenerationContext
@@ -55,7 +65,7 @@ class _Identifier(FieldType):
     category = "identity"
     dtype = pa.string()
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return _UNIQUE_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
@@ -86,7 +96,7 @@ class Uuid(_Identifier):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.primary = options.primaryKey
+        self.is_primary_key = options.primaryKey
         if options.primaryKey and field.common.percent_blank:
             text = "A primary key cannot be blank."
             compiler.fault(
@@ -98,13 +108,13 @@ class Uuid(_Identifier):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self.options.version == 7:
-            low, high = words(context, 2)
+            low, high = draw_words(context, 2)
             high &= np.uint64(0xFFC)
             high |= low >> np.uint64(62)
             high |= _VERSION_7
             high |= ((context.rows + np.uint64(context.state)) & _CLOCK) << _U16
         else:
-            high, low = words(context, 2)
+            high, low = draw_words(context, 2)
             # The four bits that the version displaces go into the low half, which keeps all 64 of `high`.
             low &= ~_NIBBLE
             low |= (high >> _U12) & _NIBBLE
@@ -133,7 +143,7 @@ class Ulid(_Identifier):
         return _milliseconds(env)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        low, middle = words(context, 2)
+        low, middle = draw_words(context, 2)
         # 130 bits: two zeros, 48 of the clock, 16 + 64 random; ten of them, two letters, at a time.
         middle &= np.uint64(0xFFFF)
         middle |= ((context.rows + np.uint64(context.state)) & _CLOCK) << _U16
@@ -141,7 +151,7 @@ class Ulid(_Identifier):
         letters[:, :6] = (middle[:, None] >> _ULID_HIGH) & _TEN_BITS
         letters[:, 6] = (low >> np.uint64(60)) | ((middle & np.uint64(63)) << np.uint64(4))
         letters[:, 7:] = (low[:, None] >> _ULID_LOW) & _TEN_BITS
-        return texts(_pairs(CROCKFORD).take(letters), 26)
+        return ascii_strings(_pairs(CROCKFORD).take(letters), 26)
 
 
 class NanoId(_Identifier):
@@ -165,7 +175,7 @@ class NanoId(_Identifier):
         self._pairs = (options.size + 1) // 2
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        random_words = words(context, -(-self._pairs // 5))
+        random_words = draw_words(context, -(-self._pairs // 5))
         letters = ((random_words.T[:, :, None] >> _NANO_SHIFTS) & _TWELVE_BITS).reshape(
             context.n, 5 * random_words.shape[0]
         )[:, : self._pairs]
@@ -178,9 +188,9 @@ class NanoId(_Identifier):
         text_pairs = _pairs(NANO_ALPHABET).take(letters.view(np.intp))
         if self.options.size % 2:
             text_pairs = np.ascontiguousarray(text_pairs.view(np.uint8)[:, : self.options.size])
-        return texts(text_pairs, self.options.size)
+        return ascii_strings(text_pairs, self.options.size)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return _UNIQUE_SPACE if self.options.size >= _NANO_UNIQUE else None
 
     def unique_hint(self) -> str:
@@ -208,7 +218,7 @@ class MongoObjectId(_Identifier):
         parts["second"] = (count >> _U24) + np.uint64(context.state)
         parts["process"] = process >> 8 & 0xFFFFFFFF
         parts["rest"] = (count & np.uint64(0xFFFFFF)) | np.uint64((process & 0xFF) << 24)
-        return texts(np.frombuffer(hexlify(parts.data), np.uint8), 24)
+        return ascii_strings(np.frombuffer(hexlify(parts.data), np.uint8), 24)
 
 
 _OBJECT_ID = np.dtype([("second", ">u4"), ("process", ">u4"), ("rest", ">u4")])
@@ -227,7 +237,9 @@ def uuid_text(high: np.ndarray, low: np.ndarray) -> pa.Array:
     """``string[n]`` of UUIDs from their halves (``uint64[n]`` each), in lower case with hyphens."""
     if high.size <= text_parts.FEW_ROWS:
         pairs = zip(high.tolist(), low.tolist(), strict=True)
-        return text_parts.few_texts([_hyphenated(f"{left:016x}", f"{right:016x}") for left, right in pairs])
+        return text_parts.string_array(
+            [_hyphenated(f"{left:016x}", f"{right:016x}") for left, right in pairs]
+        )
     halves = np.empty((high.size, 2), ">u8")
     halves[:, 0], halves[:, 1] = high, low
     digits = np.frombuffer(hexlify(halves.data), _DIGITS)
@@ -235,7 +247,7 @@ def uuid_text(high: np.ndarray, low: np.ndarray) -> pa.Array:
     grouped = out.view(_GROUPS)
     for group in "abcde":
         grouped[group] = digits[group]
-    return texts(out, 36)
+    return ascii_strings(out, 36)
 
 
 def _hyphenated(left: str, right: str) -> bytes:
@@ -248,12 +260,12 @@ def _pairs(alphabet: str) -> np.ndarray:
     return np.frombuffer("".join(a + b for a in alphabet for b in alphabet).encode(), "<u2")
 
 
-def words(context: ColumnContext, count: int) -> np.ndarray:
+def draw_words(context: ColumnContext, count: int) -> np.ndarray:
     """``uint64[count, n]`` of random bits; the first word is a one-to-one function of the row."""
-    return engine_random.bits(joining.salted(int(context.key), count), context.rows)
+    return engine_random.bits(joining.salted_keys(int(context.key), count), context.rows)
 
 
-def texts(letters: np.ndarray, width: int) -> pa.Array:
+def ascii_strings(letters: np.ndarray, width: int) -> pa.Array:
     """Return ``string[n]`` from a contiguous array of ``n * width`` bytes of ASCII, of any item type."""
     n = letters.nbytes // width
     cached = _cached_offsets(width)
@@ -295,12 +307,12 @@ class _Digest(FieldType):
         self.max_length = 2 * self.size
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        random_bytes = np.ascontiguousarray(words(context, -(-self.size // 8)).T).view(np.uint8)
+        random_bytes = np.ascontiguousarray(draw_words(context, -(-self.size // 8)).T).view(np.uint8)
         digits = hexlify(np.ascontiguousarray(random_bytes[:, : self.size]).data)
         text = digits.upper() if self.options.case == "upper" else digits
-        return texts(np.frombuffer(text, np.uint8), 2 * self.size)
+        return ascii_strings(np.frombuffer(text, np.uint8), 2 * self.size)
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return _UNIQUE_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
@@ -347,16 +359,16 @@ class _Secret(CodeType):
     category = "internet"
     _unique: Code | None = None
 
-    def use_both(self, key: Any, make: Any, compiler: Compiler) -> None:
+    def use_codes(self, key: Any, create_code: Any, compiler: Compiler) -> None:
         """``make(alphabet)`` returns the code whose distinguishing letters are from ``alphabet`` (None: the default
         one)."""
-        self.use(compiler.vocabulary.shared((self.name, key), lambda: make(None)))
+        self.use(compiler.vocabulary.cached((self.name, key), lambda: create_code(None)))
         if self.field.common.unique or self.field.common.unique_together:
-            self._unique = compiler.vocabulary.shared(
-                (self.name, key, "unique"), lambda: make(_CASELESS_ALPHABET)
+            self._unique = compiler.vocabulary.cached(
+                (self.name, key, "unique"), lambda: create_code(_CASELESS_ALPHABET)
             )
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return (self._unique or self.code).capacity
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
@@ -365,7 +377,7 @@ class _Secret(CodeType):
         return code.text(code.draw_unique(context))
 
 
-def _letters(alphabet: str, count: int, distinguishing: str | None) -> list[Part]:
+def _letters(alphabet: str, count: int, distinguishing: str | None) -> list[CodePart]:
     """``count`` letters of ``alphabet``, the first of them from ``distinguishing`` unless it is None."""
     if distinguishing is None or alphabet in (HEX, _ALPHABETS["base32"]):
         return [Run(alphabet, count)]
@@ -394,7 +406,7 @@ class Token(_Secret):
         super().__init__(field, options, compiler)
         alphabet, length = _ALPHABETS[options.alphabet], options.length
         make = lambda distinguishing: Code(*_letters(alphabet, length, distinguishing))  # noqa: E731
-        self.use_both((options.alphabet, length), make, compiler)
+        self.use_codes((options.alphabet, length), make, compiler)
 
 
 class ApiKey(_Secret):
@@ -425,7 +437,7 @@ class ApiKey(_Secret):
         lead, length = options.lead, options.length
         alphabet = _ALPHABETS["alphanumeric"]
         make = lambda distinguishing: Code(lead, *_letters(alphabet, length, distinguishing))  # noqa: E731
-        self.use_both((lead, length), make, compiler)
+        self.use_codes((lead, length), make, compiler)
 
 
 _CRYPT = "./" + DIGITS + UPPER + LOWER
@@ -433,7 +445,7 @@ _BCRYPT = "./" + UPPER + LOWER + DIGITS
 _BASE64 = UPPER + LOWER + DIGITS + "+/"
 
 
-def _base64(size: int, distinguishing: str | None, alphabet: str = _BASE64) -> list[Part]:
+def _base64(size: int, distinguishing: str | None, alphabet: str = _BASE64) -> list[CodePart]:
     """``size`` bytes in base 64 without padding: some bits of the last letter are zero."""
     full, rest = divmod(size * 8, 6)
     last = Run(alphabet[:: 1 << (6 - rest)]) if rest else None
@@ -517,7 +529,7 @@ class PasswordHash(_Secret):
             )
             compiler.fault(field, "options.cost", "out_of_range", message)
             return
-        self.use_both((options.algorithm, cost), lambda distinguishing: make(cost, distinguishing), compiler)
+        self.use_codes((options.algorithm, cost), lambda distinguishing: make(cost, distinguishing), compiler)
 
 
 _BECH32 = np.frombuffer(b"qpzry9x8gf2tvdw0s3jn54khce6mua7l", np.uint8)
@@ -573,7 +585,7 @@ class BitcoinAddress(FieldType):
         # A byte of the version, 20 of a hash and 4 of its checksum, in base 58
         body = np.empty((context.n, 1 + _HASH), np.uint8)
         body[:, 0] = _LEGACY[self.options.format][self.options.network]
-        body[:, 1:] = np.ascontiguousarray(words(context, 3).T).view(np.uint8)[:, :_HASH]
+        body[:, 1:] = np.ascontiguousarray(draw_words(context, 3).T).view(np.uint8)[:, :_HASH]
         data = body.tobytes()
         sha256 = hashlib.sha256
         sums = b"".join(
@@ -584,7 +596,7 @@ class BitcoinAddress(FieldType):
         padded[:, 24:] = np.frombuffer(sums, np.uint8).reshape(-1, 4)
         return _base58(padded)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         # In base 58 capitals and small letters are different digits: addresses may differ only in case.
         return _UNIQUE_SPACE if self.options.format in _SEGWIT else None
 
@@ -632,11 +644,11 @@ class _Segwit:
             out[:, start + self._count + place] = _BECH32.take(
                 (rest >> np.uint32(5 * (5 - place))) & np.uint32(31)
             )
-        return text_of(out)
+        return strings_from_matrix(out)
 
     def _values(self, context: ColumnContext) -> np.ndarray:
         """``uint8[n, letters]``: five random bits for each letter, the spare ones at the end zero."""
-        random_words = words(context, -(-self._size // 8)).astype(">u8")
+        random_words = draw_words(context, -(-self._size // 8)).astype(">u8")
         data = np.zeros((context.n, -(-self._count // 8) * 5), np.uint8)
         data[:, : self._size] = np.ascontiguousarray(random_words.T).view(np.uint8)[:, : self._size]
         # Eight letters are five bytes: as one number of 40 bits.
@@ -742,20 +754,20 @@ class Jwt(FieldType):
         self._key = options.secret.encode()
         self.max_length = _layout(options.issuer, options.expires_in, 10**9).width + 1 + _SIGNATURE_CHARS + 8
 
-    def prepare(self, env: GenerationContext) -> _Layout:
+    def prepare(self, env: GenerationContext) -> _JwtLayout:
         return _layout(self.options.issuer, self.options.expires_in, int(env.now.timestamp()))
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return self._sign(context.state, context.below(10**_SUBJECT_DIGITS))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return 10**_SUBJECT_DIGITS
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self._sign(context.state, context.permuted(10**_SUBJECT_DIGITS))
 
-    def _sign(self, layout: _Layout, subject: np.ndarray) -> pa.Array:
-        message = layout.spelled(subject)
+    def _sign(self, layout: _JwtLayout, subject: np.ndarray) -> pa.Array:
+        message = layout.header_and_claims(subject)
         out = np.empty((subject.size, layout.width + 1 + _SIGNATURE_CHARS), np.uint8)
         out[:, : layout.width] = message
         out[:, layout.width] = ord(".")
@@ -766,10 +778,10 @@ class Jwt(FieldType):
         padded = np.zeros((subject.size, 33), np.uint8)
         padded[:, :32] = np.frombuffer(digests, np.uint8).reshape(-1, 32)
         out[:, layout.width + 1 :] = _base64url(padded)[:, :_SIGNATURE_CHARS]
-        return text_of(out)
+        return strings_from_matrix(out)
 
 
-class _Layout:
+class _JwtLayout:
     """Header and claims, of which only the subject differs from row to row."""
 
     def __init__(self, issuer: str | None, expires_in: int, now: int) -> None:
@@ -783,7 +795,7 @@ class _Layout:
         self._digits = Code(Run(DIGITS, _SUBJECT_DIGITS))
         self.width = len(self._start) + _SUBJECT_DIGITS // 3 * 4 + len(self._end)
 
-    def spelled(self, subject: np.ndarray) -> np.ndarray:
+    def header_and_claims(self, subject: np.ndarray) -> np.ndarray:
         """``uint8[n, width]``: header, full stop and claims."""
         out = np.empty((subject.size, self.width), np.uint8)
         first, last = len(self._start), self.width - len(self._end)
@@ -794,8 +806,8 @@ class _Layout:
 
 
 @lru_cache(maxsize=64)
-def _layout(issuer: str | None, expires_in: int, now: int) -> _Layout:
-    return _Layout(issuer, expires_in, now)
+def _layout(issuer: str | None, expires_in: int, now: int) -> _JwtLayout:
+    return _JwtLayout(issuer, expires_in, now)
 
 
 def _base64url(data: np.ndarray) -> np.ndarray:

@@ -13,11 +13,21 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from webapp import limits
-from webapp.engine.text_parts import FEW_ROWS, Part, joined
-from webapp.engine.types.base import IndexedType, OptionsModel, PoolType, longest
-from webapp.engine.types.codes import DIGITS, HEX, LOWER, UPPER, Code, CodeType, Pick, Run, text_of
-from webapp.engine.types.codes import Part as CodePart
-from webapp.engine.types.company import Companies, locale_and_end, longest_site, site_tails
+from webapp.engine.text_parts import FEW_ROWS, PoolPart, join_parts
+from webapp.engine.types.base import IndexedType, OptionsModel, PoolType, max_text_length
+from webapp.engine.types.codes import (
+    DIGITS,
+    HEX,
+    LOWER,
+    UPPER,
+    Code,
+    CodeType,
+    Pick,
+    Run,
+    strings_from_matrix,
+)
+from webapp.engine.types.codes import CodePart as CodePart
+from webapp.engine.types.company import Companies, get_domain_suffixes, locale_and_tld, max_domain_length
 from webapp.engine.types.joining import digit_table
 
 if TYPE_CHECKING:
@@ -28,7 +38,7 @@ if TYPE_CHECKING:
 
 
 # RFC 2606, sections 2 and 3: a top-level domain and three domains that never belong to anyone.
-RESERVED = (".example", ".example.com", ".example.net", ".example.org")
+RESERVED_ENDINGS = (".example", ".example.com", ".example.net", ".example.org")
 _TLD = re.compile(r"\.?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*)", re.I)
 
 _SCHEME = "https://"
@@ -39,7 +49,7 @@ _CLASSES: dict[_Class, str] = {"lower": LOWER, "upper": UPPER, "digits": DIGITS,
 _END_SALT, _ROTATION_SALT = 59, 60
 
 
-def is_domain(text: str) -> bool:
+def is_domain_suffix(text: str) -> bool:
     """Whether a domain name may end in ``text``, with or without a full stop before it."""
     return _TLD.fullmatch(text) is not None
 
@@ -55,8 +65,8 @@ class DomainName(IndexedType):
     aliases: ClassVar[tuple[str, ...]] = ("domain", "website domain", "site", "safe domain name")
     example = "brightriver-labs.example"
     group_kind = "company"
-    solitary = True
-    joins = True
+    requires_named_group = True
+    joins_existing_groups_only = True
     dtype = pa.string()
 
     class Options(OptionsModel):
@@ -73,35 +83,37 @@ class DomainName(IndexedType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        if options.tld is not None and not is_domain(options.tld):
+        if options.tld is not None and not is_domain_suffix(options.tld):
             text = f'"{options.tld}" is not a valid top-level domain.'
             compiler.fault(field, "options.tld", "wrong_format", text, "Use a value such as com or co.uk.")
         vocabulary = compiler.vocabulary
-        endings = RESERVED if options.tld is None else (f".{options.tld.lower().lstrip('.')}",)
+        endings = RESERVED_ENDINGS if options.tld is None else (f".{options.tld.lower().lstrip('.')}",)
         self._names = vocabulary.words("site_name")
-        self._end_texts = vocabulary.shared(
+        self._end_texts = vocabulary.cached(
             ("site ends", endings), lambda: _build_site_ends(vocabulary, endings)
         )
         self._ending_count = len(endings)
-        self.max_length = vocabulary.shared("longest site", lambda: longest(self._names))
-        self.max_length += vocabulary.shared(("longest end", endings), lambda: longest(self._end_texts))
+        self.max_length = vocabulary.cached("longest site", lambda: max_text_length(self._names))
+        self.max_length += vocabulary.cached(
+            ("longest end", endings), lambda: max_text_length(self._end_texts)
+        )
         self.size = len(self._names) * len(self._end_texts)
         self._sites = None
         if field.group:
-            locale, end = locale_and_end(compiler.group_of(field), compiler)
-            self._sites = site_tails(vocabulary, locale, end)
-            self.max_length = longest_site(vocabulary, locale, end)
+            locale, end = locale_and_tld(compiler.fields_of_same_group(field), compiler)
+            self._sites = get_domain_suffixes(vocabulary, locale, end)
+            self.max_length = max_domain_length(vocabulary, locale, end)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return super().fill(context) if self._sites is None else joined(*self.of_company(context))
+        return super().fill(context) if self._sites is None else join_parts(*self.company_parts(context))
 
-    def of_company(self, context: ColumnContext) -> tuple[Part, ...]:
+    def company_parts(self, context: ColumnContext) -> tuple[PoolPart, ...]:
         """The site of the row's company."""
         company: Companies = context.group()
         return (company.words.site_heads, company.head), (self._sites, company.tail)
 
-    def space(self) -> int | None:
-        return super().space() if self._sites is None else None
+    def distinct_count(self) -> int | None:
+        return super().distinct_count() if self._sites is None else None
 
     def unique_hint(self) -> str:
         return (
@@ -115,10 +127,10 @@ class DomainName(IndexedType):
         end = np.where(end < np.uint64(len(self._end_texts)), end, end % np.uint64(self._ending_count))
         return end * np.uint64(len(self._names)) + context.below(len(self._names))
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        return joined(*self.parts(index))
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        return join_parts(*self.parts(index))
 
-    def parts(self, index: np.ndarray) -> tuple[Part, Part]:
+    def parts(self, index: np.ndarray) -> tuple[PoolPart, PoolPart]:
         """Name and ending of the sites number ``index``."""
         names = np.uint64(len(self._names))
         end = index // names
@@ -142,21 +154,23 @@ class Url(DomainName):
     def __init__(self, field: FieldSpec, options: DomainName.Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         vocabulary = compiler.vocabulary
-        self._pages = vocabulary.shared("pages", lambda: _pages(vocabulary))
-        self._names = vocabulary.shared(
+        self._pages = vocabulary.cached("pages", lambda: _pages(vocabulary))
+        self._names = vocabulary.cached(
             "secure sites",
             lambda: pc.binary_join_element_wise(_SCHEME, vocabulary.words("site_name"), ""),
         )
         assert self.max_length is not None  # a domain name's is known
-        self.max_length += len(_SCHEME) + vocabulary.shared("longest page", lambda: longest(self._pages))
+        self.max_length += len(_SCHEME) + vocabulary.cached(
+            "longest page", lambda: max_text_length(self._pages)
+        )
 
-    def of_company(self, context: ColumnContext) -> tuple[Part, ...]:
+    def company_parts(self, context: ColumnContext) -> tuple[PoolPart, ...]:
         company: Companies = context.group()
         page = self._pages, context.below(len(self._pages), 1)
-        return (company.words.secure_heads, company.head), (self._sites, company.tail), page
+        return (company.words.url_prefixes, company.head), (self._sites, company.tail), page
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        return joined(*self.parts(index), (self._pages, context.below(len(self._pages), 1)))
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        return join_parts(*self.parts(index), (self._pages, context.below(len(self._pages), 1)))
 
 
 def _pages(vocabulary: Vocabulary) -> pa.Array:
@@ -202,14 +216,14 @@ class Password(CodeType):
         if rest:
             parts.append(Run(all_characters, rest))
         key = ("password", options.length, classes)
-        self.use(compiler.vocabulary.shared(key, lambda: Code(*parts)))
+        self.use(compiler.vocabulary.cached(key, lambda: Code(*parts)))
 
     def fill(self, context: ColumnContext) -> pa.Array:
         matrix = self.code.bytes(self.code.draw(context))
         width = self.code.width
         places = _rotations(width).take(context.below(width, _ROTATION_SALT).view(np.int64), axis=0)
         places += np.arange(0, matrix.size, width)[:, None]
-        return text_of(matrix.ravel().take(places))
+        return strings_from_matrix(matrix.ravel().take(places))
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         # Rotated texts could be the same; in their fixed order all differ.
@@ -241,7 +255,7 @@ class UserAgent(PoolType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compiler.vocabulary.words("user_agent"))
+        self.set_pool(compiler.vocabulary.words("user_agent"))
 
 
 class HttpMethod(PoolType):
@@ -256,7 +270,7 @@ class HttpMethod(PoolType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(_methods())
+        self.set_pool(_methods())
 
 
 @cache
@@ -276,7 +290,7 @@ class HttpStatus(PoolType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(_statuses())
+        self.set_pool(_statuses())
 
 
 @cache
@@ -299,8 +313,8 @@ class MimeType(PoolType):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         vocabulary = compiler.vocabulary
-        self.use(
-            vocabulary.shared(
+        self.set_pool(
+            vocabulary.cached(
                 "mime types", lambda: vocabulary.table("file_kind")["mime_type"].combine_chunks()
             )
         )
@@ -332,18 +346,20 @@ class FileName(IndexedType):
         super().__init__(field, options, compiler)
         vocabulary, extension = compiler.vocabulary, options.extension
         self._stems = vocabulary.words("file_stem")
-        self._end_texts = vocabulary.shared(
+        self._end_texts = vocabulary.cached(
             ("file ends", extension), lambda: _build_file_ends(vocabulary, extension)
         )
         self._numbers = digit_table(4, "-")
         self._names_per_ending = len(self._stems) * len(self._numbers)
         self.size = self._names_per_ending * len(self._end_texts)
-        self.max_length = longest(self._stems) + longest(self._numbers) + longest(self._end_texts)
+        self.max_length = (
+            max_text_length(self._stems) + max_text_length(self._numbers) + max_text_length(self._end_texts)
+        )
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        return joined(*self.parts(index))
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        return join_parts(*self.parts(index))
 
-    def parts(self, index: np.ndarray) -> tuple[Part, ...]:
+    def parts(self, index: np.ndarray) -> tuple[PoolPart, ...]:
         """Word, number and extension of the files number ``index``."""
         end = index // np.uint64(self._names_per_ending)
         rest = index - end * np.uint64(self._names_per_ending)
@@ -390,7 +406,7 @@ def ipv4_text(numbers: np.ndarray) -> pa.Array:
     if numbers.size <= FEW_ROWS:
         dotted = [f"{n >> 24}.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255}" for n in numbers.tolist()]
         return pa.array(dotted, pa.string())
-    return joined((_byte_pairs("."), numbers >> _SIXTEEN), (_byte_pairs(""), numbers & _LOW))
+    return join_parts((_byte_pairs("."), numbers >> _SIXTEEN), (_byte_pairs(""), numbers & _LOW))
 
 
 @cache
@@ -454,7 +470,7 @@ class Ipv4(IndexedType):
     def capacity(cls) -> int:
         return _public_prefixes().size << 16
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         if self._network:
             return ipv4_text(index + np.uint64(self._network[0]))
         if not self.options.private:
@@ -508,7 +524,7 @@ class Ipv6(CodeType):
             text = f'"{options.cidr}" is not an IPv6 network.'
             compiler.fault(field, "options.cidr", "wrong_format", text, "Use a value such as 2001:db8::/32.")
             return
-        self.use(compiler.vocabulary.shared(("ipv6", str(network)), lambda: _ipv6(network)))
+        self.use(compiler.vocabulary.cached(("ipv6", str(network)), lambda: _ipv6(network)))
 
 
 def _ipv6(network: ipaddress.IPv6Network) -> Code:
@@ -568,7 +584,7 @@ class MacAddress(CodeType):
             if separator != "." or pair % 2 == 0:
                 parts.append(separator)
             parts.append(Run(HEX, 2))
-        self.use(compiler.vocabulary.shared(("mac", separator), lambda: Code(*parts)))
+        self.use(compiler.vocabulary.cached(("mac", separator), lambda: Code(*parts)))
 
     @classmethod
     def capacity(cls) -> int:
@@ -627,13 +643,13 @@ class Hostname(IndexedType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        if options.domain is not None and not is_domain(options.domain):
+        if options.domain is not None and not is_domain_suffix(options.domain):
             text = f'"{options.domain}" is not a valid domain of a host name.'
             compiler.fault(
                 field, "options.domain", "wrong_format", text, "Use a value such as corp.internal."
             )
         vocabulary = compiler.vocabulary
-        self._host_range = vocabulary.shared(
+        self._host_range = vocabulary.cached(
             "hosts",
             lambda: pa.array([f"{use}-{number:02d}." for number in range(1, 100) for use in _PURPOSES]),
         )
@@ -642,18 +658,18 @@ class Hostname(IndexedType):
         else:
             self._sites, self._end_texts = pa.array([options.domain.lower().strip(".")]), pa.array([""])
         self.size = len(self._host_range) * len(self._sites) * len(self._end_texts)
-        self.max_length = sum(map(longest, (self._host_range, self._sites, self._end_texts)))
+        self.max_length = sum(map(max_text_length, (self._host_range, self._sites, self._end_texts)))
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        return joined(*_parts(index, self._host_range, self._sites, self._end_texts))
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        return join_parts(*_combine_pools(index, self._host_range, self._sites, self._end_texts))
 
 
 @cache
 def _reserved_domains() -> pa.StringArray:
-    return pa.array(RESERVED)
+    return pa.array(RESERVED_ENDINGS)
 
 
-def _parts(index: np.ndarray, *pools: pa.StringArray) -> tuple[Part, ...]:
+def _combine_pools(index: np.ndarray, *pools: pa.StringArray) -> tuple[PoolPart, ...]:
     """Combination ``index`` of the pools, the first changing fastest."""
     parts = []
     for pool in pools[:-1]:
@@ -690,7 +706,7 @@ class Port(IndexedType):
         self._low, self._high = _PORTS[options.range]
         self.size = self._high - self._low + 1
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         return pa.array(index.view(np.int64) + self._low)
 
     def bounds(self, rows: int) -> tuple[int, int]:
@@ -729,11 +745,11 @@ class FilePath(FileName):
         self._files = self.size
         self.size *= len(self._folder_texts)
         assert self.max_length is not None  # a file name's is known
-        self.max_length += longest(self._folder_texts)
+        self.max_length += max_text_length(self._folder_texts)
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         folder = index // np.uint64(self._files)
-        return joined((self._folder_texts, folder), *self.parts(index - folder * np.uint64(self._files)))
+        return join_parts((self._folder_texts, folder), *self.parts(index - folder * np.uint64(self._files)))
 
 
 @cache
@@ -777,9 +793,9 @@ class ImageUrl(IndexedType):
         self._pools = digit_table(3, "", end), digit_table(3, start)
         self.max_length = len(start) + 6 + len(end)
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        low, high = _parts(index, *self._pools)
-        return joined(high, low)
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        low, high = _combine_pools(index, *self._pools)
+        return join_parts(high, low)
 
     @classmethod
     def capacity(cls) -> int:
@@ -821,10 +837,10 @@ class Semver(IndexedType):
         self._heads, self._minors = _major_texts(options.max_major), _number_texts(".")
         self._tails = _patch_texts(self._stages)
         self.size = len(self._heads) * len(self._minors) * len(self._tails)
-        self.max_length = sum(map(longest, (self._heads, self._minors, self._tails)))
+        self.max_length = sum(map(max_text_length, (self._heads, self._minors, self._tails)))
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        return joined(*_parts(index, self._heads, self._minors, self._tails))
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        return join_parts(*_combine_pools(index, self._heads, self._minors, self._tails))
 
     @classmethod
     def capacity(cls) -> int:
@@ -860,14 +876,14 @@ class BundleId(IndexedType):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         vocabulary = compiler.vocabulary
-        self._starts = vocabulary.shared("bundle starts", lambda: pa.array(["com.", "io.", "org.", "net."]))
+        self._starts = vocabulary.cached("bundle starts", lambda: pa.array(["com.", "io.", "org.", "net."]))
         self._sites = vocabulary.words("site_name")
-        self._end_texts = vocabulary.shared(
+        self._end_texts = vocabulary.cached(
             "bundle ends",
             lambda: pa.array([f".{kind}" for kind in vocabulary.words("site_kind").to_pylist()]),
         )
         self.size = len(self._starts) * len(self._sites) * len(self._end_texts)
-        self.max_length = sum(map(longest, (self._starts, self._sites, self._end_texts)))
+        self.max_length = sum(map(max_text_length, (self._starts, self._sites, self._end_texts)))
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        return joined(*_parts(index, self._starts, self._sites, self._end_texts))
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        return join_parts(*_combine_pools(index, self._starts, self._sites, self._end_texts))

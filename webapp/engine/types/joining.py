@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine import random as engine_random
-from webapp.engine.text_parts import FEW_ROWS, Part, joined, taken
-from webapp.engine.types.base import pooled
+from webapp.engine.text_parts import FEW_ROWS, PoolPart, join_parts, take
+from webapp.engine.types.base import dictionary_array
 
 if TYPE_CHECKING:
     from webapp.engine.random import RandomStream
@@ -23,19 +23,19 @@ DICTIONARY_SHARE = 16
 costs a format more than it saves."""
 
 
-SALTS_PAY = 3
+MIN_SALTED_FIELDS = 3
 """With this many fields in a group, it is faster to compute the bits of all salts together."""
 
 SUFFIX_SPACE = 1 << 53
-"""Rows for which `suffix` gives numbers that differ."""
+"""Rows for which `unique_suffixes` gives numbers that differ."""
 
-MOST_UNIQUE_DIGITS = 18
+MAX_UNIQUE_DIGITS = 18
 """Digits of a unique pattern: a permutation's domain is below 2**63."""
 
 _SUFFIX_SALT = -200
 
 
-class Lazy:
+class LazyProperty:
     """`functools.cached_property` without its lock, which costs more than most of the values that are cached here: two
     threads may both compute a value, and the results are equal."""
 
@@ -63,13 +63,13 @@ class SaltedBits:
         """``uint64[n]``: the same as `RandomStream.bits`."""
         return self._few[salt] if salt < self._salts and self._draws.n <= FEW_ROWS else self._draws.bits(salt)
 
-    @Lazy
+    @LazyProperty
     def _few(self) -> np.ndarray:
-        return engine_random.bits(salted(int(self._draws.key), self._salts), self._draws.rows)
+        return engine_random.bits(salted_keys(int(self._draws.key), self._salts), self._draws.rows)
 
 
 @lru_cache(maxsize=1024)
-def salted(key: int, salts: int) -> np.ndarray:
+def salted_keys(key: int, salts: int) -> np.ndarray:
     """``uint64[salts, 1]``: a key under each salt, as `RandomStream.bits` derives them."""
     first = np.uint64(key)
     return np.array(
@@ -77,12 +77,12 @@ def salted(key: int, salts: int) -> np.ndarray:
     )
 
 
-def chosen(pool: pa.Array, index: np.ndarray) -> pa.Array:
+def take_values(pool: pa.Array, index: np.ndarray) -> pa.Array:
     """``pool[index]``, as a dictionary array where that is the cheaper."""
-    return pooled(pool, index) if len(pool) <= DICTIONARY_SHARE * index.size else taken(pool, index)
+    return dictionary_array(pool, index) if len(pool) <= DICTIONARY_SHARE * index.size else take(pool, index)
 
 
-def suffix(draws: RandomStream) -> np.ndarray:
+def unique_suffixes(draws: RandomStream) -> np.ndarray:
     """``uint64[n]``: a different number of four digits or more for each row, short for the first rows.
 
     The numbers of d digits are assigned to the rows from 10**(d-1) - 1000 on by a keyed permutation, so that a row's
@@ -101,8 +101,8 @@ def suffix(draws: RandomStream) -> np.ndarray:
     return numbers
 
 
-def suffix_parts(numbers: np.ndarray, ending: str) -> tuple[Part, ...]:
-    """Numbers that `suffix` gave, and ``ending``, as parts of a text."""
+def suffix_parts(numbers: np.ndarray, ending: str) -> tuple[PoolPart, ...]:
+    """Numbers that `unique_suffixes` gave, and ``ending``, as parts of a text."""
     high, low = np.divmod(numbers, np.uint64(10_000))
     if int(high.max(initial=0)) >= 10_000:
         texts = pc.binary_join_element_wise(pa.array(numbers).cast(pa.string()), ending, "")
@@ -124,25 +124,25 @@ def _permuted(key: np.uint64, numbers: np.ndarray, digits: int) -> np.ndarray:
     return permuted + np.uint64(low)
 
 
-def patterned(pattern: str, draws: RandomStream) -> pa.StringArray:
+def fill_pattern(pattern: str, draws: RandomStream) -> pa.StringArray:
     """Return ``pattern`` with a random digit for each ``#``; it has at least one."""
     pieces = _pieces(pattern)
-    return joined(*((pool, draws.below(len(pool), salt)) for salt, pool in enumerate(pieces, 1)))
+    return join_parts(*((pool, draws.below(len(pool), salt)) for salt, pool in enumerate(pieces, 1)))
 
 
 def pattern_space(pattern: str) -> int | None:
     """Return how many texts a pattern has; None if there are too many to assign them without repetition."""
     digits = pattern.count("#")
-    return 10**digits if digits <= MOST_UNIQUE_DIGITS else None
+    return 10**digits if digits <= MAX_UNIQUE_DIGITS else None
 
 
-def pattern_at(pattern: str, number: np.ndarray) -> pa.StringArray:
+def pattern_texts_at(pattern: str, number: np.ndarray) -> pa.StringArray:
     """Text number ``number`` of a pattern, ``uint64[n]`` below its `pattern_space`."""
-    parts: list[Part] = []
+    parts: list[PoolPart] = []
     for pool in reversed(_pieces(pattern)):
         number, digits = np.divmod(number, np.uint64(len(pool)))
         parts.append((pool, digits))
-    return joined(*reversed(parts))
+    return join_parts(*reversed(parts))
 
 
 @lru_cache(maxsize=32)
@@ -163,12 +163,12 @@ def digit_table(digits: int, before: str = "", after: str = "") -> pa.StringArra
     return pa.array([f"{before}{number:0{digits}d}{after}" for number in range(10**digits)])
 
 
-def where(pool: pa.Array, text: str) -> np.ndarray:
+def find_ignoring_case(pool: pa.Array, text: str) -> np.ndarray:
     """``int64[k]``: positions of ``text`` in ``pool``, ignoring case."""
     found = pc.equal(pc.utf8_lower(pool), text.lower())
     return np.flatnonzero(found.to_numpy(zero_copy_only=False))
 
 
-def exactly(pool: pa.Array, text: str) -> list[int]:
+def find_exact(pool: pa.Array, text: str) -> list[int]:
     """Return the positions of exactly ``text`` in ``pool``."""
     return np.flatnonzero(pc.equal(pool, text).to_numpy(zero_copy_only=False)).tolist()

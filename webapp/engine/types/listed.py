@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from webapp.engine import text_parts
 from webapp.engine.types import codes, joining, values
-from webapp.engine.types.base import FieldType, IndexedType, OptionsModel, longest
-from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, CodeType, Gap, Part, Pick, Run
+from webapp.engine.types.base import FieldType, IndexedType, OptionsModel, max_text_length
+from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, CodePart, CodeType, Gap, Pick, Run
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext
@@ -35,7 +35,7 @@ _MAX_SIZE = 1 << 62
 
 
 @dataclass(frozen=True)
-class Line:
+class ListedType:
     """A type of ``listed.txt``."""
 
     name: str
@@ -47,7 +47,7 @@ class Line:
 
 
 @cache
-def lines() -> tuple[Line, ...]:
+def load_listed_types() -> tuple[ListedType, ...]:
     """The types of ``listed.txt``, in their order."""
     text = files(__package__).joinpath("listed.txt").read_text("utf-8").splitlines()
     content = [line for line in text if line and not line.startswith("# ") and not line.startswith("#  ")]
@@ -55,7 +55,7 @@ def lines() -> tuple[Line, ...]:
     for head, pattern in zip(content[::2], content[1::2], strict=True):
         name, category, label, description, aliases = (part.strip() for part in head.split(" | "))
         others = tuple(alias.strip() for alias in aliases.split(","))
-        types.append(Line(name, category, label, description, others, pattern))
+        types.append(ListedType(name, category, label, description, others, pattern))
     return tuple(types)
 
 
@@ -65,13 +65,13 @@ class Pattern:
 
     pools: tuple[pa.StringArray, ...]
     size: int
-    longest: int
-    distinct: bool
+    max_length: int
+    is_distinct: bool
     """Whether no two values read the same."""
 
 
 @lru_cache(maxsize=512)
-def read(pattern: str) -> Pattern:
+def parse_pattern(pattern: str) -> Pattern:
     """Read a pattern of ``listed.txt``."""
     parts = _GROUP.split(pattern)
     fixed, groups = parts[::2], [_texts(group) for group in parts[1::2]]
@@ -79,23 +79,23 @@ def read(pattern: str) -> Pattern:
     for place, texts in enumerate(groups):
         end = fixed[-1] if place == len(groups) - 1 else ""
         pools.append(pa.array([f"{fixed[place]}{text}{end}" for text in texts], pa.string()))
-    size, distinct = shape(pattern)
-    return Pattern(tuple(pools), size, sum(map(longest, pools)), distinct)
+    size, distinct = measure_pattern(pattern)
+    return Pattern(tuple(pools), size, sum(map(max_text_length, pools)), distinct)
 
 
 @lru_cache(maxsize=512)
-def shape(pattern: str) -> tuple[int, bool]:
+def measure_pattern(pattern: str) -> tuple[int, bool]:
     """Return how many values a pattern has, and whether all differ, without generating them: the catalogue needs this
     for all types."""
     parts = _GROUP.split(pattern)
-    fixed, groups = parts[::2], [_group(group) for group in parts[1::2]]
+    fixed, groups = parts[::2], [_parse_group(group) for group in parts[1::2]]
     size = prod(group.size for group in groups)
     # A group of texts of several lengths ends where the fixed text behind it begins, which no text of it may have.
     is_ambiguous = any(
-        group.several_lengths and (not fixed[place + 1] or fixed[place + 1][0] in group.characters)
+        group.has_several_lengths and (not fixed[place + 1] or fixed[place + 1][0] in group.characters)
         for place, group in enumerate(groups[:-1])
     )
-    return size, not any(group.alike for group in groups) and not is_ambiguous and size < _MAX_SIZE
+    return size, not any(group.has_duplicates for group in groups) and not is_ambiguous and size < _MAX_SIZE
 
 
 @dataclass(frozen=True)
@@ -104,16 +104,16 @@ class _Group:
 
     size: int
     middle: str
-    alike: bool
-    several_lengths: bool
+    has_duplicates: bool
+    has_several_lengths: bool
     characters: frozenset[str]
 
 
 @lru_cache(maxsize=512)
-def _group(group: str) -> _Group:
+def _parse_group(group: str) -> _Group:
     texts = _texts(group)
     numbers = group == "x4" or _NUMBERS.fullmatch(group)  # they never read the same
-    alike = not numbers and len({values.folded(text.upper()) for text in texts}) < len(texts)
+    alike = not numbers and len({values.fold_text(text.upper()) for text in texts}) < len(texts)
     lengths = {len(text) for text in texts}
     return _Group(len(texts), texts[len(texts) // 2], alike, len(lengths) > 1, frozenset("".join(texts)))
 
@@ -131,51 +131,51 @@ def _texts(group: str) -> list[str]:
     return group.split("|")
 
 
-class PatternValues(IndexedType):
+class PatternType(IndexedType):
     """The values of a pattern, each as likely as any other."""
 
     dtype = pa.string()
-    line: ClassVar[Line]
+    line: ClassVar[ListedType]
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._pattern = read(self.line.pattern)
+        self._pattern = parse_pattern(self.line.pattern)
         self.size = self._pattern.size
-        self.max_length = self._pattern.longest
+        self.max_length = self._pattern.max_length
 
     @classmethod
     def capacity(cls) -> int | None:
-        size, distinct = shape(cls.line.pattern)
+        size, distinct = measure_pattern(cls.line.pattern)
         return size if distinct else None
 
-    def space(self) -> int | None:
-        return self._pattern.size if self._pattern.distinct else None
+    def distinct_count(self) -> int | None:
+        return self._pattern.size if self._pattern.is_distinct else None
 
     def fill(self, context: ColumnContext) -> pa.Array:
         pools = self._pattern.pools
         if len(pools) == 1:
-            return joining.chosen(pools[0], context.below(len(pools[0])))
+            return joining.take_values(pools[0], context.below(len(pools[0])))
         parts = [(pool, context.below(len(pool), salt)) for salt, pool in enumerate(pools)]
-        return text_parts.joined(*parts)
+        return text_parts.join_parts(*parts)
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        parts: list[text_parts.Part] = []
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        parts: list[text_parts.PoolPart] = []
         for pool in reversed(self._pattern.pools):
             index, rest = np.divmod(index, np.uint64(len(pool)))
             parts.insert(0, (pool, rest))
-        return text_parts.joined(*parts) if len(parts) > 1 else joining.chosen(*parts[0])
+        return text_parts.join_parts(*parts) if len(parts) > 1 else joining.take_values(*parts[0])
 
 
 class _Example:
     """The example of a listed type, created on access."""
 
-    def __get__(self, owner: object, kind: type[PatternValues]) -> str:
+    def __get__(self, owner: object, kind: type[PatternType]) -> str:
         # The value in the middle of each group
         parts = _GROUP.split(kind.line.pattern)
-        return "".join(_group(part).middle if place % 2 else part for place, part in enumerate(parts))
+        return "".join(_parse_group(part).middle if place % 2 else part for place, part in enumerate(parts))
 
 
-def _pattern_type(line: Line) -> type[FieldType]:
+def _pattern_type(line: ListedType) -> type[FieldType]:
     members = {
         "__doc__": line.description,
         "__module__": __name__,
@@ -187,7 +187,7 @@ def _pattern_type(line: Line) -> type[FieldType]:
         "aliases": line.aliases,
         "example": _Example(),
     }
-    return type(line.name.title().replace("_", ""), (PatternValues,), members)
+    return type(line.name.title().replace("_", ""), (PatternType,), members)
 
 
 # --- Numbers with check digits -------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def _expanded_luhn(letters: int, width: int) -> Check:
     def value(position: int, character: str) -> int:
         if position >= width:
             return 0
-        text = str(codes.worth(character)) if position < letters else character
+        text = str(codes.character_value(character)) if position < letters else character
         first = 2 * position if position < letters else position + letters
         total = 0
         for shift, digit in enumerate(text):
@@ -221,7 +221,7 @@ def _cusip() -> Check:
     def value(position: int, character: str) -> int:
         if position >= 8:
             return 0
-        number = codes.worth(character) * (2 if position % 2 else 1)
+        number = codes.character_value(character) * (2 if position % 2 else 1)
         return number // 10 + number % 10
 
     return Check(10, value, tuple(str(-rest % 10) for rest in range(10)))
@@ -233,7 +233,7 @@ def _npi() -> Check:
     return Check(10, luhn.value, tuple(str((-rest - 24) % 10) for rest in range(10)))
 
 
-def _lei() -> tuple[Part, ...]:
+def _lei() -> tuple[CodePart, ...]:
     """ISO 17442: four digits, two zeros, twelve characters, and ISO 7064 MOD 97-10."""
     kinds = "nnnnnnaannnnnnnnaa"
     weights, power = [0] * len(kinds), 100
@@ -258,7 +258,7 @@ class Coded:
     description: str
     aliases: tuple[str, ...]
     example: str
-    parts: Callable[[], tuple[Part, ...]]
+    parts: Callable[[], tuple[CodePart, ...]]
 
 
 CODES = (
@@ -341,5 +341,5 @@ def _coded_type(entry: Coded) -> type[FieldType]:
     return type(entry.name.title().replace("_", ""), (CodedType,), members)
 
 
-TYPES: tuple[type[FieldType], ...] = (*map(_pattern_type, lines()), *map(_coded_type, CODES))
+TYPES: tuple[type[FieldType], ...] = (*map(_pattern_type, load_listed_types()), *map(_coded_type, CODES))
 """The types of this module, in the order of their lines."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from webapp.engine.text_parts import FEW_ROWS, joined
+from webapp.engine.text_parts import FEW_ROWS, join_parts
 from webapp.engine.types.base import IndexedType, OptionsModel, PoolType
 from webapp.engine.types.codes import HEX, Code, CodeType, Run
 
@@ -38,7 +38,7 @@ class Color(PoolType):
         locale = compiler.locale_of(field)
         if compiler.vocabulary.engine >= 2 and not compiler.vocabulary.is_in_language("color", locale):
             compiler.warn_english(field, locale)
-        self.use(compiler.vocabulary.words("color", locale))
+        self.set_pool(compiler.vocabulary.words("color", locale))
 
 
 class HexColor(CodeType):
@@ -59,7 +59,7 @@ class HexColor(CodeType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         digits = HEX if options.case == "lower" else HEX.upper()
-        self.use(compiler.vocabulary.shared(("hex color", digits), lambda: Code("#", Run(digits, 6))))
+        self.use(compiler.vocabulary.cached(("hex color", digits), lambda: Code("#", Run(digits, 6))))
 
     @classmethod
     def capacity(cls) -> int:
@@ -83,11 +83,11 @@ class RgbColor(IndexedType):
     def capacity(cls) -> int:
         return cls.size
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         if index.size <= FEW_ROWS:
             texts = [f"rgb({n >> 16}, {n >> 8 & 255}, {n & 255})" for n in index.tolist()]
             return pa.array(texts, pa.string())
-        return joined((_heads(), index >> _EIGHT), (_tails(), index & _LOW))
+        return join_parts((_heads(), index >> _EIGHT), (_tails(), index & _LOW))
 
 
 @cache

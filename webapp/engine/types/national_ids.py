@@ -133,12 +133,12 @@ def _by_person(text: Callable[[int, int], str]) -> RowInput:
     return RowInput(PERSON, np.ascontiguousarray(np.concatenate(tables)))
 
 
-def _century(of: str = "3456") -> RowInput:
+def _century(signs: str = "3456") -> RowInput:
     """Men and women of the twentieth century, then of the twenty-first."""
-    return _by_person(lambda year, sex: of[(year >= 2000) * 2 + (sex == WOMAN)])
+    return _by_person(lambda year, sex: signs[(year >= 2000) * 2 + (sex == WOMAN)])
 
 
-class ByBirth(Code):
+class BirthDateCode(Code):
     """Numbers with one format for people born before a day, and another one after it."""
 
     def __init__(self, day: date, before: Code, after: Code) -> None:
@@ -152,17 +152,19 @@ class ByBirth(Code):
         self.space = self.sizes[0]
 
     @property
-    def check_place(self) -> int | None:
-        return self._before.check_place if self._before.check_place == self._after.check_place else None
+    def check_position(self) -> int | None:
+        return (
+            self._before.check_position if self._before.check_position == self._after.check_position else None
+        )
 
-    def text(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> pa.Array:
-        assert given is not None
-        is_late = given[BIRTH] >= self._day
+    def text(self, draws: list[np.ndarray], inputs: Mapping[str, np.ndarray] | None = None) -> pa.Array:
+        assert inputs is not None
+        is_late = inputs[BIRTH] >= self._day
         pieces, order = [], []
         for code, rows in ((self._before, np.flatnonzero(~is_late)), (self._after, np.flatnonzero(is_late))):
             if rows.size:
                 pieces.append(
-                    code.text([draw[rows] for draw in draws], {k: v[rows] for k, v in given.items()})
+                    code.text([draw[rows] for draw in draws], {k: v[rows] for k, v in inputs.items()})
                 )
                 order.append(rows)
         if not pieces:
@@ -171,7 +173,7 @@ class ByBirth(Code):
         place[np.concatenate(order)] = np.arange(is_late.size)
         return pa.concat_arrays(pieces).take(pa.array(place))
 
-    def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+    def bytes(self, draws: list[np.ndarray], inputs: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         raise TypeError("these numbers have different lengths")
 
 
@@ -182,7 +184,7 @@ class NorwegianNumber(Code):
     """
 
     inputs = (BIRTH, SEX)
-    check_place = 10
+    check_position = 10
 
     def __init__(self) -> None:
         days = (_birth("dmy").spellings - 48).astype(np.int64)
@@ -207,9 +209,9 @@ class NorwegianNumber(Code):
         self.sizes = [self._count]
         self.space = self._count
 
-    def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
-        assert given is not None
-        day, sex = given[BIRTH], given[SEX]
+    def bytes(self, draws: list[np.ndarray], inputs: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        assert inputs is not None
+        day, sex = inputs[BIRTH], inputs[SEX]
         out = np.empty((day.size, 11), np.uint8)
         out[:, :6] = self._days[day]
         kind = (self._late[day] * 2 + sex) * 121 + self._shares[day]
@@ -306,7 +308,7 @@ _ITALIAN_PLACES = Pick(("H501", "F205", "L219", "D612", "A944", "G273", "F839", 
 _MEXICAN_CONSONANTS = "BCDFGHJLMNPRSTV"
 _CURP_CHECK = Check(10, government._curp_weight, tuple(str(-rest % 10) for rest in range(10)))
 
-OWN: dict[str, tuple[str, Callable[[], Code]]] = {
+PERSON_CODES: dict[str, tuple[str, Callable[[], Code]]] = {
     "AE": ("Emirates ID", lambda: Code("784", Gap("-"), _birth("Y"), Gap("-"), digits(7), Gap("-"), codes.luhn(14))),
     "AL": ("NID", lambda: Code(
         RowInput(BIRTH, _texts([_albanian_decade(y) + str(y % 10) for y in _calendar()[0].tolist()])),
@@ -319,7 +321,7 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
     "AZ": ("FIN", lambda: Code(Run("123456789ABCDEFGHJKLMNPQRSTUVWXYZ"), Run("0123456789ABCDEFGHJKLMNPQRSTUVWXYZ", 6))),
     "BA": ("JMBG", lambda: Code(*_former_yugoslavia([f"{n}" for n in range(10, 20)]))),
     "BD": ("NID", lambda: Code(Run("123456789"), digits(9))),
-    "BE": ("NN", lambda: ByBirth(date(2000, 1, 1), _belgian(False), _belgian(True))),
+    "BE": ("NN", lambda: BirthDateCode(date(2000, 1, 1), _belgian(False), _belgian(True))),
     "BG": ("EGN", lambda: Code(
         _birth("ymd", lambda years, _sex: np.where(years >= 2000, 40, 0)), digits(2), _parity("13579", "02468"),
         weighted((2, 4, 8, 5, 10, 9, 7, 3, 6), 11, lambda rest: str(rest % 10)))),
@@ -330,7 +332,7 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
         weighted([pow(2, 17 - place, 11) for place in range(17)], 11, "10X98765432"))),
     "CO": ("NUIP", lambda: Code("1", digits(9))),
     "CY": ("ID number", lambda: Code("00", Run("123456789"), digits(7))),
-    "CZ": ("Rodné číslo", lambda: ByBirth(date(1954, 1, 1), _czech(False), _czech(True))),
+    "CZ": ("Rodné číslo", lambda: BirthDateCode(date(1954, 1, 1), _czech(False), _czech(True))),
     "DK": ("CPR", lambda: Code(_birth("dmy"), Gap("-"), _by_year(lambda y: "0123" if y < 2000 else "4567"), digits(2),
                                _parity())),
     "DZ": ("NIN", lambda: Code("1", digits(17))),
@@ -349,7 +351,7 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
     "GE": ("Personal number", lambda: Code(Run("0123456"), digits(10))),
     "GH": ("Ghana Card", lambda: Code(Gap("GHA-"), Run("7"), digits(8), Gap("-"), Run(DIGITS))),
     "GR": ("AMKA", lambda: Code(_birth("dmy"), digits(3), _parity(), codes.luhn(10))),
-    "HU": ("Személyi azonosító", lambda: ByBirth(date(1997, 1, 1), _hungarian(False), _hungarian(True))),
+    "HU": ("Személyi azonosító", lambda: BirthDateCode(date(1997, 1, 1), _hungarian(False), _hungarian(True))),
     "ID": ("NIK", lambda: Code(Pick(("1271", "3171", "3273", "3374", "3578", "5171")), numbers(1, 20, 2),
                                _birth("dmy", day=40), numbers(1, 9999, 4))),
     "IL": ("Mispar Zehut", lambda: Code(Run("123456789"), digits(7), codes.luhn(8))),
@@ -400,7 +402,7 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
     "SA": ("National ID", lambda: Code("1", digits(8), codes.luhn(9))),
     "SE": ("Personnummer", lambda: Code(_birth("ymd"), Gap("-"), digits(2), _parity(), codes.luhn(9))),
     "SI": ("EMŠO", lambda: Code(*_former_yugoslavia(["50"]))),
-    "SK": ("Rodné číslo", lambda: ByBirth(date(1954, 1, 1), _czech(False), _czech(True))),
+    "SK": ("Rodné číslo", lambda: BirthDateCode(date(1954, 1, 1), _czech(False), _czech(True))),
     "TW": ("ID number", lambda: Code(
         Run("ABCDEFGHJKMNOPQTUVWXZ"), _by_sex("2", "1"), digits(7),
         Check(10, _taiwanese, tuple(str(-rest % 10) for rest in range(10))))),
@@ -428,12 +430,12 @@ def _armenian_day() -> RowInput:
     return RowInput(PERSON, np.ascontiguousarray(np.concatenate(pieces)))
 
 
-SINCE_3: dict[str, tuple[str, Callable[[], Code]]] = {
+ENGINE_3_CODES: dict[str, tuple[str, Callable[[], Code]]] = {
     "AM": ("PSN", lambda: Code(_armenian_day(), digits(4))),
 }
-"""Codes that replace those of `OWN` from engine 3 on. Armenia's numbers are derived from sex and day, month and year of
-birth (draft of the Law on the public services number, article 2). That 10 is added to the day for men and 50 for women
-is not from the law, and the check digit is random, since no formula is published."""
+"""Codes that replace those of `PERSON_CODES` from engine 3 on. Armenia's numbers are derived from sex and day, month
+and year of birth (draft of the Law on the public services number, article 2). That 10 is added to the day for men and
+50 for women is not from the law, and the check digit is random, since no formula is published."""
 
 # --- Letters of the name ---
 
@@ -479,16 +481,16 @@ def _mexican_consonant(name: str) -> str:
     return next((sign for sign in _mexican_word(name)[1:] if sign not in _VOWELS), "X")
 
 
-def _of_name(value: str, width: int) -> RowInput:
+def _name_letters(value: str, width: int) -> RowInput:
     return RowInput(value, _texts(["".join(signs) for signs in product(UPPER, repeat=width)]))
 
 
-NAMED: dict[str, tuple[Callable[[], Code], dict[str, Callable[[str], str]]]] = {
+NAME_CODES: dict[str, tuple[Callable[[], Code], dict[str, Callable[[str], str]]]] = {
     "IT": (lambda: _italian(_ITALIAN_PLACES), {FAMILY: _italian_family, FIRST: _italian_first}),
     "MX": (lambda: Code(
-        _of_name(FAMILY, 2), Run("FHRSVZ"), _of_name(FIRST, 1), _birth("ymd"), _by_sex("M", "H"),
-        Pick(tuple(government._STATES)), _of_name(FAMILY_CONSONANT, 1), Run("BCDFGHJKLMNPQRSTVWXYZ"),
-        _of_name(FIRST_CONSONANT, 1), _by_year(lambda y: "0123456789" if y < 2000 else "ABCDEFGHIJ"), _CURP_CHECK),
+        _name_letters(FAMILY, 2), Run("FHRSVZ"), _name_letters(FIRST, 1), _birth("ymd"), _by_sex("M", "H"),
+        Pick(tuple(government._STATES)), _name_letters(FAMILY_CONSONANT, 1), Run("BCDFGHJKLMNPQRSTVWXYZ"),
+        _name_letters(FIRST_CONSONANT, 1), _by_year(lambda y: "0123456789" if y < 2000 else "ABCDEFGHIJ"), _CURP_CHECK),
         {FAMILY: _mexican_family, FIRST: lambda name: _mexican_word(name)[0],
          FAMILY_CONSONANT: _mexican_consonant, FIRST_CONSONANT: _mexican_consonant}),
 }  # fmt: skip
@@ -499,10 +501,10 @@ one."""
 
 
 def code_with_name(vocabulary: Vocabulary, country: str, unique: bool) -> Code:
-    """The numbers of ``country`` (of `NAMED`) with letters of the row's name. Of ``unique`` ones there are many for
-    each day of birth, whatever the names are."""
-    make = _italian_anywhere if unique and country == "IT" else NAMED[country][0]
-    return vocabulary.shared(("national id of the row's name", country, unique), make)
+    """The numbers of ``country`` (of `NAME_CODES`) with letters of the row's name. Of ``unique`` ones there are many
+    for each day of birth, whatever the names are."""
+    make = _italian_anywhere if unique and country == "IT" else NAME_CODES[country][0]
+    return vocabulary.cached(("national id of the row's name", country, unique), make)
 
 
 def _italian_anywhere() -> Code:
@@ -510,23 +512,23 @@ def _italian_anywhere() -> Code:
     return _italian(Run("ABCDEFGHIL"), Run(DIGITS, 3))
 
 
-def _italian(*places: codes.Part) -> Code:
+def _italian(*places: codes.CodePart) -> Code:
     return Code(
-        _of_name(FAMILY, 3), _of_name(FIRST, 3), _birth("yLd", day=40), *places,
+        _name_letters(FAMILY, 3), _name_letters(FIRST, 3), _birth("yLd", day=40), *places,
         Check(26, government._italian, tuple(UPPER)),
     )  # fmt: skip
 
 
-def letters_of(vocabulary: Vocabulary, country: str, people: People) -> dict[str, np.ndarray]:
+def name_letter_inputs(vocabulary: Vocabulary, country: str, people: People) -> dict[str, np.ndarray]:
     """The values that a code of `code_with_name` needs of the names of people, ``int64[n]`` each."""
     names = people.names
     values_by_name = {}
-    for value, letters in NAMED[country][1].items():
+    for value, letters in NAME_CODES[country][1].items():
         pool, rows = (
             (names.last_roman, people.last) if value.startswith(FAMILY) else (names.first_roman, people.first)
         )
         key = ("letters of names", country, value, names.locale)
-        values_by_name[value] = vocabulary.shared(key, partial(_letter_numbers, pool, letters)).take(
+        values_by_name[value] = vocabulary.cached(key, partial(_letter_numbers, pool, letters)).take(
             rows.view(np.int64)
         )
     return values_by_name
@@ -543,20 +545,20 @@ def _letter_numbers(pool: pa.StringArray, letters: Callable[[str], str]) -> np.n
     )
 
 
-COUNTRIES: Final = tuple(sorted({*OWN, *government.COUNTRIES}))
+COUNTRIES: Final = tuple(sorted({*PERSON_CODES, *government.COUNTRIES}))
 
 
 def number_name(country: str) -> str:
     """Return the name of the number of ``country`` (of `COUNTRIES`)."""
-    return OWN[country][0] if country in OWN else government.number_name(country)
+    return PERSON_CODES[country][0] if country in PERSON_CODES else government.number_name(country)
 
 
 def national_id(vocabulary: Vocabulary, country: str) -> Code:
     """The numbers of ``country`` (of `COUNTRIES`)."""
-    if vocabulary.engine >= 3 and country in SINCE_3:
-        return vocabulary.shared(("national id of the row", country), SINCE_3[country][1])
-    if country in OWN:
-        return vocabulary.shared(("national id of the row", country), OWN[country][1])
+    if vocabulary.engine >= 3 and country in ENGINE_3_CODES:
+        return vocabulary.cached(("national id of the row", country), ENGINE_3_CODES[country][1])
+    if country in PERSON_CODES:
+        return vocabulary.cached(("national id of the row", country), PERSON_CODES[country][1])
     return government.national_id(vocabulary, country)
 
 
@@ -591,4 +593,4 @@ def equal_day_counts(vocabulary: Vocabulary, country: str, code: Code) -> tuple[
         place[order] = np.arange(days.size) - np.repeat(np.cumsum(counts) - counts, counts)
         return int(counts.max()), place.view(np.uint64)
 
-    return vocabulary.shared(("days written alike", country), make)
+    return vocabulary.cached(("days written alike", country), make)

@@ -1,7 +1,8 @@
 """Numbers: random ones, even or by a distribution; truth values; and numbers that count rows.
 
-A `Spread` is the distribution of numbers between a minimum and a maximum: even on a lattice, a named distribution, or
-a histogram of bins. Each named distribution is also a field type, so that a search by its name finds it.
+A `NumberDistribution` is the distribution of numbers between a minimum and a maximum: even on a lattice, a named
+distribution, or a histogram of bins. Each named distribution is also a field type, so that a search by its name finds
+it.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from pydantic import AliasChoices, Field
 from webapp import limits
 from webapp.engine import distributions, text
 from webapp.engine import random as engine_random
-from webapp.engine.distributions import Draw
-from webapp.engine.random import Rows, Weighted, below_each, mix
+from webapp.engine.distributions import Sampler
+from webapp.engine.random import AliasSampler, Rows, below_each, mix
 from webapp.engine.types import amounts, values
-from webapp.engine.types.amounts import Amount, Units, integer_weights
+from webapp.engine.types.amounts import Amount, UnitConverter, integer_weights
 from webapp.engine.types.base import FieldType, OptionsModel
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _BIN_SALT = np.uint64(0xD6E8FEB86659FD93)
 _Read = tuple[str, Decimal, Decimal, Decimal]
 
 
-class Histogram(Draw):
+class Histogram(Sampler):
     """Bins with integer weights: bin i has ``widths[i]`` whole numbers from ``starts[i]`` on, each as likely."""
 
     def __init__(self, weights: list[int], starts: list[int], widths: list[int]) -> None:
@@ -45,7 +46,7 @@ class Histogram(Draw):
             min(starts[i] for i in weighted_bins),
             max(starts[i] + widths[i] - 1 for i in weighted_bins),
         )
-        self._weighted = Weighted(weights)
+        self._weighted = AliasSampler(weights)
         self._starts, self._widths = np.array(starts, np.int64), np.array(widths, np.uint64)
 
     def draw(self, random: Rows) -> np.ndarray:
@@ -58,24 +59,24 @@ class Histogram(Draw):
         return self._bounds
 
 
-def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogram | None:
+def compile_histogram(options: Any, units: UnitConverter, fault: Callable[..., None]) -> Histogram | None:
     """Return the histogram of the options bins, or edges and weights; None after faults.
 
     ``fault(option, code, message, hint)`` reports an error.
     """
     fault_options: list[str] = []
 
-    def refuse(option: str, code: str, message: str, hint: str = "") -> None:
+    def report(option: str, code: str, message: str, hint: str = "") -> None:
         fault_options.append(option)
         fault(option, code, message, hint)
 
     for option in ("min", "max"):
         if getattr(options, option) is not None:
             text = "The bins of a histogram determine its minimum and maximum."
-            refuse(option, "not_for_this_distribution", text, f"Remove {option}.")
-    bins = _read_bins(options, refuse)
-    read_starts = [units.of(where, least) for where, least, *_ in bins]
-    read_ends = [units.of(where, end) for where, _, end, _ in bins]
+            report(option, "not_for_this_distribution", text, f"Remove {option}.")
+    bins = _read_bins(options, report)
+    read_starts = [units.convert(where, least) for where, least, *_ in bins]
+    read_ends = [units.convert(where, end) for where, _, end, _ in bins]
     starts = [start for start in read_starts if start is not None]
     ends = [end for end in read_ends if end is not None]
     if fault_options or not bins or len(starts) < len(bins) or len(ends) < len(bins):
@@ -83,7 +84,7 @@ def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogra
     last = max(ends)
     for (where, *_), start, end in zip(bins, starts, ends, strict=True):
         if start > end or start == end != last:
-            refuse(
+            report(
                 where, "min_above_max", "The end of a bin must be larger than its start.", "Swap from and to."
             )
     in_order = (
@@ -91,14 +92,14 @@ def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogra
     )
     for item, other in pairwise(in_order):
         if starts[other] < ends[item]:
-            refuse(
+            report(
                 bins[other][0],
                 "conflict",
                 "Two bins overlap.",
                 "Each bin must end where the next one begins.",
             )
     if not any(weight for *_, weight in bins):
-        refuse(bins[0][0], "wrong_value", "At least one weight must be more than 0.")
+        report(bins[0][0], "wrong_value", "At least one weight must be more than 0.")
     if fault_options:
         return None
     widths = [end - start + (end == last) for start, end in zip(starts, ends, strict=True)]
@@ -155,7 +156,7 @@ _MAX_EXPONENT = 50
 _MAX_ITEMS = Field(max_length=limits.MAX_LIST_VALUES)
 
 
-class Bounds(OptionsModel):
+class BoundsOptions(OptionsModel):
     """Minimum, maximum and step of the numbers."""
 
     min: Amount | None = Field(None, description="Minimum. Default: 0 if max is not set either.")
@@ -225,8 +226,8 @@ class DistributionParameters(OptionsModel):
     )
 
 
-class Spread:
-    """The compiled form of `Bounds` and `DistributionParameters`; values are whole units of the last decimal.
+class NumberDistribution:
+    """The compiled form of `BoundsOptions` and `DistributionParameters`; values are whole units of the last decimal.
 
     ``size`` is the number of values if they are uniform, else None. ``low`` and ``high`` are the bounds. After a
     fault the object must not be used.
@@ -240,15 +241,15 @@ class Spread:
         self, field: FieldSpec, options: Any, compiler: Compiler, places: int, decimals: str
     ) -> None:
         self._field, self._compiler, self._options = field, compiler, options
-        self._units = Units(field, compiler, places, decimals)
+        self._units = UnitConverter(field, compiler, places, decimals)
         self._base, self._step = 0, 1
-        self._draw: distributions.Draw | None = None
+        self._draw: distributions.Sampler | None = None
         fault_count = len(compiler.faults)
-        low, high = self._units.of("min", options.min), self._units.of("max", options.max)
+        low, high = self._units.convert("min", options.min), self._units.convert("max", options.max)
         if low is not None and high is not None and low > high:
             text = f"min ({options.min}) is larger than max ({options.max})."
             self._fault("min", "min_above_max", text, "Swap them.")
-        step = self._units.of("step", getattr(options, "step", None))
+        step = self._units.convert("step", getattr(options, "step", None))
         if step is not None:
             self._step = step
             if step <= 0:
@@ -260,10 +261,10 @@ class Spread:
             return
         try:
             getattr(self, f"_{options.distribution}")(low, high)
-        except distributions.TooNarrow:
+        except distributions.TooNarrowError:
             text = f"Almost no values of the {options.distribution} distribution are between min and max."
             self._fault("min" if options.min is not None else "max", "too_narrow", text, "Widen min and max.")
-        except distributions.TooWide:
+        except distributions.TooWideError:
             text = "These numbers do not fit in 64 bits."
             self._fault("distribution", "out_of_range", text, "Lower mean, stddev or decimals.")
         if len(compiler.faults) == fault_count and self._draw is not None:
@@ -274,14 +275,14 @@ class Spread:
         """``int64[n]`` of units for random bits."""
         if self._draw is None:
             assert self.size is not None  # even values are counted
-            return self.at(engine_random.below(random, self.size))
-        return self._on_grid(self._draw.draw(random))
+            return self.uniform_values(engine_random.below(random, self.size))
+        return self._scale(self._draw.draw(random))
 
-    def at(self, index: np.ndarray) -> np.ndarray:
+    def uniform_values(self, index: np.ndarray) -> np.ndarray:
         """``int64[n]``: the uniform values number ``index`` (``uint64[n]``, overwritten)."""
-        return self._on_grid(index.view(np.int64))
+        return self._scale(index.view(np.int64))
 
-    def _on_grid(self, numbers: np.ndarray) -> np.ndarray:
+    def _scale(self, numbers: np.ndarray) -> np.ndarray:
         if self._step != 1:
             numbers *= self._step
         if self._base:
@@ -338,8 +339,8 @@ class Spread:
         lowest, highest = self._with_defaults(low, high)
         mean, stddev = self._options.mean, self._options.stddev
         return (
-            Fraction(lowest + highest, 2) if mean is None else self._units.share(mean),
-            Fraction(highest - lowest, 6) if stddev is None else self._units.share(stddev),
+            Fraction(lowest + highest, 2) if mean is None else self._units.to_fraction(mean),
+            Fraction(highest - lowest, 6) if stddev is None else self._units.to_fraction(stddev),
         )
 
     def _set_base(self, low: int | None) -> None:
@@ -348,7 +349,7 @@ class Spread:
 
     def _truncated(
         self, draw: distributions.Quantile | distributions.Discrete, low: int | None, high: int | None
-    ) -> distributions.Draw:
+    ) -> distributions.Sampler:
         minimum = None if low is None else -(-(low - self._base) // self._step)
         maximum = None if high is None else (high - self._base) // self._step
         return draw if (minimum, maximum) == (None, None) else draw.within(minimum, maximum)
@@ -424,7 +425,7 @@ class Spread:
             self._draw = distributions.zipf(Fraction(alpha), ranks)
 
     def _histogram(self, low: int | None, high: int | None) -> None:
-        histogram = compiled(self._options, self._units, self._fault)
+        histogram = compile_histogram(self._options, self._units, self._fault)
         if histogram is not None:
             self._draw = histogram
 
@@ -444,7 +445,8 @@ class Spread:
 
 
 class Numeric(FieldType):
-    """A number drawn from a `Spread`: integers without places, else exact decimals. Subclasses say how many."""
+    """A number drawn from a `NumberDistribution`: integers without places, else exact decimals. Subclasses say how
+    many."""
 
     category = "number"
     stringify = False
@@ -453,10 +455,10 @@ class Numeric(FieldType):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._places = self.places
-        self._spread = Spread(field, options, compiler, self._places, self.places_option)
-        self.dtype = pa.string() if self.stringify else amounts.kind(self._places)
+        self._spread = NumberDistribution(field, options, compiler, self._places, self.places_option)
+        self.dtype = pa.string() if self.stringify else amounts.arrow_type(self._places)
         if self.stringify and hasattr(self._spread, "low"):
-            self.max_length = amounts.longest(self._spread.low, self._spread.high, self._places)
+            self.max_length = amounts.max_number_length(self._spread.low, self._spread.high, self._places)
 
     @property
     def places(self) -> int:
@@ -466,15 +468,15 @@ class Numeric(FieldType):
     def fill(self, context: ColumnContext) -> pa.Array:
         return self._column(self._spread.draw(context.bits()))
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return self._spread.size
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         assert self._spread.size is not None
-        return self._column(self._spread.at(context.permuted(self._spread.size)))
+        return self._column(self._spread.uniform_values(context.permuted(self._spread.size)))
 
     def _column(self, units: np.ndarray) -> pa.Array:
-        column = amounts.column(units, self._places)
+        column = amounts.to_column(units, self._places)
         return text.to_text(column) if self.stringify else column
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
@@ -484,7 +486,7 @@ class Numeric(FieldType):
         return "Unique numbers are drawn evenly: remove the distribution, or remove unique."
 
 
-class Places(OptionsModel):
+class DecimalsOptions(OptionsModel):
     """Digits after the point, and whether the number is written as text."""
 
     decimals: int | None = Field(
@@ -492,7 +494,7 @@ class Places(OptionsModel):
     )
 
 
-class AsText(OptionsModel):
+class StringifyOptions(OptionsModel):
     """Whether the number is written as text."""
 
     stringify: bool = Field(False, description="Outputs the number as text.")
@@ -510,7 +512,7 @@ class Number(Numeric):
     )  # fmt: skip
     example = 417
 
-    class Options(AsText, DistributionParameters, Places, Bounds):
+    class Options(StringifyOptions, DistributionParameters, DecimalsOptions, BoundsOptions):
         pass
 
     options: Options
@@ -550,7 +552,7 @@ class Float(Numeric):
             2, validation_alias=AliasChoices("precision", "decimals"), description="Decimal places."
         )
 
-    class Options(DistributionParameters, Precision, Bounds):
+    class Options(DistributionParameters, Precision, BoundsOptions):
         pass
 
     options: Options
@@ -586,14 +588,14 @@ class Boolean(FieldType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = values.pool_of([options.falsy, options.truthy])
-        self.dtype, self.json_text = self._pool.values.type, self._pool.json_text
+        self.dtype, self.is_json_text = self._pool.values.type, self._pool.json_text
         self._is_plain = options.truthy is True and options.falsy is False
         if pa.types.is_string(self.dtype):
-            self.max_length = values.longest(self._pool)
+            self.max_length = values.max_text_length(self._pool)
         if options.probability is not None and not 0 <= options.probability <= 1:
             text = f"The probability must be from 0 to 1, not {options.probability}."
             compiler.fault(field, "options.probability", "out_of_range", text, "Write 0.25 for a quarter.")
-        elif self._pool.place[0] == self._pool.place[1]:
+        elif self._pool.indices[0] == self._pool.indices[1]:
             compiler.fault(field, "options.falsy", "duplicate", "truthy and falsy are the same value.")
         share = Fraction(1, 2) if options.probability is None else Fraction(options.probability)
         self._probability = (share.numerator, share.denominator)
@@ -607,7 +609,7 @@ class Boolean(FieldType):
     def bounds(self, rows: int) -> tuple[int, int] | None:
         return None if self._is_plain else self._pool.bounds
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         is_uniform = self.options.probability is None
         return 2 if is_uniform and self._pool.distinct.size == 2 else None
 
@@ -638,7 +640,7 @@ class RowNumber(FieldType):
     def fill(self, context: ColumnContext) -> pa.Array:
         return pa.array((context.rows + np.uint64(1)).view(np.int64))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return 1 << 62
 
     def bounds(self, rows: int) -> tuple[int, int]:
@@ -648,7 +650,7 @@ class RowNumber(FieldType):
         return self.fill(context)
 
 
-class Steps(OptionsModel):
+class StepOptions(OptionsModel):
     """The start and the step of a count."""
 
     start: int = Field(1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="First value.")
@@ -660,15 +662,15 @@ class Steps(OptionsModel):
     )
 
 
-class Stepped(FieldType):
+class StepType(FieldType):
     """start + step times the number of steps from the start to the row."""
 
     category = "number"
-    options: Steps
+    options: StepOptions
     _repeat: int = 1
     _pad: int = 0
 
-    def __init__(self, field: FieldSpec, options: Steps, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: StepOptions, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.dtype = pa.int64()
         if options.step == 0:
@@ -681,28 +683,30 @@ class Stepped(FieldType):
             )
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        numbers = pa.array(self.turn(context.rows).view(np.int64) * self.options.step + self.options.start)
-        return padded(numbers, self._pad) if self._pad else numbers
+        numbers = pa.array(
+            self.step_numbers(context.rows).view(np.int64) * self.options.step + self.options.start
+        )
+        return pad_numbers(numbers, self._pad) if self._pad else numbers
 
-    def turn(self, rows: np.ndarray) -> np.ndarray:
+    def step_numbers(self, rows: np.ndarray) -> np.ndarray:
         """Return the number of steps from the start to each row."""
         return rows if self._repeat == 1 else rows // np.uint64(self._repeat)
 
-    def rows_in(self, state: Any) -> int | None:
+    def available_rows(self, state: Any) -> int | None:
         return (1 << 62) // abs(self.options.step) * self._repeat
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         last = self.options.start + self.options.step * ((rows - 1) // self._repeat)
         return None if self._pad else (min(self.options.start, last), max(self.options.start, last))
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return (1 << 62) // abs(self.options.step or 1) if self._repeat == 1 else None
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
 
 
-class Sequence(Stepped):
+class Sequence(StepType):
     """start + step x row, each value ``repeat`` times, with leading zeros up to ``pad`` digits."""
 
     name = "sequence"
@@ -711,7 +715,7 @@ class Sequence(Stepped):
     aliases = ("series", "increment", "number sequence")
     example = 1
 
-    class Options(Steps):
+    class Options(StepOptions):
         repeat: int = Field(1, ge=1, le=limits.MAX_INTEGER, description="Number of rows with the same value.")
         pad: int = Field(
             0,
@@ -732,7 +736,7 @@ class Sequence(Stepped):
         return "Set repeat to 1."
 
 
-def padded(numbers: pa.Array, width: int) -> pa.Array:
+def pad_numbers(numbers: pa.Array, width: int) -> pa.Array:
     """Integers as text with leading zeros; a minus sign precedes the zeros."""
     digits = pc.utf8_lpad(pc.abs(numbers).cast(pa.string()), width, "0")
     negative = pc.less(numbers, 0)
@@ -751,22 +755,22 @@ class TruncationOptions(OptionsModel):
     max: Amount | None = Field(None, description="Maximum.")
 
 
-class _Shaped(Numeric):
+class _DistributionType(Numeric):
     """A `Number` whose distribution is the type's."""
 
-    shape: ClassVar[str]
+    distribution: ClassVar[str]
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         own_options = options.model_dump(by_alias=True, exclude_unset=True)
         super().__init__(
-            field, Number.Options.model_validate({"distribution": self.shape, **own_options}), compiler
+            field, Number.Options.model_validate({"distribution": self.distribution, **own_options}), compiler
         )
 
     def unique_hint(self) -> str:
         return _HINT
 
 
-class Normal(_Shaped):
+class Normal(_DistributionType):
     """The bell curve."""
 
     name = "normal"
@@ -774,9 +778,9 @@ class Normal(_Shaped):
     description = "Numbers with a normal distribution."
     aliases = ("gaussian", "gauss", "bell curve")
     example = 512
-    shape = "normal"
+    distribution = "normal"
 
-    class Options(Places, TruncationOptions):
+    class Options(DecimalsOptions, TruncationOptions):
         mean: Amount | None = Field(
             None, description="Mean before min/max are applied. Default: midpoint of min and max, or 500."
         )
@@ -787,7 +791,7 @@ class Normal(_Shaped):
     options: Options
 
 
-class Lognormal(_Shaped):
+class Lognormal(_DistributionType):
     """Its logarithm is normal: incomes, durations, sizes."""
 
     name = "lognormal"
@@ -795,9 +799,9 @@ class Lognormal(_Shaped):
     description = "Numbers whose logarithm is normally distributed, such as incomes or durations."
     aliases = ("log normal",)
     example = 431
-    shape = "lognormal"
+    distribution = "lognormal"
 
-    class Options(Places, TruncationOptions):
+    class Options(DecimalsOptions, TruncationOptions):
         mean: Amount | None = Field(
             None, description=("Mean of the values, not of their logarithm. Default: 500.")
         )
@@ -808,16 +812,16 @@ class Lognormal(_Shaped):
     options: Options
 
 
-class Exponential(_Shaped):
+class Exponential(_DistributionType):
     """Waiting times."""
 
     name = "exponential"
     label = "Exponential distribution"
     description = "Numbers with an exponential distribution, such as waiting times."
     example = 73
-    shape = "exponential"
+    distribution = "exponential"
 
-    class Options(Places, TruncationOptions):
+    class Options(DecimalsOptions, TruncationOptions):
         mean: Amount | None = Field(None, description="Mean. Default: 100.")
         lambda_: Amount | None = Field(
             None, alias="lambda", description=("Rate, as an alternative to mean: 1 / mean.")
@@ -826,7 +830,7 @@ class Exponential(_Shaped):
     options: Options
 
 
-class Pareto(_Shaped):
+class Pareto(_DistributionType):
     """Few large ones: wealth, cities, files."""
 
     name = "pareto"
@@ -834,9 +838,9 @@ class Pareto(_Shaped):
     description = "Numbers with a Pareto distribution: a few are very large, as with wealth."
     aliases = ("power law", "80 20")
     example = 2
-    shape = "pareto"
+    distribution = "pareto"
 
-    class Options(Places, TruncationOptions):
+    class Options(DecimalsOptions, TruncationOptions):
         alpha: Amount | None = Field(
             None, description=("Exponent. Default: 2.5. Smaller exponents have heavier tails.")
         )
@@ -844,7 +848,7 @@ class Pareto(_Shaped):
     options: Options
 
 
-class Zipf(_Shaped):
+class Zipf(_DistributionType):
     """Ranks: the k-th is k ** alpha times rarer than the first."""
 
     name = "zipf"
@@ -852,7 +856,7 @@ class Zipf(_Shaped):
     description = "Ranks with a Zipf distribution: low ranks are most common, as with words or products."
     aliases = ("zipfian", "rank")
     example = 3
-    shape = "zipf"
+    distribution = "zipf"
 
     class Options(TruncationOptions):
         alpha: Amount | None = Field(None, description="Exponent. Default: 1.")
@@ -864,14 +868,14 @@ class Zipf(_Shaped):
         return 0
 
 
-class Poisson(_Shaped):
+class Poisson(_DistributionType):
     """Number of events in an interval."""
 
     name = "poisson"
     label = "Poisson distribution"
     description = "Number of events in an interval (Poisson distribution), such as calls per hour."
     example = 9
-    shape = "poisson"
+    distribution = "poisson"
 
     class Options(TruncationOptions):
         lambda_: Amount | None = Field(
@@ -885,12 +889,12 @@ class Poisson(_Shaped):
         return 0
 
 
-class _Counted(FieldType):
+class _CountType(FieldType):
     """Integers from a distribution that a subclass sets."""
 
     category = "number"
     dtype = pa.int64()
-    _draw: distributions.Draw
+    _draw: distributions.Sampler
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return pa.array(self._draw.draw(context.bits()))
@@ -912,7 +916,7 @@ class _Counted(FieldType):
         return Fraction(1, 2)
 
 
-class Binomial(_Counted):
+class Binomial(_CountType):
     """The number of successes in a fixed number of trials."""
 
     name = "binomial"
@@ -934,7 +938,7 @@ class Binomial(_Counted):
         self._draw = distributions.binomial(options.trials, self._probability(options.probability, compiler))
 
 
-class Geometric(_Counted):
+class Geometric(_CountType):
     """Failures before the first success."""
 
     name = "geometric"
@@ -954,6 +958,6 @@ class Geometric(_Counted):
         super().__init__(field, options, compiler)
         try:
             self._draw = distributions.geometric(self._probability(options.probability, compiler))
-        except distributions.TooWide:
+        except distributions.TooWideError:
             message = "The probability is so small that values do not fit in 64 bits."
             compiler.fault(field, "options.probability", "out_of_range", message, "Use a larger probability.")

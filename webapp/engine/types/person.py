@@ -22,10 +22,17 @@ from webapp.engine import dates, text_parts
 from webapp.engine import random as engine_random
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.random import lookup
-from webapp.engine.text import decimals
+from webapp.engine.text import decimal_array
 from webapp.engine.types import joining
-from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, PoolType, longest, pooled
-from webapp.engine.types.joining import Lazy, SaltedBits
+from webapp.engine.types.base import (
+    FieldType,
+    GroupKind,
+    OptionsModel,
+    PoolType,
+    dictionary_array,
+    max_text_length,
+)
+from webapp.engine.types.joining import LazyProperty, SaltedBits
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -50,13 +57,13 @@ _STYLES = np.array([0, 0, 0, 1, 2, 2, 3, 4], np.uint64)
 HANDLE_NUMBERS = 100
 _NUMBER_BITS = 10
 # What the lowest bits of a handle's draw mean: half of the handles have no number (0), the rest one of 1 to 99.
-NUMBER_OF = np.array(
+HANDLE_NUMBER_BY_BITS = np.array(
     [(n // 2 % (HANDLE_NUMBERS - 1) + 1) * (n % 2) for n in range(1 << _NUMBER_BITS)], np.uint64
 )
 
 
 @dataclass(frozen=True)
-class Names:
+class PersonNames:
     """The names of one locale. Female names come first in each pool; ``*_counts`` and ``*_starts`` are ``uint64[2]``
     by sex. Everything that is not an argument of the constructor is computed on first use."""
 
@@ -73,43 +80,43 @@ class Names:
     """The pools in Latin letters, with a capital; the pools themselves where the locale is written in those."""
     last_roman: pa.StringArray
 
-    @Lazy
+    @LazyProperty
     def romanized_parts(self) -> tuple[pa.StringArray, pa.StringArray]:
         """Return first and last names in Latin letters, with a blank between the names."""
         parts = [self.first_roman, self.last_roman]
-        ahead = 1 if self.family_first else 0
+        ahead = 1 if self.is_family_first else 0
         parts[ahead] = pc.binary_join_element_wise(parts[ahead], " ", "")
         return parts[0], parts[1]
 
-    @Lazy
+    @LazyProperty
     def first_starts(self) -> np.ndarray:
         return np.array([0, self.first_counts[FEMALE]], np.uint64)
 
-    @Lazy
+    @LazyProperty
     def last_starts(self) -> np.ndarray:
         return np.array([0, self.last_counts[FEMALE]], np.uint64)
 
-    @Lazy
-    def family_first(self) -> bool:
+    @LazyProperty
+    def is_family_first(self) -> bool:
         """Whether the family name precedes the given name."""
         return self.locale.partition("_")[0] in _FAMILY_FIRST
 
-    @Lazy
+    @LazyProperty
     def full_name_parts(self) -> tuple[pa.StringArray, pa.StringArray]:
         """The pools of first and last names as they are written in a full name: the one that comes first with the blank
         behind it."""
         parts = [self.first, self.last]
-        ahead = 1 if self.family_first else 0
-        parts[ahead] = pc.binary_join_element_wise(parts[ahead], self.between, "")
+        ahead = 1 if self.is_family_first else 0
+        parts[ahead] = pc.binary_join_element_wise(parts[ahead], self.separator, "")
         return parts[0], parts[1]
 
-    @Lazy
-    def between(self) -> str:
+    @LazyProperty
+    def separator(self) -> str:
         """The text between the two names."""
         return "" if self.locale.partition("_")[0] in _UNSPACED else " "
 
-    @Lazy
-    def handle_heads(self) -> pa.StringArray:
+    @LazyProperty
+    def handle_prefixes(self) -> pa.StringArray:
         """The beginning of a handle for each first name, style by style."""
         initial = pc.utf8_slice_codeunits(self.first_ascii, 0, 1)
         styles = (
@@ -121,30 +128,30 @@ class Names:
         )
         return pa.concat_arrays(styles)
 
-    @Lazy
+    @LazyProperty
     def style_starts(self) -> np.ndarray:
         """``uint64[8]``: where each style's heads begin."""
         return _STYLES * np.uint64(len(self.first))
 
-    @Lazy
+    @LazyProperty
     def longest_handle(self) -> int:
-        return longest(self.handle_heads) + longest(self.last_ascii)
+        return max_text_length(self.handle_prefixes) + max_text_length(self.last_ascii)
 
-    @Lazy
+    @LazyProperty
     def longest_first(self) -> int:
-        return longest(self.first)
+        return max_text_length(self.first)
 
-    @Lazy
+    @LazyProperty
     def longest_last(self) -> int:
-        return longest(self.last)
+        return max_text_length(self.last)
 
 
-def names_of(vocabulary: Vocabulary, locale: str) -> Names:
+def names_of(vocabulary: Vocabulary, locale: str) -> PersonNames:
     """Return the names of ``locale``, created once per process."""
-    return vocabulary.shared(("names", locale), lambda: _names_of(vocabulary, locale))
+    return vocabulary.cached(("names", locale), lambda: _names_of(vocabulary, locale))
 
 
-def _names_of(vocabulary: Vocabulary, locale: str) -> Names:
+def _names_of(vocabulary: Vocabulary, locale: str) -> PersonNames:
     first = [vocabulary.words(f"first_name_{sex}", locale) for sex in SEXES]
     last = [vocabulary.words(f"last_name_{sex}", locale) for sex in SEXES]
     table = vocabulary.table("romanized")
@@ -153,7 +160,7 @@ def _names_of(vocabulary: Vocabulary, locale: str) -> Names:
     roman = table.column("roman").chunk(0) if "roman" in table.column_names else pc.utf8_capitalize(ascii_)
     pools = [pa.concat_arrays(halves) for halves in (first, last)]
     rows = [pc.index_in(pool, value_set=words) for pool in pools]
-    return Names(
+    return PersonNames(
         locale=locale,
         first=pools[0],
         first_counts=np.array([len(half) for half in first], np.uint64),
@@ -191,11 +198,11 @@ def jobs_of(vocabulary: Vocabulary) -> Jobs:
         titles = table.column("title").chunk(0)
         return Jobs(titles, departments, of, starts.astype(np.uint64), (ends - starts).astype(np.uint64))
 
-    return vocabulary.shared(("jobs",), make)
+    return vocabulary.cached(("jobs",), make)
 
 
 @dataclass(frozen=True)
-class Candidates:
+class NameChoices:
     """Which names a row may take: places in a pool, those for women first; None for the whole pool."""
 
     places: np.ndarray | None
@@ -239,7 +246,7 @@ _TITLES = {
     "yo": ("Arábìnrin", "Ọ̀gbẹ́ni"), "zu": ("Nkk.", "Mnu."),
 }  # fmt: skip
 SUFFIXES = ("MD", "PhD", "DDS", "DVM", "Esq.", "Jr.", "Sr.", "II", "III", "IV")
-OF_BOTH = 5
+UNISEX_SUFFIX_COUNT = 5
 """This many first suffixes are used by women and men; the others distinguish fathers and sons."""
 
 
@@ -264,12 +271,12 @@ def sexes_of_title(kind: str, text: str, locale: str) -> tuple[int, ...]:
     positions = [place for place, suffix in enumerate(SUFFIXES) if suffix.lower().rstrip(".") == name]
     if not positions:
         return ()
-    return (FEMALE, MALE) if positions[0] < OF_BOTH else (MALE,)
+    return (FEMALE, MALE) if positions[0] < UNISEX_SUFFIX_COUNT else (MALE,)
 
 
-AGES = (18, 80)
+DEFAULT_AGES = (18, 80)
 """Minimum and maximum age in years, if no field sets them."""
-BORN = ("age", "date_of_birth", "marital_status")
+BIRTH_TYPES = ("age", "date_of_birth", "marital_status")
 """Types that need a day of birth."""
 
 _EPOCH = date(1970, 1, 1)
@@ -294,11 +301,11 @@ class BirthDays:
 def requested_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int, int] | None:
     """Return the (minimum, maximum) age in years of a group's people; None if no field needs it. Reports fields with
     different options."""
-    if not any(field.type.name in BORN for field in fields):
+    if not any(field.type.name in BIRTH_TYPES for field in fields):
         return None
     limits_by_option: dict[str, int] = {}
     for field in fields:
-        if field.type.name not in BORN[:2]:
+        if field.type.name not in BIRTH_TYPES[:2]:
             continue
         for option in field.options.model_fields_set & {"min", "max"}:
             value = getattr(field.options, option)
@@ -307,7 +314,7 @@ def requested_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int
                 compiler.fault(
                     field, f"options.{option}", "conflict", text, "Set a separate group for one of them."
                 )
-    low, high = limits_by_option.get("min", AGES[0]), limits_by_option.get("max", AGES[1])
+    low, high = limits_by_option.get("min", DEFAULT_AGES[0]), limits_by_option.get("max", DEFAULT_AGES[1])
     if low > high and len(limits_by_option) == 1:
         low, high = (low, limits.MAX_AGE) if "min" in limits_by_option else (0, high)
     if low > high:
@@ -319,11 +326,11 @@ def requested_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int
             f"min ({low}) is larger than max ({high}).",
             "Swap them.",
         )
-        return AGES
+        return DEFAULT_AGES
     return low, high
 
 
-def birth_dates(
+def allowed_birth_days(
     ages: tuple[int, int] | None, now: datetime, fixed: dict[str, Any], fields: Sequence[FieldSpec]
 ) -> tuple[BirthDays | None, list[str]]:
     """Return the days of birth that ages and overrides allow, and the names of overrides that no day matches."""
@@ -332,7 +339,7 @@ def birth_dates(
     low, high = _birth_range(now.date(), *ages)
     unmet, is_first = [], True
     for field in fields:
-        if field.type.name not in BORN[:2] or fixed.get(field.name) is None:
+        if field.type.name not in BIRTH_TYPES[:2] or fixed.get(field.name) is None:
             continue
         days = _days_of_value(field.type.name, fixed[field.name], now.date())
         # A value fixed by one field applies even outside the requested ages; two must agree.
@@ -391,71 +398,71 @@ class People(SaltedBits):
     """The people of a block's rows, each part computed on first use."""
 
     def __init__(
-        self, draws: RandomStream, salts: int, names: Names, jobs: Jobs, narrowed: PersonChoices
+        self, draws: RandomStream, salts: int, names: PersonNames, jobs: Jobs, narrowed: PersonChoices
     ) -> None:
         super().__init__(draws, salts)
         self.names, self._jobs, self._narrowed = names, jobs, narrowed
 
-    @Lazy
+    @LazyProperty
     def _names_bits(self) -> np.ndarray:
         return self.bits(0)
 
-    @Lazy
+    @LazyProperty
     def sex(self) -> np.ndarray:
         """``int64[n]``: FEMALE or MALE."""
         if self._narrowed.sex is not None:
             return np.full(self._draws.n, self._narrowed.sex, np.int64)
         return (self._names_bits & np.uint64(1)).view(np.int64)
 
-    @Lazy
+    @LazyProperty
     def gender(self) -> np.ndarray:
         """``uint64[n]``: random bits that decide whether a person is neither."""
         return self.bits(_GENDER_SALT)
 
-    @Lazy
+    @LazyProperty
     def first(self) -> np.ndarray:
         """``uint64[n]``: rows of ``names.first``."""
         return self._narrowed.first.pick(self.sex, self._names_bits >> _U32)
 
-    @Lazy
+    @LazyProperty
     def last(self) -> np.ndarray:
         """``uint64[n]``: rows of ``names.last``."""
         # The lowest bit is the sex; 31 others decide the name.
         return self._narrowed.last.pick(self.sex, self._names_bits & _LOW_32)
 
-    @Lazy
+    @LazyProperty
     def middle(self) -> np.ndarray:
         """``uint64[n]``: rows of ``names.first``, for a second given name of the same sex."""
-        names = Candidates(None, self.names.first_starts, self.names.first_counts)
+        names = NameChoices(None, self.names.first_starts, self.names.first_counts)
         return names.pick(self.sex, self.bits(_MIDDLE_SALT) >> _U32)
 
-    @Lazy
+    @LazyProperty
     def handle_bits(self) -> np.ndarray:
         """``uint64[n]``: random bits of a person's handle: style, then from below number and mail domain."""
         return self.bits(_HANDLE_SALT)
 
-    @Lazy
+    @LazyProperty
     def handle_head(self) -> np.ndarray:
-        """``uint64[n]``: rows of ``names.handle_heads``."""
+        """``uint64[n]``: rows of ``names.handle_prefixes``."""
         return self.names.style_starts[self.handle_bits >> _STYLE_SHIFT] + self.first
 
     def handle_tail(self, table: np.ndarray) -> np.ndarray:
         """``table`` by the low bits of the handle's draw; it has a power of two of entries."""
         return table[self.handle_bits & np.uint64(table.size - 1)]
 
-    @Lazy
+    @LazyProperty
     def suffix(self) -> np.ndarray:
         """``uint64[n]``: a number that no other row of the group has."""
-        return joining.suffix(self._draws)
+        return joining.unique_suffixes(self._draws)
 
-    @Lazy
+    @LazyProperty
     def department(self) -> np.ndarray:
         """``uint64[n]``: rows of the list of departments."""
         if self._narrowed.department is not None:
             return np.full(self._draws.n, self._narrowed.department, np.uint64)
         return (self.bits(_WORK_SALT) >> _U32) * np.uint64(len(self._jobs.departments)) >> _U32
 
-    @Lazy
+    @LazyProperty
     def title(self) -> np.ndarray:
         """``uint64[n]``: rows of the English titles, each out of the row's department."""
         counts, starts = self._jobs.counts[self.department], self._jobs.starts[self.department]
@@ -463,10 +470,10 @@ class People(SaltedBits):
 
     @property
     def born(self) -> BirthDays | None:
-        """The days of birth there are to choose from; only where a field of `BORN` is in the group."""
+        """The days of birth there are to choose from; only where a field of `BIRTH_TYPES` is in the group."""
         return self._narrowed.born
 
-    @Lazy
+    @LazyProperty
     def birth(self) -> np.ndarray:
         """``int64[n]``: days since 1970-01-01."""
         born = self._narrowed.born
@@ -475,7 +482,7 @@ class People(SaltedBits):
             return born.low + (self._number // np.uint64(born.numbers)).view(np.int64)
         return born.low + engine_random.below(self.bits(_BIRTH_SALT), born.size).view(np.int64)
 
-    @Lazy
+    @LazyProperty
     def _number(self) -> np.ndarray:
         born = self._narrowed.born
         assert born is not None
@@ -488,7 +495,7 @@ class People(SaltedBits):
         assert born is not None
         return self._number % np.uint64(born.numbers)
 
-    @Lazy
+    @LazyProperty
     def age(self) -> np.ndarray:
         """``int64[n]``: whole years at the request's now."""
         born = self._narrowed.born
@@ -496,12 +503,12 @@ class People(SaltedBits):
         return born.ages(self.birth)
 
     @property
-    def marital(self) -> np.ndarray:
+    def marital_bits(self) -> np.ndarray:
         """``uint64[n]``: random bits that decide whether a person is married."""
         return self.bits(_MARITAL_SALT)
 
     @property
-    def honour(self) -> np.ndarray:
+    def suffix_bits(self) -> np.ndarray:
         """``uint64[n]``: random bits that decide what follows a person's name."""
         return self.bits(_SUFFIX_SALT)
 
@@ -510,15 +517,15 @@ class People(SaltedBits):
 class PersonChoices:
     """The choices that overrides leave."""
 
-    first: Candidates
-    last: Candidates
+    first: NameChoices
+    last: NameChoices
     sex: int | None = None
     department: int | None = None
     born: BirthDays | None = None
     """Set if a field of the group needs it."""
 
 
-class Person(GroupKind):
+class PersonKind(GroupKind):
     """One human being a row."""
 
     kind = "person"
@@ -539,7 +546,7 @@ class Person(GroupKind):
         self._sex = SEXES.index(requested[0][1]) if requested else None
         self._ages = requested_ages(fields, compiler)
         self._number_days: tuple[int, int, int] | None = None
-        self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
+        self._salts = _SALTS if len(fields) >= joining.MIN_SALTED_FIELDS else 0
         unrestricted = self._narrow(None, None, self._sex, None)
         assert unrestricted is not None  # each sex has names
         self._unrestricted = unrestricted
@@ -553,19 +560,21 @@ class Person(GroupKind):
         return True
 
     def born(self, now: datetime, fixed: dict[str, Any]) -> tuple[BirthDays | None, list[str]]:
-        """See `birth_dates`."""
+        """See `allowed_birth_days`."""
         ages = self._ages
-        if ages is None and any(reader.type.needs_birth for reader in self.readers):
-            ages = AGES
+        if ages is None and any(reader.type.needs_birth_date for reader in self.readers):
+            ages = DEFAULT_AGES
         if self._number_days is None:
-            return birth_dates(ages, now, fixed, self.fields)
-        born, _ = birth_dates(ages or AGES, now, {}, ())
+            return allowed_birth_days(ages, now, fixed, self.fields)
+        born, _ = allowed_birth_days(ages or DEFAULT_AGES, now, {}, ())
         assert born is not None
         numbers, low, size = self._number_days
         first, end = max(born.low, low), min(born.low + born.size, low + size)
         if end <= first:  # no number has such a day
-            return birth_dates(ages, now, fixed, self.fields)
-        unmet = [field.name for field in self.fields if field.type.name in BORN[:2] and field.name in fixed]
+            return allowed_birth_days(ages, now, fixed, self.fields)
+        unmet = [
+            field.name for field in self.fields if field.type.name in BIRTH_TYPES[:2] and field.name in fixed
+        ]
         return replace(born, low=first, size=end - first, numbers=numbers), unmet
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[PersonChoices, list[Fault]]:
@@ -585,9 +594,9 @@ class Person(GroupKind):
                     sexes_by_name = {"female": FEMALE, "f": FEMALE, "male": MALE, "m": MALE}
                     sex = candidates = sexes_by_name.get(text.lower())
                 case "first_name":
-                    first = candidates = joining.where(self.names.first, text)
+                    first = candidates = joining.find_ignoring_case(self.names.first, text)
                 case "last_name":
-                    last = candidates = joining.where(self.names.last, text)
+                    last = candidates = joining.find_ignoring_case(self.names.last, text)
                 case "name":
                     first, last = self._split_name(text)
                     candidates = last if first.size else first
@@ -599,13 +608,13 @@ class Person(GroupKind):
                     first, last = self._split_handle(text.partition("@")[0].lower())
                     candidates = last if first.size else first
                 case "department":
-                    candidates = joining.where(self.jobs.departments, text)
-                    local = self._vocabulary.positioned("local_department", self.locale)
+                    candidates = joining.find_ignoring_case(self.jobs.departments, text)
+                    local = self._vocabulary.localized_names("local_department", self.locale)
                     if not candidates.size and local is not None:
-                        candidates = joining.where(local, text)
+                        candidates = joining.find_ignoring_case(local, text)
                     department = int(candidates[0]) if candidates.size else None
                 case "job_title":
-                    candidates = joining.where(self.jobs.titles, text)
+                    candidates = joining.find_ignoring_case(self.jobs.titles, text)
                     department = int(self.jobs.department_of[candidates[0]]) if candidates.size else None
                 case _:
                     continue
@@ -646,12 +655,15 @@ class Person(GroupKind):
         names = self.names
         for cut in range(1, len(name)):
             left, right = name[:cut], name[cut:]
-            if names.between:
-                if name[cut] != names.between:
+            if names.separator:
+                if name[cut] != names.separator:
                     continue
                 right = name[cut + 1 :]
-            given, family = (right, left) if names.family_first else (left, right)
-            first, last = joining.where(names.first, given), joining.where(names.last, family)
+            given, family = (right, left) if names.is_family_first else (left, right)
+            first, last = (
+                joining.find_ignoring_case(names.first, given),
+                joining.find_ignoring_case(names.last, family),
+            )
             if first.size and last.size:
                 return first, last
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -660,9 +672,9 @@ class Person(GroupKind):
         """Return the places of the names that make up a handle such as ``ann.lee7``."""
         handle = handle.rstrip("0123456789")
         for cut in range(1, len(handle)):
-            first = joining.where(self.names.first_ascii, handle[:cut].rstrip("._-"))
+            first = joining.find_ignoring_case(self.names.first_ascii, handle[:cut].rstrip("._-"))
             if first.size:
-                last = joining.where(self.names.last_ascii, handle[cut:].lstrip("._-"))
+                last = joining.find_ignoring_case(self.names.last_ascii, handle[cut:].lstrip("._-"))
                 if last.size:
                     return first, last
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -703,16 +715,16 @@ def _locales(fields: Sequence[FieldSpec], compiler: Compiler) -> dict[str, Field
     return {locale: field for locale, field in named.items() if locale is not None}
 
 
-def _candidates(places: np.ndarray | None, starts: np.ndarray, counts: np.ndarray) -> Candidates:
+def _candidates(places: np.ndarray | None, starts: np.ndarray, counts: np.ndarray) -> NameChoices:
     if places is None or not places.size:
-        return Candidates(None, starts, counts)
+        return NameChoices(None, starts, counts)
     female = int(np.searchsorted(places, int(starts[MALE])))
     counts_by_sex = np.array([female, places.size - female], np.uint64)
-    return Candidates(places.astype(np.uint64), np.array([0, female], np.uint64), counts_by_sex)
+    return NameChoices(places.astype(np.uint64), np.array([0, female], np.uint64), counts_by_sex)
 
 
 SUFFIX_DIGITS = 16
-"""Digits of the longest number that `joining.suffix` gives."""
+"""Digits of the longest number that `joining.unique_suffixes` gives."""
 
 
 class PersonField(FieldType):
@@ -725,17 +737,17 @@ class PersonField(FieldType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.group = compiler.group_of(field)
+        self.group = compiler.fields_of_same_group(field)
         self.alone = len(self.group) == 1
         self.locale = locale_of_group(self.group, compiler, default_locale(self.group))
         self.names = names_of(compiler.vocabulary, self.locale)
 
-    def words(self, table: str, english: pa.Array, compiler: Compiler) -> pa.Array:
+    def localized_list(self, table: str, english: pa.Array, compiler: Compiler) -> pa.Array:
         """A list whose order has a meaning, in the language of the locale; in English, with a warning, if the
         language has none."""
         if compiler.vocabulary.engine < 2 or self.locale.startswith("en"):
             return english
-        local = compiler.vocabulary.positioned(table, self.locale)
+        local = compiler.vocabulary.localized_names(table, self.locale)
         if local is None or len(local) != len(english):
             compiler.warn_english(self.field, self.locale)
             return english
@@ -763,34 +775,36 @@ class _NamePool(PersonField):
     which: ClassVar[Literal["first", "last"]]
 
     @classmethod
-    def part(cls, options: Any) -> str:
+    def group_attribute(cls, options: Any) -> str:
         return f"{cls.name}:romanized" if options.romanized else cls.name
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         roman = getattr(options, "romanized", False)
         self.pool = getattr(self.names, f"{self.which}_roman" if roman else self.which)
-        self.max_length = longest(self.pool) if roman else getattr(self.names, f"longest_{self.which}")
+        self.max_length = (
+            max_text_length(self.pool) if roman else getattr(self.names, f"longest_{self.which}")
+        )
         requested = getattr(options, "sex", None)  # only given names have the option
         self._sex_index = SEXES.index(requested) if requested else None
         self._distinct: np.ndarray | None = None
         if field.common.unique and self.alone:
             key = ("distinct", self.which, self.locale, self._sex_index, roman)
             pool = f"{self.which}_ascii" if roman else f"{self.which}_folded"
-            self._distinct = compiler.vocabulary.shared(
-                key, lambda: _distinct(self.names, pool, self._sex_index)
+            self._distinct = compiler.vocabulary.cached(
+                key, lambda: _distinct_names(self.names, pool, self._sex_index)
             )
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return joining.chosen(self.pool, getattr(context.group(), self.which))
+        return joining.take_values(self.pool, getattr(context.group(), self.which))
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return None if self._distinct is None else self._distinct.size
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         distinct = self._distinct
         assert distinct is not None  # else the field could not be unique
-        return joining.chosen(self.pool, distinct[context.permuted(distinct.size)])
+        return joining.take_values(self.pool, distinct[context.permuted(distinct.size)])
 
 
 class FirstName(_NamePool):
@@ -844,10 +858,10 @@ class MiddleName(PersonField):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = self.names.first_roman if options.romanized else self.names.first
-        self.max_length = longest(self._pool) if options.romanized else self.names.longest_first
+        self.max_length = max_text_length(self._pool) if options.romanized else self.names.longest_first
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return joining.chosen(self._pool, context.group().middle)
+        return joining.take_values(self._pool, context.group().middle)
 
     def unique_hint(self) -> str:
         return "Make the first name unique instead."
@@ -871,36 +885,36 @@ class Name(PersonField):
     options: Options
 
     @classmethod
-    def part(cls, options: Options) -> str:
+    def group_attribute(cls, options: Options) -> str:
         return f"{cls.name}:romanized" if options.romanized else cls.name
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.max_length = self.names.longest_first + self.names.longest_last + len(self.names.between)
+        self.max_length = self.names.longest_first + self.names.longest_last + len(self.names.separator)
         if options.romanized:
-            self.max_length = sum(map(longest, self.names.romanized_parts))
+            self.max_length = sum(map(max_text_length, self.names.romanized_parts))
         self._pairs = None
         if field.common.unique and self.alone and not options.romanized:
             key = ("pairs", self.locale)
-            self._pairs = compiler.vocabulary.shared(key, lambda: _pairs(self.names))
+            self._pairs = compiler.vocabulary.cached(key, lambda: _distinct_name_pairs(self.names))
 
-    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
+    def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
         people = context.group()
         return self._parts(people.first, people.last)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return text_parts.joined(*self.in_parts(context))
+        return text_parts.join_parts(*self.fill_parts(context))
 
-    def _parts(self, first: np.ndarray, last: np.ndarray) -> tuple[text_parts.Part, ...]:
+    def _parts(self, first: np.ndarray, last: np.ndarray) -> tuple[text_parts.PoolPart, ...]:
         pools = self.names.romanized_parts if self.options.romanized else self.names.full_name_parts
         given, family = (pools[0], first), (pools[1], last)
-        return (family, given) if self.names.family_first else (given, family)
+        return (family, given) if self.names.is_family_first else (given, family)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return None if self._pairs is None else sum(first.size * last.size for first, last in self._pairs)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        space = self.space()
+        space = self.distinct_count()
         assert self._pairs is not None  # else the field could not be unique
         assert space is not None
         index = context.permuted(space)
@@ -911,7 +925,7 @@ class Name(PersonField):
             if in_half.any():
                 f, rest = np.divmod(index[in_half] - base, np.uint64(half[1].size))
                 first[in_half], last[in_half] = half[0][f], half[1][rest]
-        return text_parts.joined(*self._parts(first, last))
+        return text_parts.join_parts(*self._parts(first, last))
 
 
 class _Kana(PersonField):
@@ -926,7 +940,7 @@ class _Kana(PersonField):
     options: Options
 
     @classmethod
-    def part(cls, options: Options) -> str:
+    def group_attribute(cls, options: Options) -> str:
         return f"{cls.name}:{options.script}"
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
@@ -941,8 +955,8 @@ class _Kana(PersonField):
             return
         for which in self.parts:
             key = ("kana", which, options.script)
-            self._pools.append(vocabulary.shared(key, partial(self._readings, vocabulary, which)))
-        self.max_length = sum(map(longest, self._pools)) + len(self._pools) - 1
+            self._pools.append(vocabulary.cached(key, partial(self._readings, vocabulary, which)))
+        self.max_length = sum(map(max_text_length, self._pools)) + len(self._pools) - 1
 
     def _readings(self, vocabulary: Vocabulary, which: str) -> pa.StringArray:
         table = vocabulary.table("kana")
@@ -955,9 +969,9 @@ class _Kana(PersonField):
             return pa.nulls(context.n, pa.string())
         parts = [(pool, getattr(people, which)) for pool, which in zip(self._pools, self.parts, strict=True)]
         if len(parts) == 1:
-            return joining.chosen(*parts[0])
+            return joining.take_values(*parts[0])
         gap = (_BLANK, np.zeros(context.n, np.int64))
-        return text_parts.joined(parts[0], gap, parts[1])
+        return text_parts.join_parts(parts[0], gap, parts[1])
 
 
 _BLANK = pa.array([" "])
@@ -1011,13 +1025,13 @@ class Username(PersonField):
         super().__init__(field, options, compiler)
         self.max_length = self.names.longest_handle + (SUFFIX_DIGITS if field.common.unique else 2)
 
-    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
-        return handles(context.group(), handle_tails(""))
+    def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
+        return handle_parts(context.group(), handle_tails(""))
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return text_parts.joined(*self.in_parts(context))
+        return text_parts.join_parts(*self.fill_parts(context))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return joining.SUFFIX_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
@@ -1037,7 +1051,7 @@ class Sex(PersonField):
     _pool = pa.array(SEXES)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._pool, context.group().sex)
+        return dictionary_array(self._pool, context.group().sex)
 
 
 class Gender(PersonField):
@@ -1058,15 +1072,15 @@ class Gender(PersonField):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._pool = self.words("gender", self._pool, compiler)
-        self.max_length = longest(self._pool)
+        self._pool = self.localized_list("gender", self._pool, compiler)
+        self.max_length = max_text_length(self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         people = context.group()
         kind = people.sex
         if self.options.nonbinary:
             kind = np.where(engine_random.chance(people.gender, self.options.nonbinary, 100), 2, kind)
-        return pooled(self._pool, kind)
+        return dictionary_array(self._pool, kind)
 
 
 class JobTitle(PersonField):
@@ -1095,20 +1109,20 @@ class JobTitle(PersonField):
         self._english = english
         if english and not self.locale.startswith("en") and compiler.vocabulary.engine >= 2:
             compiler.warn_english(field, self.locale)
-        self.max_length = compiler.vocabulary.shared(
-            ("longest title", self.locale), lambda: longest(self._pool)
+        self.max_length = compiler.vocabulary.cached(
+            ("longest title", self.locale), lambda: max_text_length(self._pool)
         )
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._english:
-            return joining.chosen(self._pool, context.group().title)
-        return joining.chosen(self._pool, context.below(len(self._pool)))
+            return joining.take_values(self._pool, context.group().title)
+        return joining.take_values(self._pool, context.below(len(self._pool)))
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return len(self._pool) if self.alone else None
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return joining.chosen(self._pool, context.permuted(len(self._pool)))
+        return joining.take_values(self._pool, context.permuted(len(self._pool)))
 
 
 class Department(PersonField):
@@ -1122,17 +1136,19 @@ class Department(PersonField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._pool = self.words("local_department", jobs_of(compiler.vocabulary).departments, compiler)
-        self.max_length = longest(self._pool)
+        self._pool = self.localized_list(
+            "local_department", jobs_of(compiler.vocabulary).departments, compiler
+        )
+        self.max_length = max_text_length(self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._pool, context.group().department)
+        return dictionary_array(self._pool, context.group().department)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return len(self._pool) if self.alone else None
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._pool, context.permuted(len(self._pool)))
+        return dictionary_array(self._pool, context.permuted(len(self._pool)))
 
 
 class Avatar(PersonField):
@@ -1158,44 +1174,47 @@ class Avatar(PersonField):
         self.max_length = len(start) + self.names.longest_handle + SUFFIX_DIGITS
         key = ("avatar", start, self.locale)
         # A pool for each style, format and locale: a small number of them.
-        self._heads = compiler.vocabulary.shared(
-            key, lambda: pc.binary_join_element_wise(start, self.names.handle_heads, "")
+        self._heads = compiler.vocabulary.cached(
+            key, lambda: pc.binary_join_element_wise(start, self.names.handle_prefixes, "")
         )
 
-    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
-        return handles(context.group(), handle_tails(""), heads=self._heads)
+    def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
+        return handle_parts(context.group(), handle_tails(""), heads=self._heads)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return text_parts.joined(*self.in_parts(context))
+        return text_parts.join_parts(*self.fill_parts(context))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return joining.SUFFIX_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return unique_handles(context.group(), heads=self._heads)
 
 
-def handles(
-    people: People, tails: pa.StringArray, table: np.ndarray = NUMBER_OF, heads: pa.StringArray | None = None
-) -> tuple[text_parts.Part, ...]:
+def handle_parts(
+    people: People,
+    tails: pa.StringArray,
+    table: np.ndarray = HANDLE_NUMBER_BY_BITS,
+    heads: pa.StringArray | None = None,
+) -> tuple[text_parts.PoolPart, ...]:
     """The person's handle, as parts of a text. ``table`` says which of ``tails`` the low bits of its draw mean;
     ``heads`` stands for the heads of handles."""
     names = people.names
-    head = (names.handle_heads if heads is None else heads, people.handle_head)
+    head = (names.handle_prefixes if heads is None else heads, people.handle_head)
     return head, (names.last_ascii, people.last), (tails, people.handle_tail(table))
 
 
 def unique_handles(people: People, ending: str = "", heads: pa.StringArray | None = None) -> pa.StringArray:
-    """Return the texts of `handles` with a number that no other row has. No name contains a digit, so the digits at the
-    end identify the row."""
+    """Return the texts of `handle_parts` with a number that no other row has. No name contains a digit, so the digits
+    at the end identify the row."""
     names = people.names
-    head = (names.handle_heads if heads is None else heads, people.handle_head)
-    return text_parts.joined(
+    head = (names.handle_prefixes if heads is None else heads, people.handle_head)
+    return text_parts.join_parts(
         head, (names.last_ascii, people.last), *joining.suffix_parts(people.suffix, ending)
     )
 
 
-def _distinct(names: Names, pool: str, sex: int | None) -> np.ndarray:
+def _distinct_names(names: PersonNames, pool: str, sex: int | None) -> np.ndarray:
     """Places of the names of a pool that read differently, case and accents ignored."""
     folded, which = getattr(names, pool), pool.partition("_")[0]
     counts = getattr(names, f"{which}_counts")
@@ -1208,7 +1227,9 @@ def _distinct(names: Names, pool: str, sex: int | None) -> np.ndarray:
     return np.unique(seen, return_index=True)[1].astype(np.uint64) + np.uint64(first)
 
 
-def _pairs(names: Names) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+def _distinct_name_pairs(
+    names: PersonNames,
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """(first, last) places for women and for men, no pair of which reads like another.
 
     Given names on both sides count for women. If names are separated by a blank, those with a blank in
@@ -1220,12 +1241,12 @@ def _pairs(names: Names) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarra
     seen_names: set[str] = set()
     firsts: list[list[int]] = [[], []]
     for place, name in enumerate(folded):
-        given_first = names.between and not names.family_first
+        given_first = names.separator and not names.is_family_first
         if name not in seen_names and not (given_first and " " in name):
             seen_names.add(name)
             firsts[FEMALE if place < women else MALE].append(place)
     usual_length = None
-    if not names.between:
+    if not names.separator:
         lengths = [len(text) for text in family]
         usual_length = max(sorted(set(lengths)), key=lengths.count)
     pairs = []
@@ -1235,7 +1256,7 @@ def _pairs(names: Names) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarra
         for place in range(start, start + count):
             text = family[place]
             if (usual_length is None or len(text) == usual_length) and not (
-                names.between and names.family_first and " " in text
+                names.separator and names.is_family_first and " " in text
             ):
                 seen.setdefault(text, place)
         pairs.append((np.array(firsts[sex], np.uint64), np.array(list(seen.values()), np.uint64)))
@@ -1272,10 +1293,10 @@ class Title(PersonField):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = titles(self.locale)
-        self.max_length = longest(self._pool)
+        self.max_length = max_text_length(self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._pool, context.group().sex)
+        return dictionary_array(self._pool, context.group().sex)
 
 
 class Suffix(PersonField):
@@ -1299,15 +1320,15 @@ class Suffix(PersonField):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         people: People = context.group()
-        count = np.where(people.sex == MALE, np.uint64(len(SUFFIXES)), np.uint64(OF_BOTH))
-        return pooled(suffixes(), ((people.honour >> _U32) * count >> _U32).view(np.int64))
+        count = np.where(people.sex == MALE, np.uint64(len(SUFFIXES)), np.uint64(UNISEX_SUFFIX_COUNT))
+        return dictionary_array(suffixes(), ((people.suffix_bits >> _U32) * count >> _U32).view(np.int64))
 
 
-class Ages(OptionsModel):
+class AgeOptions(OptionsModel):
     """How old people are."""
 
-    min: int = Field(AGES[0], ge=0, le=limits.MAX_AGE, description="Minimum age in years.")
-    max: int = Field(AGES[1], ge=0, le=limits.MAX_AGE, description="Maximum age in years.")
+    min: int = Field(DEFAULT_AGES[0], ge=0, le=limits.MAX_AGE, description="Minimum age in years.")
+    max: int = Field(DEFAULT_AGES[1], ge=0, le=limits.MAX_AGE, description="Maximum age in years.")
 
 
 class Age(PersonField):
@@ -1321,7 +1342,7 @@ class Age(PersonField):
     localised = False
     dtype = pa.int64()
 
-    class Options(Ages):
+    class Options(AgeOptions):
         pass
 
     options: Options
@@ -1340,7 +1361,7 @@ class DateOfBirth(PersonField):
     example = "1991-07-23"
     localised = False
 
-    class Options(Ages):
+    class Options(AgeOptions):
         format: str | None = Field(
             None,
             min_length=1,
@@ -1357,7 +1378,7 @@ class DateOfBirth(PersonField):
         if options.format is None:
             return
         try:
-            has_time = dates.needs_clock(options.format)
+            has_time = dates.has_time(options.format)
         except dates.DateFormatError as error:
             compiler.fault(field, "options.format", "bad_format", str(error))
             return
@@ -1367,8 +1388,8 @@ class DateOfBirth(PersonField):
                 field, "options.format", "bad_format", text, "Use a format such as YYYY-MM-DD or MM/DD/YYYY."
             )
             return
-        self._formatter = dates.formatter(options.format)
-        self.max_length = dates.longest(options.format)
+        self._formatter = dates.create_formatter(options.format)
+        self.max_length = dates.max_length(options.format)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         people: People = context.group()
@@ -1380,13 +1401,13 @@ class DateOfBirth(PersonField):
         assert born is not None  # this field is in the group
         if context.n < _SMALL_BLOCK and born.size > _SMALL_POOL:
             return self._formatter(column)
-        return pooled(_days(born.low, born.size, self.options.format), days - born.low)
+        return dictionary_array(_days(born.low, born.size, self.options.format), days - born.low)
 
 
 @lru_cache(maxsize=16)
 def _days(low: int, size: int, source: str) -> pa.Array:
     """The texts of ``size`` days from ``low`` on."""
-    return dates.day_table(low, low + size - 1, dates.parse(source))
+    return dates.format_days(low, low + size - 1, dates.parse(source))
 
 
 class MaritalStatus(PersonField):
@@ -1401,13 +1422,13 @@ class MaritalStatus(PersonField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._pool = self.words("marital_status", self._pool, compiler)
-        self.max_length = longest(self._pool)
+        self._pool = self.localized_list("marital_status", self._pool, compiler)
+        self.max_length = max_text_length(self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         people: People = context.group()
-        status = _STATUS_BY_PERCENT[(people.marital >> _U32) * np.uint64(100) >> _U32]
-        return pooled(self._pool, np.where(people.age < _ADULT_AGE, 0, status))
+        status = _STATUS_BY_PERCENT[(people.marital_bits >> _U32) * np.uint64(100) >> _U32]
+        return dictionary_array(self._pool, np.where(people.age < _ADULT_AGE, 0, status))
 
 
 _BLOOD = {"O+": 38, "A+": 34, "B+": 9, "O-": 7, "A-": 6, "AB+": 3, "B-": 2, "AB-": 1}
@@ -1426,8 +1447,9 @@ class BloodType(PoolType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(
-            _blood_groups(), None if field.common.unique else engine_random.Weighted(list(_BLOOD.values()))
+        self.set_pool(
+            _blood_groups(),
+            None if field.common.unique else engine_random.AliasSampler(list(_BLOOD.values())),
         )
 
     @classmethod
@@ -1518,9 +1540,9 @@ class Height(_Body):
         height = _millimetres(context.group())
         if self.options.unit in ("cm", "m"):
             centimetres = (height + 5) // 10
-            return pa.array(centimetres) if self.options.unit == "cm" else decimals(centimetres, 2)
+            return pa.array(centimetres) if self.options.unit == "cm" else decimal_array(centimetres, 2)
         inches = (height * 10 + 127) // 254
-        return pa.array(inches) if self.options.unit == "in" else pooled(_feet(), inches)
+        return pa.array(inches) if self.options.unit == "in" else dictionary_array(_feet(), inches)
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         return None if self.options.unit == "ft" else (0, 300)
@@ -1549,8 +1571,8 @@ class Weight(_Body):
     def fill(self, context: ColumnContext) -> pa.Array:
         grams = _grams(context.group())
         if self.options.unit == "lb":
-            return decimals((grams * 100_000 + 2_267_962) // 4_535_924, 1)
-        return decimals((grams + 50) // 100, 1)
+            return decimal_array((grams * 100_000 + 2_267_962) // 4_535_924, 1)
+        return decimal_array((grams + 50) // 100, 1)
 
     def bounds(self, rows: int) -> tuple[int, int]:
         return 0, 10_000
@@ -1572,7 +1594,7 @@ class ShirtSize(_Body):
     max_length = 3
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(_sizes(), np.searchsorted(_SIZE_LIMITS, _grams(context.group())))
+        return dictionary_array(_sizes(), np.searchsorted(_SIZE_LIMITS, _grams(context.group())))
 
 
 @cache

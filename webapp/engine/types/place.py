@@ -21,13 +21,20 @@ from webapp import limits
 from webapp.engine import random as engine_random
 from webapp.engine import text_parts
 from webapp.engine.random import lookup
-from webapp.engine.text import decimals
+from webapp.engine.text import decimal_array
 from webapp.engine.types import countries, joining
 from webapp.engine.types import countries as types_countries
-from webapp.engine.types.base import FieldType, GroupKind, IndexedType, OptionsModel, longest, pooled
-from webapp.engine.types.codes import text_of
-from webapp.engine.types.geography import OWN, ROMAN, Anchor, Geography, Pool, Range, geography_of
-from webapp.engine.types.joining import Lazy, SaltedBits
+from webapp.engine.types.base import (
+    FieldType,
+    GroupKind,
+    IndexedType,
+    OptionsModel,
+    dictionary_array,
+    max_text_length,
+)
+from webapp.engine.types.codes import strings_from_matrix
+from webapp.engine.types.geography import OWN, ROMAN, Anchor, CityPool, Geography, Range, geography_of
+from webapp.engine.types.joining import LazyProperty, SaltedBits
 from webapp.engine.types.person import check_locales, locale_of_group
 from webapp.errors import Fault
 
@@ -66,20 +73,20 @@ class Airports:
 
     def cities_with(self, text: str) -> np.ndarray:
         """``int64[k]``: the cities that the airport of this code or name serves, in rising order."""
-        rows = np.concatenate([joining.where(column, text) for column in self.columns.values()])
+        rows = np.concatenate([joining.find_ignoring_case(column, text) for column in self.columns.values()])
         owner = np.repeat(np.arange(self._rows_by_city.count.size), self._rows_by_city.count.astype(np.int64))
         return np.unique(owner[np.isin(self._airport_rows[:-1], rows)])
 
 
 def airports_of(vocabulary: Vocabulary) -> Airports:
     """The airports of a vocabulary, created once per process."""
-    return vocabulary.shared(("airports",), lambda: Airports(vocabulary))
+    return vocabulary.cached(("airports",), lambda: Airports(vocabulary))
 
 
-UNIQUE_PHONES = 1_000_000
+MIN_UNIQUE_PHONES = 1_000_000
 """Telephone numbers that a place must have to be chosen where numbers are to be unique all over the world."""
 
-NUMBERS = ("phone_number", "mobile")
+PHONE_TYPES = ("phone_number", "mobile")
 """Types that write a telephone number."""
 
 ANCHORS = {"city": "city", "country": "country", "country_code": "country", "state": "state"}
@@ -94,10 +101,10 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
-class Candidates:
+class PlaceChoices:
     """What overrides leave to choose from: cities, and the head and tail of a postal code that is fixed."""
 
-    pool: Pool
+    pool: CityPool
     code: tuple[int, int] | None = None
 
 
@@ -109,9 +116,9 @@ class Places(SaltedBits):
         draws: RandomStream,
         salts: int,
         geography: Geography,
-        candidates: Candidates,
+        candidates: PlaceChoices,
         anchor: Anchor | None,
-        spoken: int | None = None,
+        street_locale_index: int | None = None,
     ) -> None:
         super().__init__(draws, salts)
         self.geography, self._pool, self._code, self._anchor = (
@@ -120,14 +127,14 @@ class Places(SaltedBits):
             candidates.code,
             anchor,
         )
-        self._street_locale = spoken
+        self._street_locale = street_locale_index
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every place has a subdivision, a postal code and telephone numbers."""
-        return self._pool.complete
+        return self._pool.is_complete
 
-    @Lazy
+    @LazyProperty
     def city(self) -> np.ndarray:
         """``int64[n]``."""
         if self._anchor is None:
@@ -136,17 +143,17 @@ class Places(SaltedBits):
         value = self._draws.permuted(parts.count.size)
         return self._pool.cities[parts.pick(value, self.bits(_ANCHOR_SALT) >> _U32)]
 
-    @Lazy
+    @LazyProperty
     def country(self) -> np.ndarray:
         """``int64[n]``."""
         return lookup(self.geography.country, self.city)
 
-    @Lazy
+    @LazyProperty
     def state(self) -> np.ndarray:
         """``int64[n]``: -1 if none is known."""
         return lookup(self.geography.state, self.city)
 
-    @Lazy
+    @LazyProperty
     def postal(self) -> tuple[np.ndarray, np.ndarray]:
         """Head and tail of the postal code, ``uint64[n]`` each."""
         if self._code is not None:
@@ -155,7 +162,7 @@ class Places(SaltedBits):
             )
         bits = self.bits(_POSTAL_SALT)
         head = self.geography.postal.pick(self.city, bits >> _U32)
-        if not self.complete:
+        if not self.is_complete:
             head = np.where(self.has_postal, head, np.uint64(len(self.geography.postal_heads) - 1))
         return head, self.geography.postal_tail.pick(head, bits & _LOW_32)
 
@@ -169,7 +176,7 @@ class Places(SaltedBits):
         """``bool[n]``."""
         return lookup(self.geography.phone.count, self.city) > 0
 
-    @Lazy
+    @LazyProperty
     def phone(self) -> tuple[np.ndarray, np.ndarray]:
         """Head and digits of the telephone number, ``uint64[n]`` each: a landline or a mobile number."""
         if self.geography.line is None:
@@ -179,7 +186,7 @@ class Places(SaltedBits):
         line, line_digits = self.landline
         return np.where(is_landline, line, head), np.where(is_landline, line_digits, digits)
 
-    @Lazy
+    @LazyProperty
     def landline(self) -> tuple[np.ndarray, np.ndarray]:
         """Head and digits of a landline of the row's region; of a mobile number where none is known."""
         bits, lines = self.bits(_PHONE_SALT), self.geography.line
@@ -191,7 +198,7 @@ class Places(SaltedBits):
         head = np.where(known, line, head)
         return head, (bits & _LOW_32) * lookup(self.geography.phone_tail_count, head) >> _U32
 
-    @Lazy
+    @LazyProperty
     def mobile(self) -> tuple[np.ndarray, np.ndarray]:
         """Head and digits of a second number."""
         return self._number(self.bits(_MOBILE_SALT))
@@ -207,32 +214,32 @@ class Places(SaltedBits):
         head, digits = np.divmod(number, self.geography.phone_tail_count[start])
         return start + head, digits
 
-    @Lazy
-    def point(self) -> np.ndarray:
+    @LazyProperty
+    def point_bits(self) -> np.ndarray:
         """``uint64[n]``: random bits of the place's position in the city."""
         return self.bits(_POINT_SALT)
 
-    @Lazy
+    @LazyProperty
     def street_locale(self) -> np.ndarray:
         """``int64[n]``: the locale whose streets a place has."""
-        return self.geography.streets.spoken_in(self.country, self._street_locale)
+        return self.geography.streets.locale_rows(self.country, self._street_locale)
 
-    @Lazy
+    @LazyProperty
     def street(self) -> np.ndarray:
         """``uint64[n]``."""
         return self.geography.streets.streets.pick(self.street_locale, self._street_bits >> _U32)
 
-    @Lazy
-    def house(self) -> np.ndarray:
+    @LazyProperty
+    def house_number(self) -> np.ndarray:
         """``uint64[n]``: rows of the house numbers."""
         return self.geography.streets.numbers.pick(self.street_locale, self._street_bits & _LOW_32)
 
-    @Lazy
+    @LazyProperty
     def _street_bits(self) -> np.ndarray:
         return self.bits(_STREET_SALT)
 
 
-class Place(GroupKind):
+class PlaceKind(GroupKind):
     """One place a row: anywhere, or in the country of the requested locale."""
 
     kind = "place"
@@ -249,17 +256,17 @@ class Place(GroupKind):
                 requested[-1][0], "options.country", "conflict", text, "Set a separate group for one of them."
             )
         self._geography = geography_of(compiler.vocabulary)
-        self._local = self._geography.local(local_of_group(fields, compiler))
-        self._all_candidates = Candidates(pool_of_group(fields, compiler))
-        self._has_unique_phones = unique_phones(fields)
-        self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
-        self._anchor_field = anchored(fields)
+        self._local = self._geography.local_names(display_locale_of_group(fields, compiler))
+        self._all_candidates = PlaceChoices(pool_of_group(fields, compiler))
+        self._has_unique_phones = has_unique_phones(fields)
+        self._salts = _SALTS if len(fields) >= joining.MIN_SALTED_FIELDS else 0
+        self._anchor_field = unique_place_field(fields)
         self._anchor = (
             None if self._anchor_field is None else anchor_of_group(fields, self._anchor_field, compiler)
         )
-        self._street_locale = street_locale(fields, compiler)
+        self._street_locale = street_locale_row(fields, compiler)
 
-    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Candidates, list[Fault]]:
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[PlaceChoices, list[Fault]]:
         if not fixed:
             return self._all_candidates, []
         if self._anchor_field is not None:
@@ -284,7 +291,7 @@ class Place(GroupKind):
             else self._all_candidates.pool
         )
         unmet = [name for name in fixed if pool is None or name not in cities_by_field]
-        candidates = self._all_candidates if pool is None else Candidates(pool, code)
+        candidates = self._all_candidates if pool is None else PlaceChoices(pool, code)
         return candidates, [
             Fault(
                 f"overrides.{name}",
@@ -295,20 +302,20 @@ class Place(GroupKind):
             for name in unmet
         ]
 
-    def draw(self, draws: RandomStream, state: Candidates) -> Places:
+    def draw(self, draws: RandomStream, state: PlaceChoices) -> Places:
         return Places(draws, self._salts, self._geography, state, self._anchor, self._street_locale)
 
-    def _intersection(self, city_sets: list[np.ndarray]) -> Pool | None:
+    def _intersection(self, city_sets: list[np.ndarray]) -> CityPool | None:
         """Cities that are in all of ``city_sets``: of the group's own pool if there are such, else of all the world."""
         common = city_sets[0]
         for cities in city_sets[1:]:
             common = np.intersect1d(common, cities, assume_unique=True)
         inside = np.intersect1d(common, self._all_candidates.pool.cities, assume_unique=True)
         if inside.size:
-            return Pool(inside, self._all_candidates.pool.complete)
+            return CityPool(inside, self._all_candidates.pool.is_complete)
         if self._has_unique_phones:
             return None  # other places may not have numbers enough
-        return self._geography.pool_of(common) if common.size else None
+        return self._geography.city_pool_of(common) if common.size else None
 
     def _cities_with(self, kind: str, text: str) -> np.ndarray | None:
         """Return the cities that match the value of a fixed field; None if values of its type identify no place."""
@@ -319,21 +326,33 @@ class Place(GroupKind):
                 if (
                     row is None
                     and local is not None
-                    and (named := joining.where(local.country_names, text)).size
+                    and (named := joining.find_ignoring_case(local.country_names, text)).size
                 ):
                     row = int(named[0])
                 return None if row is None else np.flatnonzero(tables.country == row)
             case "city":
-                found = joining.where(tables.city_names, text)
-                return found if found.size or local is None else joining.where(local.city_names, text)
-            case "state" if local is not None and (named := joining.where(local.state_names, text)).size:
+                found = joining.find_ignoring_case(tables.city_names, text)
+                return (
+                    found
+                    if found.size or local is None
+                    else joining.find_ignoring_case(local.city_names, text)
+                )
+            case "state" if (
+                local is not None and (named := joining.find_ignoring_case(local.state_names, text)).size
+            ):
                 return np.flatnonzero(np.isin(tables.state, named))
             case "state":
-                return np.flatnonzero(np.isin(tables.state, joining.where(tables.state_names, text)))
+                return np.flatnonzero(
+                    np.isin(tables.state, joining.find_ignoring_case(tables.state_names, text))
+                )
             case "state_abbr":
-                return np.flatnonzero(np.isin(tables.state, joining.where(tables.state_codes, text)))
+                return np.flatnonzero(
+                    np.isin(tables.state, joining.find_ignoring_case(tables.state_codes, text))
+                )
             case "time_zone":
-                return np.flatnonzero(np.isin(tables.time_zone, joining.where(tables.zone_names, text)))
+                return np.flatnonzero(
+                    np.isin(tables.time_zone, joining.find_ignoring_case(tables.zone_names, text))
+                )
             case "phone_number" | "mobile":
                 # The calling code that an international number begins with identifies its country.
                 if not text.startswith("+"):
@@ -352,7 +371,7 @@ class Place(GroupKind):
                 | "currency_symbol"
                 | "currency_name"
             ):
-                countries = types_countries.countries_with(tables.vocabulary, tables, kind, text)
+                countries = types_countries.countries_with_value(tables.vocabulary, tables, kind, text)
                 return np.flatnonzero(np.isin(tables.country, countries))
         return None
 
@@ -362,10 +381,10 @@ class Place(GroupKind):
         tables = self._geography
         codes: list[tuple[int, int]] = []
         for length in range(len(text), 0, -1):
-            for head in joining.exactly(tables.postal_heads, text[:length]):
+            for head in joining.find_exact(tables.postal_heads, text[:length]):
                 start, count = int(tables.postal_tail.start[head]), int(tables.postal_tail.count[head])
                 tails = tables.postal_tails.slice(start, count)
-                codes += [(head, start + at) for at in joining.exactly(tails, text[length:])]
+                codes += [(head, start + at) for at in joining.find_exact(tails, text[length:])]
             if codes and length == len(text):
                 break
         matches = np.zeros(len(tables.city_names), bool)
@@ -387,56 +406,56 @@ def country_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | N
     return locale.partition("_")[2] if locale else None
 
 
-def local_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | None:
+def display_locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | None:
     """Return the locale in whose language a group's places are written; None for English ones, and for those in another
     script if a field requests Latin letters."""
     locale = locale_of_group(fields, compiler, None)
-    local = geography_of(compiler.vocabulary).local(locale)
+    local = geography_of(compiler.vocabulary).local_names(locale)
     if local is None or (
-        local.non_latin and any(getattr(field.options, "romanized", False) for field in fields)
+        local.is_non_latin and any(getattr(field.options, "romanized", False) for field in fields)
     ):
         return None
     return locale
 
 
-def street_locale(fields: Sequence[FieldSpec], compiler: Compiler) -> int | None:
+def street_locale_row(fields: Sequence[FieldSpec], compiler: Compiler) -> int | None:
     """The row of the group's locale in `Streets.locales`, if its country has the streets of another one, or it has
     streets in its own script."""
     geography = geography_of(compiler.vocabulary)
-    local = local_of_group(fields, compiler)
-    if local is not None and f"{local}{OWN}" in geography.spoken_beside:
+    local = display_locale_of_group(fields, compiler)
+    if local is not None and f"{local}{OWN}" in geography.secondary_street_locales:
         return geography.streets.locales.index(f"{local}{OWN}")
     locale = locale_of_group(fields, compiler, None)
-    return geography.streets.locales.index(locale) if locale in geography.spoken_beside else None
+    return geography.streets.locales.index(locale) if locale in geography.secondary_street_locales else None
 
 
-def anchored(fields: Sequence[FieldSpec]) -> FieldSpec | None:
+def unique_place_field(fields: Sequence[FieldSpec]) -> FieldSpec | None:
     """The unique field that a group's places are drawn by, if there is one."""
     return next((field for field in fields if field.common.unique and field.type.name in ANCHORS), None)
 
 
-def unique_phones(fields: Sequence[FieldSpec]) -> bool:
+def has_unique_phones(fields: Sequence[FieldSpec]) -> bool:
     """Whether a group's places must have telephone numbers enough for all rows."""
-    return any(field.common.unique and field.type.name in NUMBERS for field in fields)
+    return any(field.common.unique and field.type.name in PHONE_TYPES for field in fields)
 
 
 def anchor_of_group(fields: Sequence[FieldSpec], unique: FieldSpec, compiler: Compiler) -> Anchor:
     """The values of the unique field that a group's places are drawn by."""
     column = ANCHORS[unique.type.name]
-    local = local_of_group(fields, compiler)
+    local = display_locale_of_group(fields, compiler)
     return geography_of(compiler.vocabulary).anchor(country_of_group(fields, compiler), column, local)
 
 
-def pool_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> Pool:
+def pool_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> CityPool:
     """The cities that a group's places are chosen from, before anything is overridden. For unique telephone numbers
     all over the world, cities with numbers enough."""
     geography = geography_of(compiler.vocabulary)
     country = country_of_group(fields, compiler)
-    pool = geography.pool(country, locale_of_group(fields, compiler, None))
+    pool = geography.city_pool(country, locale_of_group(fields, compiler, None))
 
-    if country is not None or not unique_phones(fields) or anchored(fields) is not None:
+    if country is not None or not has_unique_phones(fields) or unique_place_field(fields) is not None:
         return pool
-    return Pool(pool.cities[geography.phone_space[pool.cities] >= UNIQUE_PHONES], pool.complete)
+    return CityPool(pool.cities[geography.phone_counts[pool.cities] >= MIN_UNIQUE_PHONES], pool.is_complete)
 
 
 COORDINATE_PLACES = 5
@@ -465,15 +484,15 @@ class PlaceField(FieldType):
         super().__init__(field, options, compiler)
         self.geography = geography_of(compiler.vocabulary)
         self._vocabulary = compiler.vocabulary
-        self.members = compiler.group_of(field)
+        self.members = compiler.fields_of_same_group(field)
         self.country = country_of_group(self.members, compiler)
-        self.locale = local_of_group(self.members, compiler)
-        self.local = self.geography.local(self.locale)
+        self.locale = display_locale_of_group(self.members, compiler)
+        self.local = self.geography.local_names(self.locale)
         self._anchor_size = None
-        if field.common.unique and anchored(self.members) is field:
+        if field.common.unique and unique_place_field(self.members) is field:
             self._anchor_size = anchor_of_group(self.members, field, compiler).parts.count.size
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return self._anchor_size
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
@@ -481,12 +500,12 @@ class PlaceField(FieldType):
         return self.fill(context)
 
     def unique_hint(self) -> str:
-        other = anchored(self.members)
+        other = unique_place_field(self.members)
         if self.name in ANCHORS and other is not None:
             return f'Only one field of a group can be unique, and "{other.name}" is unique.'
         return "Only one of city, state and country can be unique in a place: use a separate group."
 
-    def warn_without(self, known: np.ndarray, compiler: Compiler) -> None:
+    def warn_if_blank(self, known: np.ndarray, compiler: Compiler) -> None:
         """Record that the column is blank, if it is: ``known`` says of each city whether it has a value."""
         if compiler.vocabulary.engine >= 2 and self.country is not None:
             cities = pool_of_group(self.members, compiler).cities
@@ -494,12 +513,12 @@ class PlaceField(FieldType):
                 text = f"{self.label}: no values are available for {self.country}, so the column is blank."
                 compiler.warn(self.field, "no_values", text)
 
-    def longest_in(self, pool_name: str, pool: pa.Array) -> int:
+    def max_text_length(self, pool_name: str, pool: pa.Array) -> int:
         """Longest text of a pool that belongs to the vocabulary, measured once."""
-        return self._vocabulary.shared(("longest", pool_name), lambda: longest(pool))
+        return self._vocabulary.cached(("longest", pool_name), lambda: max_text_length(pool))
 
 
-class _Column(PlaceField):
+class _PlaceColumn(PlaceField):
     """A type whose values are a column of one of the tables."""
 
     vector: ClassVar[Literal["city", "country", "state", "time_zone"]]
@@ -508,9 +527,9 @@ class _Column(PlaceField):
         super().__init__(field, options, compiler)
         self._pool = self.pool()
         if self.vector == "state":
-            self.warn_without(self.geography.state >= 0, compiler)
+            self.warn_if_blank(self.geography.state >= 0, compiler)
         key = self.key() if self.local is None else f"{self.key()} of {self.locale}"
-        self.max_length = self.longest_in(key, self._pool)
+        self.max_length = self.max_text_length(key, self._pool)
 
     @abstractmethod
     def pool(self) -> pa.Array:
@@ -523,12 +542,12 @@ class _Column(PlaceField):
     def fill(self, context: ColumnContext) -> pa.Array:
         places: Places = context.group()
         rows = getattr(places, self.vector)
-        if places.complete or self.vector != "state":
-            return joining.chosen(self._pool, rows)
+        if places.is_complete or self.vector != "state":
+            return joining.take_values(self._pool, rows)
         return self._pool.take(pa.array(rows, mask=rows < 0))
 
 
-class City(_Column):
+class City(_PlaceColumn):
     """A city of 15,000 people or more."""
 
     name = "city"
@@ -547,7 +566,7 @@ class City(_Column):
         return self.geography.city_names if self.local is None else self.local.city_names
 
 
-class Country(_Column):
+class Country(_PlaceColumn):
     """A country by its name in the language of the locale; in English without one."""
 
     name = "country"
@@ -566,7 +585,7 @@ class Country(_Column):
         return self.geography.countries["name"] if self.local is None else self.local.country_names
 
 
-class CountryCode(_Column):
+class CountryCode(_PlaceColumn):
     """A country by its ISO 3166-1 code."""
 
     name = "country_code"
@@ -596,7 +615,7 @@ class CountryCode(_Column):
         return self.options.format
 
 
-class State(_Column):
+class State(_PlaceColumn):
     """A first-level subdivision: state, province, region."""
 
     name = "state"
@@ -623,7 +642,7 @@ class State(_Column):
         return self.geography.state_names if self.local is None else self.local.state_names
 
 
-class StateAbbr(_Column):
+class StateAbbr(_PlaceColumn):
     """The part of a subdivision's ISO 3166-2 code that follows the country's."""
 
     name = "state_abbr"
@@ -656,10 +675,10 @@ class TimeZone(PlaceField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.max_length = self.longest_in("zones", self.geography.zone_names)
+        self.max_length = self.max_text_length("zones", self.geography.zone_names)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return joining.chosen(self.geography.zone_names, self.geography.time_zone[context.group().city])
+        return joining.take_values(self.geography.zone_names, self.geography.time_zone[context.group().city])
 
 
 class _Coordinate(PlaceField):
@@ -677,7 +696,7 @@ class _Coordinate(PlaceField):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         places: Places = context.group()
-        return decimals(self.units(places.city, places.point), COORDINATE_PLACES)
+        return decimal_array(self.units(places.city, places.point_bits), COORDINATE_PLACES)
 
     def unique_hint(self) -> str:
         return "Two places may have the same degree: make the city unique, or use a number."
@@ -770,41 +789,41 @@ class ZipCode(PlaceField):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        longest_code = self.longest_in("postal heads", self.geography.postal_heads)
-        longest_code += self.longest_in("postal tails", self.geography.postal_tails)
+        longest_code = self.max_text_length("postal heads", self.geography.postal_heads)
+        longest_code += self.max_text_length("postal tails", self.geography.postal_tails)
         self.max_length = max(longest_code + len("-0000"), len(options.format or ""))
         has_plus_four = options.format == self.PLUS_FOUR and self.country == "US"
         self._pattern = None if has_plus_four else options.format
         if self._pattern is None:
-            self.warn_without(self.geography.postal.count > 0, compiler)
+            self.warn_if_blank(self.geography.postal.count > 0, compiler)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern is not None:
-            return joining.patterned(self._pattern, context)
+            return joining.fill_pattern(self._pattern, context)
         places: Places = context.group()
         tables = self.geography
         head, tail = places.postal
         if self.options.format:
-            return text_parts.joined(
+            return text_parts.join_parts(
                 (tables.postal_heads, head), (joining.digit_table(4, "-"), context.below(10_000))
             )
-        if self.country == "US" and places.complete:
-            return text_parts.taken(tables.postal_heads, head)
-        code = text_parts.joined((tables.postal_heads, head), (tables.postal_tails, tail))
+        if self.country == "US" and places.is_complete:
+            return text_parts.take(tables.postal_heads, head)
+        code = text_parts.join_parts((tables.postal_heads, head), (tables.postal_tails, tail))
         return (
             code
-            if places.complete
+            if places.is_complete
             else pc.if_else(pa.array(places.has_postal), code, pa.scalar(None, pa.string()))
         )
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return None if self._pattern is None else joining.pattern_space(self._pattern)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        space = self.space()
+        space = self.distinct_count()
         assert self._pattern is not None  # else the field could not be unique
         assert space is not None
-        return joining.pattern_at(self._pattern, context.permuted(space))
+        return joining.pattern_texts_at(self._pattern, context.permuted(space))
 
     def unique_hint(self) -> str:
         return "Each city has only a few codes: make the city unique, or use a regular expression."
@@ -836,15 +855,15 @@ class Coordinates(PlaceField):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         places: Places = context.group()
-        latitude = latitude_units(self.geography, places.city, places.point)
-        longitude = longitude_units(self.geography, places.city, places.point)
-        return text_parts.joined(*_degrees(latitude, _BETWEEN), *_degrees(longitude, ""))
+        latitude = latitude_units(self.geography, places.city, places.point_bits)
+        longitude = longitude_units(self.geography, places.city, places.point_bits)
+        return text_parts.join_parts(*_degrees(latitude, _BETWEEN), *_degrees(longitude, ""))
 
     def unique_hint(self) -> str:
         return "Two places may have the same coordinates: make the city unique."
 
 
-def _degrees(units: np.ndarray, end: str) -> tuple[text_parts.Part, text_parts.Part]:
+def _degrees(units: np.ndarray, end: str) -> tuple[text_parts.PoolPart, text_parts.PoolPart]:
     is_negative = units < 0
     whole, rest = np.divmod(np.abs(units), _DEGREE)
     return (_degree_texts(), whole + is_negative * 181), (_fraction_texts(end), rest)
@@ -861,19 +880,19 @@ def _fraction_texts(end: str) -> pa.StringArray:
     return pa.array([f"{rest:0{COORDINATE_PLACES}d}{end}" for rest in range(_DEGREE)])
 
 
-class _OfCountry(PlaceField):
+class _CountryValueType(PlaceField):
     """A type whose values depend only on the country."""
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._texts = self.country_texts(compiler)
-        self.max_length = self._texts.longest
+        self.max_length = self._texts.max_length
 
-    def country_texts(self, compiler: Compiler) -> countries.OfCountry:
+    def country_texts(self, compiler: Compiler) -> countries.CountryTexts:
         """The texts of the countries, in English where there are no others."""
         locale = self.locale
         if locale is not None:
-            texts = countries.local_texts(compiler.vocabulary, self.geography, self.source(), locale)
+            texts = countries.localized_texts(compiler.vocabulary, self.geography, self.source(), locale)
             if texts is not None:
                 return texts
             compiler.warn_english(self.field, locale)
@@ -885,16 +904,16 @@ class _OfCountry(PlaceField):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         places: Places = context.group()
-        rows = self._texts.at[places.country]
-        if places.complete or rows.min(initial=0) >= 0:
-            return pooled(self._texts.texts, rows)
+        rows = self._texts.indices[places.country]
+        if places.is_complete or rows.min(initial=0) >= 0:
+            return dictionary_array(self._texts.texts, rows)
         return self._texts.texts.take(pa.array(rows, mask=rows < 0))
 
     def unique_hint(self) -> str:
         return "Several countries have the same value: make the country unique."
 
 
-class Continent(_OfCountry):
+class Continent(_CountryValueType):
     """One of the seven, as GeoNames counts them."""
 
     name = "continent"
@@ -907,7 +926,7 @@ class Continent(_OfCountry):
         return countries.continents
 
 
-class Language(_OfCountry):
+class Language(_CountryValueType):
     """The first official language of the place's country, in English."""
 
     name = "language"
@@ -925,7 +944,7 @@ class Language(_OfCountry):
         return countries.languages if self.options.format == "name" else countries.language_codes
 
 
-class Nationality(_OfCountry):
+class Nationality(_CountryValueType):
     """What the people of the place's country are called: in the language of the locale if it is the locale's country,
     in English otherwise."""
 
@@ -935,7 +954,7 @@ class Nationality(_OfCountry):
     aliases = ("citizenship", "demonym", "nationality name")
     example = "French"
 
-    def country_texts(self, compiler: Compiler) -> countries.OfCountry:
+    def country_texts(self, compiler: Compiler) -> countries.CountryTexts:
         if self.locale is not None and self.country != self.locale.partition("_")[2]:
             compiler.warn_english(self.field, self.locale)
             return countries.of_country(compiler.vocabulary, self.geography, self.source())
@@ -957,14 +976,14 @@ class StreetNumber(PlaceField):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         streets = self.geography.streets
-        self._pool = compiler.vocabulary.shared(
+        self._pool = compiler.vocabulary.cached(
             "house numbers", lambda: streets.after.slice(len(streets.names))
         )
-        self.max_length = self.longest_in("house numbers", self._pool)
+        self.max_length = self.max_text_length("house numbers", self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         places: Places = context.group()
-        return joining.chosen(self._pool, places.house)
+        return joining.take_values(self._pool, places.house_number)
 
     def unique_hint(self) -> str:
         return "House numbers repeat from street to street: make the street address unique instead."
@@ -1007,13 +1026,13 @@ class Geohash(PlaceField):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         places: Places = context.group()
-        latitude = _cell(latitude_units(self.geography, places.city, places.point), 90)
-        longitude = _cell(longitude_units(self.geography, places.city, places.point), 180)
+        latitude = _cell(latitude_units(self.geography, places.city, places.point_bits), 90)
+        longitude = _cell(longitude_units(self.geography, places.city, places.point_bits), 180)
         bits = _interleaved(longitude) << np.uint64(1) | _interleaved(latitude)
         out = np.empty((bits.size, self.options.precision), np.uint8)
         for place in range(self.options.precision):
             out[:, place] = _DIGITS.take(bits >> np.uint64(2 * _HALF - 5 * (place + 1)) & np.uint64(31))
-        return text_of(out)
+        return strings_from_matrix(out)
 
     def unique_hint(self) -> str:
         return "Two places may have the same geohash: make the city unique."
@@ -1104,8 +1123,8 @@ class AddressLine2(IndexedType):
         self.size = len(self._pool)
         self.max_length = max(map(len, _UNIT_WORDS[language])) - len("{}") + len(str(_UNIT_NUMBERS))
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        return joining.chosen(self._pool, index)
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        return joining.take_values(self._pool, index)
 
     @classmethod
     def capacity(cls) -> int:
@@ -1135,10 +1154,10 @@ class StreetName(PlaceField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.max_length = self.longest_in("streets", self.geography.streets.names)
+        self.max_length = self.max_text_length("streets", self.geography.streets.names)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return joining.chosen(self.geography.streets.names, context.group().street)
+        return joining.take_values(self.geography.streets.names, context.group().street)
 
     def unique_hint(self) -> str:
         return "Street names repeat from city to city: make the street address unique instead."
@@ -1150,51 +1169,53 @@ class _StreetLine(PlaceField):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         streets = self.geography.streets
-        self.max_length = self.longest_in("street lines", streets.names) + len(" 10000")
+        self.max_length = self.max_text_length("street lines", streets.names) + len(" 10000")
         self._unique_ranges = None
         if field.common.unique and self.country is not None:
             country = self.geography.country_row(self.country)
-            locale = int(streets.spoken_in(np.array([country]), street_locale(self.members, compiler))[0])
+            locale = int(
+                streets.locale_rows(np.array([country]), street_locale_row(self.members, compiler))[0]
+            )
             self._unique_ranges = tuple(
                 int(n)
                 for range_ in (streets.streets, streets.numbers)
                 for n in (range_.start[locale], range_.count[locale])
             )
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return None if self._unique_ranges is None else self._unique_ranges[1] * self._unique_ranges[3]
 
     def unique_hint(self) -> str:
         return "Set a locale: streets of one country can be distinguished, those of the whole world cannot."
 
-    def line(self, context: ColumnContext, unique: bool) -> list[tuple[pa.Array, np.ndarray]]:
+    def street_parts(self, context: ColumnContext, unique: bool) -> list[tuple[pa.Array, np.ndarray]]:
         """The two parts of street and number."""
         places: Places = context.group()
         streets = self.geography.streets
         if unique:
-            space = self.space()
+            space = self.distinct_count()
             assert self._unique_ranges is not None  # else the field could not be unique
             assert space is not None
             first_street, _, first_number, numbers = self._unique_ranges
             street, house = np.divmod(context.permuted(space), np.uint64(numbers))
             street, house = street + np.uint64(first_street), house + np.uint64(first_number)
         else:
-            street, house = places.street, places.house
-        before, after = streets.lines(places.street_locale, street, house)
+            street, house = places.street, places.house_number
+        before, after = streets.line_rows(places.street_locale, street, house)
         return [(streets.before, before), (streets.after, after)]
 
-    def all_parts(self, context: ColumnContext, unique: bool) -> tuple[text_parts.Part, ...]:
+    def all_parts(self, context: ColumnContext, unique: bool) -> tuple[text_parts.PoolPart, ...]:
         """The parts of the column's texts."""
-        return tuple(self.line(context, unique))
+        return tuple(self.street_parts(context, unique))
 
-    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
+    def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
         return self.all_parts(context, unique=False)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return text_parts.joined(*self.in_parts(context))
+        return text_parts.join_parts(*self.fill_parts(context))
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return text_parts.joined(*self.all_parts(context, unique=True))
+        return text_parts.join_parts(*self.all_parts(context, unique=True))
 
 
 class StreetAddress(_StreetLine):
@@ -1238,15 +1259,15 @@ class Address(_StreetLine):
             before, after = tables.lines if self.local is None else self.local.lines
             assert self.max_length is not None  # a street's is known
             suffix = "" if self.local is None else f" of {self.locale}"
-            self.max_length += self.longest_in(f"lines before{suffix}", before)
-            if self.local is not None and self.local.largest_first:
+            self.max_length += self.max_text_length(f"lines before{suffix}", before)
+            if self.local is not None and self.local.is_largest_first:
                 self.max_length += len(" ")
-            self.max_length += self.longest_in(f"lines after{suffix}", after)
-            self.max_length += self.longest_in("postal heads", tables.postal_heads)
-            self.max_length += self.longest_in("postal tails", tables.postal_tails)
+            self.max_length += self.max_text_length(f"lines after{suffix}", after)
+            self.max_length += self.max_text_length("postal heads", tables.postal_heads)
+            self.max_length += self.max_text_length("postal tails", tables.postal_tails)
 
-    def all_parts(self, context: ColumnContext, unique: bool) -> tuple[text_parts.Part, ...]:
-        line = self.line(context, unique)
+    def all_parts(self, context: ColumnContext, unique: bool) -> tuple[text_parts.PoolPart, ...]:
+        line = self.street_parts(context, unique)
         if not self.options.use_full_address:
             return tuple(line)
         places: Places = context.group()
@@ -1255,7 +1276,7 @@ class Address(_StreetLine):
         before, after = tables.lines if self.local is None else self.local.lines
         code = ((tables.postal_heads, head), (tables.postal_tails, tail))
         city_parts = (before, places.city), *code, (after, places.city)
-        if self.local is not None and self.local.largest_first:
+        if self.local is not None and self.local.is_largest_first:
             # A blank separates the city from the street, so that unique addresses never read the same.
             gap = [(_GAP, np.zeros(head.size, np.int64))] if unique else []
             return *city_parts, *gap, *line
@@ -1269,9 +1290,9 @@ class _AirportField(PlaceField):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._airports = airports_of(compiler.vocabulary)
-        self.warn_without(self._airports.known, compiler)
+        self.warn_if_blank(self._airports.known, compiler)
         self._pool = self.pool()
-        self.max_length = self.longest_in(f"airport {self.key()}", self._pool)
+        self.max_length = self.max_text_length(f"airport {self.key()}", self._pool)
 
     @abstractmethod
     def pool(self) -> pa.Array:
@@ -1285,7 +1306,7 @@ class _AirportField(PlaceField):
         places: Places = context.group()
         rows = self._airports.pick(places.city, places.bits(AIRPORT_SALT) >> _U32)
         if rows.min(initial=0) >= 0:
-            return joining.chosen(self._pool, rows)
+            return joining.take_values(self._pool, rows)
         return self._pool.take(pa.array(rows, mask=rows < 0))
 
     def unique_hint(self) -> str:
@@ -1316,7 +1337,7 @@ class AirportCode(_AirportField):
     options: Options
 
     @classmethod
-    def part(cls, options: Options) -> str:
+    def group_attribute(cls, options: Options) -> str:
         return f"{cls.name}:{options.format}"
 
     def pool(self) -> pa.Array:
@@ -1345,10 +1366,10 @@ class AirportName(_AirportField):
 
 @dataclass(frozen=True)
 class _Districts:
-    """Parts of towns of every language; ``of`` are ranges by the locale of `Streets.locale_of`."""
+    """Parts of towns of every language; ``ranges`` are ranges by the locale of `Streets.locale_of`."""
 
     names: pa.StringArray
-    of: Range
+    ranges: Range
 
 
 def _districts(vocabulary: Vocabulary, geography: Geography) -> _Districts:
@@ -1387,15 +1408,15 @@ class District(PlaceField):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         geography = geography_of(compiler.vocabulary)
-        self._parts = compiler.vocabulary.shared(
+        self._parts = compiler.vocabulary.cached(
             "districts", lambda: _districts(compiler.vocabulary, geography)
         )
-        self.max_length = self.longest_in("districts", self._parts.names)
+        self.max_length = self.max_text_length("districts", self._parts.names)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         places: Places = context.group()
-        rows = self._parts.of.pick(places.street_locale, places.bits(DISTRICT_SALT) >> _U32)
-        return joining.chosen(self._parts.names, rows.view(np.int64))
+        rows = self._parts.ranges.pick(places.street_locale, places.bits(DISTRICT_SALT) >> _U32)
+        return joining.take_values(self._parts.names, rows.view(np.int64))
 
     def unique_hint(self) -> str:
         return "Districts of different cities may have the same name: make the city unique."

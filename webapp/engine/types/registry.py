@@ -272,19 +272,19 @@ REGISTRY: tuple[type[FieldType], ...] = (
 
 GROUP_KINDS: dict[str, type[GroupKind]] = {
     "airline": table_group.AirlineKind,
-    "answer": external.SameAnswer,
-    "bank": banks.Bank,
+    "answer": external.QueryResultKind,
+    "bank": banks.BankKind,
     "car": table_group.CarKind,
     "card": finance.CardKind,
-    "company": company.Company,
+    "company": company.CompanyKind,
     "currency": finance.CurrencyKind,
     "degree": table_group.DegreeKind,
     "diagnosis": table_group.DiagnosisKind,
-    "existing": external.ExistingRow,
-    "papers": papers.DocumentGroup,
-    "parent": relations.Relation,
-    "person": person.Person,
-    "place": place.Place,
+    "existing": external.ExistingRowKind,
+    "papers": papers.DocumentKind,
+    "parent": relations.RelationKind,
+    "person": person.PersonKind,
+    "place": place.PlaceKind,
     "product": commerce.ProductKind,
     "unit": table_group.UnitKind,
 }
@@ -292,14 +292,16 @@ GROUP_KINDS: dict[str, type[GroupKind]] = {
 BY_NAME: dict[str, type[FieldType]] = {kind.name: kind for kind in REGISTRY}
 
 
-def plain(name: str) -> str:
+def normalize_name(name: str) -> str:
     """A name as it is compared: letters and digits only, in lower case."""
     return "".join(ch for ch in name.lower() if ch.isalnum())
 
 
-_FOUND_BY = {plain(alias): kind for kind in REGISTRY for alias in (*kind.aliases, kind.label, kind.name)}
+_FOUND_BY = {
+    normalize_name(alias): kind for kind in REGISTRY for alias in (*kind.aliases, kind.label, kind.name)
+}
 
 
 def find(name: str) -> type[FieldType] | None:
     """The type called ``name``, by its own name, its label or an alias."""
-    return _FOUND_BY.get(plain(name))
+    return _FOUND_BY.get(normalize_name(name))

@@ -26,7 +26,7 @@ from webapp.engine.random import Rows
 from webapp.engine.record_counts import RecordCounts
 from webapp.engine.relations import RELATION
 from webapp.engine.relations import totals as relations_totals
-from webapp.engine.relations.cardinality import BoundCardinality, Counts, Spread
+from webapp.engine.relations.cardinality import BoundCardinality, ChildCounts, ChildDistribution
 from webapp.engine.relations.related_plans import RowCountError
 from webapp.engine.types.base import FieldType, GroupKind, OptionsModel
 from webapp.engine.types.structure import Count
@@ -34,7 +34,7 @@ from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import Block, BoundPlan, ColumnContext, GenerationContext
-    from webapp.engine.budget import Meter
+    from webapp.engine.budget import MemoryMeter
     from webapp.engine.compiler import Compiler
     from webapp.engine.layers import Column
     from webapp.engine.random import RandomStream
@@ -48,7 +48,7 @@ Distribution = Literal["uniform", "zipf", "normal"]
 _RANK_SALT, _MANAGER_SALT, _PARTNER_SALT = 11, 12, 13
 
 
-class Picker(ABC):
+class ParentPicker(ABC):
     """A way to draw one of ``parents`` rows, independent of the key."""
 
     parents: int
@@ -59,7 +59,7 @@ class Picker(ABC):
         that zipf's popular parents are the same."""
 
 
-def picker(distribution: Distribution, parents: int, exponent: Fraction = Fraction(1)) -> Picker:
+def create_picker(distribution: Distribution, parents: int, exponent: Fraction = Fraction(1)) -> ParentPicker:
     """Return the picker that chooses parents by ``distribution``.
 
     - ``uniform``: all with the same probability.
@@ -78,7 +78,7 @@ def picker(distribution: Distribution, parents: int, exponent: Fraction = Fracti
 
 
 @dataclass(frozen=True, slots=True)
-class _Uniform(Picker):
+class _Uniform(ParentPicker):
     parents: int
 
     def draw(self, key: np.uint64, rows: Rows, salt: int = 0) -> Rows:
@@ -86,7 +86,7 @@ class _Uniform(Picker):
 
 
 @dataclass(frozen=True, slots=True)
-class _Zipf(Picker):
+class _Zipf(ParentPicker):
     parents: int
     ranks: distributions.Discrete
 
@@ -96,21 +96,21 @@ class _Zipf(Picker):
 
 
 @dataclass(frozen=True, slots=True)
-class _Normal(Picker):
+class _Normal(ParentPicker):
     parents: int
-    bell: distributions.Draw
+    bell: distributions.Sampler
 
     def draw(self, key: np.uint64, rows: Rows, salt: int = 0) -> Rows:
         return self.bell.draw(_bits(key, rows, salt)).view(np.uint64)
 
 
 @lru_cache(maxsize=256)
-def _uniform(parents: int) -> Picker:
+def _uniform(parents: int) -> ParentPicker:
     return _Uniform(parents)
 
 
 @lru_cache(maxsize=256)
-def _normal(parents: int) -> Picker:
+def _normal(parents: int) -> ParentPicker:
     # Values are rounded, so row r represents everything within half a row of it: the middle is (N - 1) / 2.
     bell = distributions.normal(Fraction(parents - 1, 2), Fraction(parents, 6))
     return _Normal(parents, bell.within(0, parents - 1))
@@ -120,7 +120,7 @@ def _bits(key: np.uint64, rows: Rows, salt: int) -> Rows:
     return random.bits(random.derive(key, salt) if salt else key, rows)
 
 
-def manager(key: np.uint64, rows: Rows, roots: int = 1) -> tuple[Rows, np.ndarray]:
+def self_reference_parents(key: np.uint64, rows: Rows, roots: int = 1) -> tuple[Rows, np.ndarray]:
     """For a table that refers to itself: each row's parent, any earlier row with the same probability (``uint64[n]``),
     and whether it has one (``bool[n]``): the first ``roots`` rows have none (and 0 in the first array). ``roots`` is
     at least 1.
@@ -133,7 +133,7 @@ def manager(key: np.uint64, rows: Rows, roots: int = 1) -> tuple[Rows, np.ndarra
     return parents, has_parent
 
 
-def match(key: np.uint64, rows: Rows, parents: int) -> Rows:
+def one_to_one_parents(key: np.uint64, rows: Rows, parents: int) -> Rows:
     """One to one: child row r has parent perm(r). All ``rows`` are below ``parents``.
 
     With a share of blanks, hand in `random.filled_rank` of the rows that are not blank instead of the rows.
@@ -141,19 +141,19 @@ def match(key: np.uint64, rows: Rows, parents: int) -> Rows:
     return random.permutation(key, rows, parents)
 
 
-def matched(key: np.uint64, parent_rows: Rows, parents: int) -> Rows:
-    """The child row (or rank among the rows that are not blank) of each parent; the inverse of `match`. It may be
-    beyond the last child: that parent has none."""
+def one_to_one_children(key: np.uint64, parent_rows: Rows, parents: int) -> Rows:
+    """The child row (or rank among the rows that are not blank) of each parent; the inverse of `one_to_one_parents`. It
+    may be beyond the last child: that parent has none."""
     return random.permutation_inverse(key, parent_rows, parents)
 
 
-def pair(key: np.uint64, rows: Rows, na: int, nb: int) -> tuple[Rows, Rows]:
+def unique_pairs(key: np.uint64, rows: Rows, na: int, nb: int) -> tuple[Rows, Rows]:
     """Rows of two parents, no pair twice; all ``rows`` are below ``na`` * ``nb``, which is below 2**63."""
     a, b = np.divmod(random.permutation(key, rows, na * nb), np.uint64(nb))
     return a, b
 
 
-def partner(key: np.uint64, parents: Rows, positions: np.ndarray, nb: int) -> Rows:
+def distinct_partners(key: np.uint64, parents: Rows, positions: np.ndarray, nb: int) -> Rows:
     """The other end (below ``nb``) of a child that is the ``positions``-th of its parent
     (`BoundCardinality.owners`): no parent has the same partner twice. All positions are below ``nb``."""
     keys = random.bits(random.derive(key, _PARTNER_SALT), parents)
@@ -194,11 +194,11 @@ class Cardinality(OptionsModel):
         self.spread()
         return self
 
-    def spread(self) -> Spread:
+    def spread(self) -> ChildDistribution:
         """Return the distribution of children that the engine uses."""
         mean = None if self.mean is None else Fraction(self.mean)
         exponent = Fraction(1 if self.exponent is None else self.exponent)
-        return Spread(self.min, self.max, self.distribution, mean, self.weights, exponent)
+        return ChildDistribution(self.min, self.max, self.distribution, mean, self.weights, exponent)
 
 
 class ReferenceOptions(OptionsModel):
@@ -262,7 +262,7 @@ class ParentRows:
     """The number of rows that they were drawn from in random order; 0 if neighbours stay next to each other."""
 
 
-class Relation(GroupKind):
+class RelationKind(GroupKind):
     """The one row of another template that the references of a group take."""
 
     kind = RELATION
@@ -272,12 +272,12 @@ class Relation(GroupKind):
         first = fields[0]
         template_id = _template_of(first)
         self.address = compiler.related_plans.address(template_id, compiler.address)
-        self.counts: Counts | None = None
+        self.counts: ChildCounts | None = None
         self.rows = 0
         self.differs_from: str | None = None
         """The group of references whose row this reference never uses."""
         self._cardinalities: dict[int, BoundCardinality] = {}
-        self._picker: Picker | None = None
+        self._picker: ParentPicker | None = None
         self._blank: tuple[int, int] | None = None
         if self.address is None:
             text = (
@@ -296,12 +296,12 @@ class Relation(GroupKind):
         self._self = self.address == compiler.address and not compiler.is_nested
         self._unique = next((field for field in fields if field.common.unique), None)
         self._owner = choice["cardinality"] is not None
-        self._check(fields, choice, compiler)
+        self._check_options(fields, choice, compiler)
         self.differs_from = self._other_group(fields, choice["differs_from"], compiler)
         self._blank = self._blank_share(fields, compiler)
         try:
-            self.counts = compiler.related_plans.counts(compiler.address) if self._owner else None
-            self.rows = compiler.related_plans.rows(self.address)
+            self.counts = compiler.related_plans.child_counts(compiler.address) if self._owner else None
+            self.rows = compiler.related_plans.row_count(self.address)
         except RowCountError as error:
             option = "options.cardinality" if self._owner else "options.template_id"
             text = str(error)
@@ -320,7 +320,9 @@ class Relation(GroupKind):
             self._even = choice["distribution"] in (None, "uniform")
             exponent = Fraction(1 if choice["exponent"] is None else choice["exponent"])
             try:
-                self._picker = picker(choice["distribution"] or "uniform", max(1, self.choices), exponent)
+                self._picker = create_picker(
+                    choice["distribution"] or "uniform", max(1, self.choice_count), exponent
+                )
             except ValueError as error:
                 text = f"There are {self.rows:,} rows to choose from; the distribution supports {error}."
                 compiler.fault(
@@ -350,7 +352,7 @@ class Relation(GroupKind):
         return choice
 
     @property
-    def choices(self) -> int:
+    def choice_count(self) -> int:
         """Return the number of rows that one row may choose from."""
         return self.rows if self.differs_from is None else max(0, self.rows - 1)
 
@@ -394,12 +396,14 @@ class Relation(GroupKind):
             return group
         return None
 
-    def apart(self, chosen: ParentRows, other: ParentRows) -> ParentRows:
+    def exclude_other_rows(self, chosen: ParentRows, other: ParentRows) -> ParentRows:
         """Return rows that are never those of the other group: numbers from the other's row on move up by one."""
         moved = chosen.rows + (chosen.rows >= other.rows).astype(np.uint64)
         return ParentRows(moved, chosen.valid, chosen.position, chosen.among)
 
-    def _check(self, fields: tuple[FieldSpec, ...], choice: dict[str, Any], compiler: Compiler) -> None:
+    def _check_options(
+        self, fields: tuple[FieldSpec, ...], choice: dict[str, Any], compiler: Compiler
+    ) -> None:
         """Reject contradicting options."""
 
         def reject(option: str, text: str, hint: str) -> None:
@@ -415,7 +419,9 @@ class Relation(GroupKind):
                 )
             own_group = fields[0].group
             others = [
-                field for field in compiler.related_plans.owners(compiler.address) if field.group != own_group
+                field
+                for field in compiler.related_plans.parent_fields(compiler.address)
+                if field.group != own_group
             ]
             if others and others[0].path < fields[0].path:
                 reject(
@@ -479,7 +485,7 @@ class Relation(GroupKind):
         return (share.numerator, share.denominator) if share and not self._owner else None
 
     @property
-    def free(self) -> bool:
+    def is_uniform(self) -> bool:
         """Return whether any row may get any row with the same probability."""
         return self._picker is not None and self._even and self._blank is None
 
@@ -488,7 +494,7 @@ class Relation(GroupKind):
         """Rows of the other template that may be read; 0 for the template's own, of which only earlier ones are."""
         return 0 if self._self else self.rows
 
-    def taking(self, rows: np.ndarray) -> ParentRows:
+    def select_rows(self, rows: np.ndarray) -> ParentRows:
         """Return the rows of the other template that were chosen elsewhere (see ``unique_together.py``)."""
         return ParentRows(rows, None)
 
@@ -498,7 +504,7 @@ class Relation(GroupKind):
             Fault(f"overrides.{name}", "override_alone", text, "") for name in fixed if len(self.fields) > 1
         ]
 
-    def most_rows(self) -> int | None:
+    def max_rows(self) -> int | None:
         """Return the number of children, which the cardinality decides."""
         return None if self.counts is None else self.counts.total
 
@@ -508,7 +514,7 @@ class Relation(GroupKind):
             return None
         if self._blank is None:
             return self.rows
-        return rows_for(self.rows, *self._blank)
+        return max_rows_for(self.rows, *self._blank)
 
     def bound_cardinality(self, key: np.uint64) -> BoundCardinality:
         """The assignment of children with the group's key."""
@@ -526,21 +532,21 @@ class Relation(GroupKind):
             return ParentRows(rows, None, position)
         valid = None
         if self._blank is not None:
-            valid = ~random.blanks(self._blank_key(draws), draws.rows, *self._blank)
+            valid = ~random.blank_mask(self._blank_key(draws), draws.rows, *self._blank)
         if self.rows == 0:
             return ParentRows(np.zeros(draws.n, np.uint64), np.zeros(draws.n, np.bool_))
         key = random.derive(draws.key, _CHOICE_SALT)
         if self._self:
-            rows, has_parent = manager(key, draws.rows, self.roots)
+            rows, has_parent = self_reference_parents(key, draws.rows, self.roots)
             return ParentRows(rows, has_parent if valid is None else valid & has_parent)
         if self._unique is None:
             assert self._picker is not None
-            return ParentRows(self._picker.draw(key, draws.rows), valid, among=self.choices)
+            return ParentRows(self._picker.draw(key, draws.rows), valid, among=self.choice_count)
         rank = draws.rows
         if self._blank is not None:
             rank = random.filled_rank(self._blank_key(draws), draws.rows, *self._blank)
             rank = np.maximum(rank, 0).view(np.uint64)
-        return ParentRows(match(key, rank, self.rows), valid)
+        return ParentRows(one_to_one_parents(key, rank, self.rows), valid)
 
     def _blank_key(self, draws: RandomStream) -> np.uint64:
         return random.derive(draws.key, _BLANK_SALT)
@@ -551,7 +557,7 @@ def _template_of(field: FieldSpec) -> str:
     return field.options.template_id
 
 
-def rows_for(filled: int, numerator: int, denominator: int) -> int:
+def max_rows_for(filled: int, numerator: int, denominator: int) -> int:
     """Return the largest number of rows of which at most ``filled`` are not blank, if numerator / denominator percent
     are blank."""
     if numerator >= 100 * denominator:
@@ -560,12 +566,14 @@ def rows_for(filled: int, numerator: int, denominator: int) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (
-            (middle, high) if random.filled(middle, numerator, denominator) <= filled else (low, middle - 1)
+            (middle, high)
+            if random.filled_count(middle, numerator, denominator) <= filled
+            else (low, middle - 1)
         )
     return low
 
 
-NUMBERED = ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid")
+KEY_TYPES = ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid")
 
 
 class Reference(FieldType):
@@ -588,25 +596,34 @@ class Reference(FieldType):
     options: Options
 
     @classmethod
-    def children_of(cls, options: Options) -> tuple[str, Cardinality] | None:
+    def parent_and_cardinality(cls, options: Options) -> tuple[str, Cardinality] | None:
         return None if options.cardinality is None else (options.template_id, options.cardinality)
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._kind: Relation = compiler.kind_of(field)
+        self._kind: RelationKind = compiler.group_kind_of(field)
         self.dtype = pa.null()
         self._column: Column | None = None
         if self._kind.address is None:
             return
-        self._field_name = options.field or key_of(
+        self._field_name = options.field or key_field_name(
             compiler.related_plans.template(self._kind.address).spec.fields, field.name
         )
-        column = self._column = compiler.related(field, "options.field", self._kind.address, self._field_name)
+        column = self._column = compiler.related_column(
+            field, "options.field", self._kind.address, self._field_name
+        )
         if column is not None:
-            self.dtype, self.json_text = column.dtype, column.type.json_text and column.after is None
+            self.dtype, self.is_json_text = (
+                column.dtype,
+                column.type.is_json_text and column.text_transform is None,
+            )
             length = column.type.max_length
-            self.max_length = column.after.longest(length) if column.after and length is not None else length
-            is_key = column.type.primary or column.type.name in NUMBERED
+            self.max_length = (
+                column.text_transform.longest(length)
+                if column.text_transform and length is not None
+                else length
+            )
+            is_key = column.type.is_primary_key or column.type.name in KEY_TYPES
             never_repeats = column.spec.common.unique or (is_key and column.formula is None)
             if field.common.unique and not never_repeats:
                 text = (
@@ -617,12 +634,12 @@ class Reference(FieldType):
                 compiler.fault(field, "unique", "not_unique", text, hint)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return context.related().column(self._field_name)
+        return context.related_rows().column(self._field_name)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return self._kind.space() if self.field.common.unique else None
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
@@ -649,15 +666,15 @@ class Reference(FieldType):
         return self._kind.address
 
     @classmethod
-    def part(cls, options: Options) -> str:
+    def group_attribute(cls, options: Options) -> str:
         return f"{cls.name}:{options.field}"
 
     @classmethod
-    def subject(cls, options: Options) -> str:
+    def group_constraint(cls, options: Options) -> str:
         return options.template_id
 
 
-def key_of(fields: tuple[FieldSpec, ...], reader: str) -> str:
+def key_field_name(fields: tuple[FieldSpec, ...], reader: str) -> str:
     """Return the field that identifies a template's rows: one that is called ``reader`` or ``id``, else a unique one,
     else one whose type never repeats, else the first."""
     names = [field.name for field in fields]
@@ -665,7 +682,7 @@ def key_of(fields: tuple[FieldSpec, ...], reader: str) -> str:
         if name in names:
             return name
     unique = [field.name for field in fields if field.common.unique]
-    numbered = [field.name for field in fields if field.type.name in NUMBERED]
+    numbered = [field.name for field in fields if field.type.name in KEY_TYPES]
     return (unique or numbered or names)[0]
 
 
@@ -691,7 +708,7 @@ class Position(FieldType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        owner = compiler.related_plans.owner(compiler.address)
+        owner = compiler.related_plans.parent_field(compiler.address)
         self._group = RELATION
         if owner is None or compiler.is_nested:
             text = "Only rows with a parent by cardinality have a position."
@@ -706,11 +723,13 @@ class Position(FieldType):
         return pa.array(context.group_value(self._group, RELATION).position + self.options.start)
 
 
-Function = Literal["sum", "count", "min", "max", "avg", "first", "any", "span"]
+AggregateFunction = Literal["sum", "count", "min", "max", "avg", "first", "any", "span"]
 _LARGEST = 2**63 - 1
 
 
-def child_of(field: FieldSpec, template_id: str, compiler: Compiler) -> tuple[str, FieldSpec] | None:
+def find_child_template(
+    field: FieldSpec, template_id: str, compiler: Compiler
+) -> tuple[str, FieldSpec] | None:
     """Return the address of the template ``template_id``, which ``field`` names, and its field that makes its rows
     children of this template's; None after an error."""
     address = compiler.related_plans.address(template_id, compiler.address)
@@ -718,7 +737,7 @@ def child_of(field: FieldSpec, template_id: str, compiler: Compiler) -> tuple[st
         text = f'There is no template "{template_id}".'
         compiler.fault(field, "options.template_id", "unknown_template", text, "Use the ID of a template.")
         return None
-    owner = compiler.related_plans.children(address, compiler.address)
+    owner = compiler.related_plans.child_field(address, compiler.address)
     if owner is None:
         text = f'"{compiler.related_plans.template(address).name}" has no reference with cardinality to this template.'
         hint = "Set cardinality on its reference. Without it, Rowsmith would have to search all rows."
@@ -727,12 +746,12 @@ def child_of(field: FieldSpec, template_id: str, compiler: Compiler) -> tuple[st
     return address, owner
 
 
-def first_children(counts: Counts, mixed: bool, parents: int) -> int:
+def first_child_count(counts: ChildCounts, mixed: bool, parents: int) -> int:
     """Return how many of the first rows of a child the first ``parents`` rows of its parent may have."""
     if mixed:
         return counts.total
     blocks = -(-parents // limits.PARENT_BLOCK)
-    in_blocks = counts.begin(blocks) if blocks <= counts.full else counts.total
+    in_blocks = counts.first_slot(blocks) if blocks <= counts.whole_blocks else counts.total
     return min(in_blocks, parents * counts.max)
 
 
@@ -754,7 +773,9 @@ class Aggregate(FieldType):
             description="The child template. It must have a reference with cardinality to this template.",
             json_schema_extra=form_hints.template("child"),
         )
-        function: Function = Field("sum", description="Aggregate function for the children's values.")
+        function: AggregateFunction = Field(
+            "sum", description="Aggregate function for the children's values."
+        )
         field: str | None = Field(
             None, max_length=limits.MAX_NAME_CHARS, description="Field of the child template. Not needed for count.",
             json_schema_extra=form_hints.field_of("template_id", "none"),
@@ -774,14 +795,14 @@ class Aggregate(FieldType):
             text = "Elements of an array cannot have children."
             compiler.fault(field, "type", "not_for_this_type", text, "Move the field out of the array.")
             return
-        found = child_of(field, options.template_id, compiler)
+        found = find_child_template(field, options.template_id, compiler)
         if found is None:
             return
         self._address, owner = found
         self._group = owner.group or RELATION
         try:
-            self._rows = compiler.related_plans.rows(compiler.address)
-            counts = compiler.related_plans.counts(self._address)
+            self._rows = compiler.related_plans.row_count(compiler.address)
+            counts = compiler.related_plans.child_counts(self._address)
         except RowCountError as error:
             compiler.fault(
                 field,
@@ -798,7 +819,7 @@ class Aggregate(FieldType):
             compiler.fault(field, "options.decimals", "not_for_this_type", text, "Remove decimals.")
         column: Column | None = None
         if options.field is not None:
-            column = compiler.related(field, "options.field", self._address, options.field)
+            column = compiler.related_column(field, "options.field", self._address, options.field)
         elif options.function != "count":
             text = f"field is required for {options.function}."
             compiler.fault(field, "options.field", "required", text, "Use one of the child's fields.")
@@ -870,11 +891,11 @@ class Aggregate(FieldType):
             return 0, self._counts.max
         return self._value_bounds if self.options.function == "sum" else None
 
-    def rows_in(self, state: Any) -> int | None:
+    def available_rows(self, state: Any) -> int | None:
         return self._rows
 
-    def reaches(self, rows: int) -> tuple[str, int] | None:
-        return self._address, first_children(self._counts, self._mixed, rows)
+    def related_rows_read(self, rows: int) -> tuple[str, int] | None:
+        return self._address, first_child_count(self._counts, self._mixed, rows)
 
     def too_many_rows_hint(self) -> str:
         return "Request earlier rows, or raise the template's quantity, which is the number of parents."
@@ -895,12 +916,12 @@ class Aggregate(FieldType):
 
     def _aggregate(self, column: pa.Array, starts: np.ndarray, counts: np.ndarray) -> pa.Array:
         """Return one value for each parent whose children are in ``column`` at ``starts``."""
-        column = text.decode(column)
+        column = text.decode_dictionary(column)
         valid = None if not column.null_count else column.is_valid().to_numpy(zero_copy_only=False)
         function = self.options.function
         if function == "count":
             return pa.array(relations_totals.counts(valid, starts, counts))
-        children = (units(column), valid, starts, counts)
+        children = (column_units(column), valid, starts, counts)
         try:
             if function == "span":
                 largest, has_value = relations_totals.maxima(*children)
@@ -909,20 +930,22 @@ class Aggregate(FieldType):
                 totals, has_value = _AGGREGATES[function](*children)
             if function == "avg":
                 totals = self._average(totals, relations_totals.counts(valid, starts, counts))
-        except relations_totals.Overflow:
+        except relations_totals.SumOverflowError:
             message = f'The {function} of "{self.options.field}" is too large for 64 bits.'
             raise SpecError([Fault(self.field.path, "overflow", message, "Use smaller values.")]) from None
         result = (
             pa.array(totals.astype(np.bool_)) if function == "any" else column_from_units(totals, self.dtype)
         )
-        return result if function == "sum" or has_value.all() else postprocess.blanked(result, ~has_value)
+        return (
+            result if function == "sum" or has_value.all() else postprocess.apply_blanks(result, ~has_value)
+        )
 
-    def _average(self, totals: np.ndarray, having: np.ndarray) -> np.ndarray:
+    def _average(self, totals: np.ndarray, value_counts: np.ndarray) -> np.ndarray:
         shift = self.dtype.scale - self._scale
         if shift > 0 and totals.size and int(np.abs(totals).max()) >= 2**62 // 10**shift:
-            raise relations_totals.Overflow
+            raise relations_totals.SumOverflowError
         return relations_totals.half_even(
-            totals * 10 ** max(0, shift), np.maximum(having, 1) * 10 ** max(0, -shift)
+            totals * 10 ** max(0, shift), np.maximum(value_counts, 1) * 10 ** max(0, -shift)
         )
 
 
@@ -938,7 +961,7 @@ _AGGREGATES = {
 def cardinality_in(bound: BoundPlan, group: str) -> BoundCardinality:
     """Return the assignment of children, if the rows of ``bound`` are children by the group of references ``group``."""
     relation = bound.layer.groups[group, RELATION].kind
-    assert isinstance(relation, Relation)
+    assert isinstance(relation, RelationKind)
     return relation.bound_cardinality(bound.keys[f"group:{group}:{RELATION}"])
 
 
@@ -946,17 +969,17 @@ class ChildRows:
     """The children of a block's rows."""
 
     def __init__(self, context: ColumnContext, address: str, group: str) -> None:
-        self._bound_plan = context.relative(address)
+        self._bound_plan = context.related_plan(address)
         self._cardinality = cardinality_in(self._bound_plan, group)
         self._rows = context.rows
         self.counts = self._cardinality.counts(context.rows)
 
-    def block(self, meter: Meter) -> Block:
+    def block(self, meter: MemoryMeter) -> Block:
         """The children of the rows, parent by parent, counted with the block that keeps them."""
-        return self._bound_plan.at(self._cardinality.children(self._rows)[0], meter)
+        return self._bound_plan.block_at(self._cardinality.children(self._rows)[0], meter)
 
     def _at(self, rows: np.ndarray) -> Block:
-        return self._bound_plan.at(rows)
+        return self._bound_plan.block_at(rows)
 
     def pieces(self, name: str) -> Iterator[tuple[pa.Array, np.ndarray, np.ndarray]]:
         """Yield the children's column ``name`` in pieces of bounded length, with the position of each parent's first
@@ -964,7 +987,7 @@ class ChildRows:
         for piece in slices_of_parents(self.counts):
             counts = self.counts[piece]
             children = self._cardinality.children(self._rows[piece])[0]
-            column = budget.in_parts(lambda rows: self._at(rows).column(name), children)
+            column = budget.generate_in_chunks(lambda rows: self._at(rows).column(name), children)
             yield column, np.cumsum(counts) - counts, counts
 
     def first(self, name: str, dtype: pa.DataType) -> pa.Array:
@@ -974,7 +997,7 @@ class ChildRows:
             return pa.nulls(none.size, dtype)
         slots = np.where(none, 0, self._cardinality.starts(self._rows))
         column = self._at(self._cardinality.slots_to_children(slots)).column(name)
-        return postprocess.blanked(column, none) if none.any() else column
+        return postprocess.apply_blanks(column, none) if none.any() else column
 
 
 def slices_of_parents(counts: np.ndarray) -> list[slice]:
@@ -988,7 +1011,7 @@ def slices_of_parents(counts: np.ndarray) -> list[slice]:
     return slices or [slice(0, 0)]
 
 
-def units(column: pa.Array) -> np.ndarray:
+def column_units(column: pa.Array) -> np.ndarray:
     """``int64[n]`` of a column of integers, decimals (in units of the last digit), booleans, dates or timestamps;
     undefined for nulls."""
     if pa.types.is_decimal(column.type):
@@ -1003,7 +1026,7 @@ def units(column: pa.Array) -> np.ndarray:
 def column_from_units(units: np.ndarray, dtype: pa.DataType) -> pa.Array:
     """The reverse of `units`."""
     if pa.types.is_decimal(dtype):
-        return text.decimals(units.astype(np.int64), dtype.scale)
+        return text.decimal_array(units.astype(np.int64), dtype.scale)
     if pa.types.is_date32(dtype):
         return pa.array(units.astype(np.int32)).view(dtype)
     plain = pa.array(units.astype(np.int64))
@@ -1045,17 +1068,17 @@ class EarlierRowsType(FieldType):
                 "Put the field next to the array, or use a dataset with a separate template for the elements."
             )
             compiler.fault(field, "", "not_for_this_type", message, hint)
-        source = compiler.require(field, "options.field", options.field)
-        self.needs = (options.field,)
+        source = compiler.require_column(field, "options.field", options.field)
+        self.required_fields = (options.field,)
         if source is not None:
             self.dtype = source.dtype
-            self.read(source, compiler)
+            self.read_source(source, compiler)
 
     @abstractmethod
-    def read(self, source: Column, compiler: Compiler) -> None:
+    def read_source(self, source: Column, compiler: Compiler) -> None:
         """Read the required properties of the column that it reads."""
 
-    def refuses(self, name: str, fixed: pa.Array) -> str:
+    def override_error(self, name: str, fixed: pa.Array) -> str:
         if name == self.options.field and fixed.type != self._source_type:
             return f'"{self.field.name}" reads this field as {_type_text(self._source_type)}.'
         return ""
@@ -1095,12 +1118,12 @@ class Previous(EarlierRowsType):
 
     options: Options
 
-    def read(self, source: Column, compiler: Compiler) -> None:
+    def read_source(self, source: Column, compiler: Compiler) -> None:
         self._source, self._source_type = source, source.dtype
         metadata = source.arrow_field().metadata or {}
-        self.json_text = b"json" in metadata
+        self.is_json_text = b"json" in metadata
         default = self.options.default
-        self._default = postprocess.fixed(default, self.dtype)
+        self._default = postprocess.override_pool(default, self.dtype)
         if default is not None and self._default.type != self.dtype:
             message = f'"{self.options.field}" contains {_type_text(self.dtype)}, but the default does not.'
             compiler.fault(
@@ -1116,13 +1139,15 @@ class Previous(EarlierRowsType):
             name, back = pending.pop()
             place = (f"{self.field.path.rpartition('[')[0]}.{name}", back)
             column = (
-                None if place in compiler.lookbacks else compiler.require(self.field, "options.field", name)
+                None
+                if place in compiler.lookbacks
+                else compiler.require_column(self.field, "options.field", name)
             )
             if column is not None:
                 compiler.lookbacks.add(place)
                 further = back + (column.type.options.step if isinstance(column.type, Previous) else 0)
-                own = () if column.formula is None else column.formula.needs
-                pending.extend((needed, further) for needed in (*column.type.needs, *own))
+                own = () if column.formula is None else column.formula.required_fields
+                pending.extend((needed, further) for needed in (*column.type.required_fields, *own))
         if len(compiler.lookbacks) > limits.MAX_LOOKBACKS:
             message = (
                 f"Fields that read earlier rows need more than {limits.MAX_LOOKBACKS:,} additional columns."
@@ -1137,11 +1162,11 @@ class Previous(EarlierRowsType):
         earlier = np.where(missing, np.uint64(0), context.rows - step)
         values = context.at_rows(earlier).column(self.options.field)
         if self.options.default is None:
-            return postprocess.blanked(values, missing)
+            return postprocess.apply_blanks(values, missing)
         if pa.types.is_nested(self.dtype):
             both = pa.concat_arrays([values, self._default])
             return both.take(pa.array(np.where(missing, len(values), np.arange(len(values)))))
-        return pc.if_else(pa.array(missing), self._default[0], text.decode(values))
+        return pc.if_else(pa.array(missing), self._default[0], text.decode_dictionary(values))
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         source = self._source.bounds(rows)
@@ -1176,7 +1201,7 @@ class RunningTotal(EarlierRowsType):
 
     options: Options
 
-    def read(self, source: Column, compiler: Compiler) -> None:
+    def read_source(self, source: Column, compiler: Compiler) -> None:
         self._source_type = source.dtype
         self._bounds: tuple[int, int] | None = None
         self._length = limits.TOTAL_ROWS
@@ -1214,9 +1239,9 @@ class RunningTotal(EarlierRowsType):
 
     def _find_owner(self, compiler: Compiler) -> None:
         """Find the parent reference of the rows."""
-        owner = compiler.related_plans.owner(compiler.address)
+        owner = compiler.related_plans.parent_field(compiler.address)
         try:
-            counts = compiler.related_plans.counts(compiler.address)
+            counts = compiler.related_plans.child_counts(compiler.address)
         except RowCountError:
             return  # the reference says so
         if owner is None or counts is None:
@@ -1229,7 +1254,7 @@ class RunningTotal(EarlierRowsType):
         self._length = self.expansion = max(1, counts.max)
         compiler.relation_of(compiler.address, self._owner)
 
-    def rows_in(self, state: Any) -> int | None:
+    def available_rows(self, state: Any) -> int | None:
         return limits.TOTAL_ROWS if self._owner is None else None
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
@@ -1245,17 +1270,17 @@ class RunningTotal(EarlierRowsType):
         for piece in slices_of_parents(counts):
             indices = np.flatnonzero((parent_index >= piece.start) & (parent_index < piece.stop))
             rows, sizes = cardinality.children(parents[piece])
-            values = _numbers(_column(context, self.options.field, rows))
+            values = _numbers(_column_at_rows(context, self.options.field, rows))
             running = np.cumsum(values)  # may wrap round; the differences below do not
             first = (np.cumsum(sizes) - sizes)[parent_index[indices] - piece.start]
             totals[indices] = running[first + things.position[indices]] - running[first] + values[first]
         return totals
 
-    def refuses(self, name: str, fixed: pa.Array) -> str:
+    def override_error(self, name: str, fixed: pa.Array) -> str:
         units = _units(fixed)
         if units is not None and abs(int(units[0])) > _LARGEST // self._length:
             return f'"{self.field.name}" adds these values, and the sum can be too large for 64 bits.'
-        return super().refuses(name, fixed)
+        return super().override_error(name, fixed)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._owner is not None:
@@ -1277,7 +1302,7 @@ class RunningTotal(EarlierRowsType):
             return np.concatenate(
                 [
                     _numbers(
-                        _column(
+                        _column_at_rows(
                             context, name, np.arange(at, min(at + limits.BLOCK_ROWS, end), dtype=np.uint64)
                         )
                     )
@@ -1285,26 +1310,28 @@ class RunningTotal(EarlierRowsType):
                 ]
             )
 
-        sums = context.state[0].through(context.rows, lambda: _numbers(context.column(name)), units)
+        sums = context.state[0].running_sums(context.rows, lambda: _numbers(context.column(name)), units)
         return self._to_column(sums)
 
     def _to_column(self, sums: np.ndarray) -> pa.Array:
-        return text.decimals(sums, self.dtype.scale) if pa.types.is_decimal(self.dtype) else pa.array(sums)
+        return (
+            text.decimal_array(sums, self.dtype.scale) if pa.types.is_decimal(self.dtype) else pa.array(sums)
+        )
 
 
-def _column(context: ColumnContext, name: str, rows: np.ndarray) -> pa.Array:
-    return budget.in_parts(lambda part: context.at_rows(part, keep=False).column(name), rows)
+def _column_at_rows(context: ColumnContext, name: str, rows: np.ndarray) -> pa.Array:
+    return budget.generate_in_chunks(lambda part: context.at_rows(part, keep=False).column(name), rows)
 
 
 def _numbers(column: pa.Array) -> np.ndarray:
     numbers = _units(column)
-    assert numbers is not None  # `read` rejects what is no number
+    assert numbers is not None  # `read_source` rejects what is no number
     return numbers
 
 
 def _units(column: pa.Array) -> np.ndarray | None:
     """``int64[n]`` of units of the last decimal, 0 where blank; None for what is no number."""
-    plain = text.decode(column)
+    plain = text.decode_dictionary(column)
     kind = plain.type
     if pa.types.is_decimal(kind):
         units = text.decimal_units(plain)
@@ -1358,7 +1385,7 @@ class Template(FieldType):
         super().__init__(field, options, compiler)
         self.dtype = pa.null()
         self._field_names: tuple[str, ...] = ()
-        self._counts: Counts | None = None
+        self._counts: ChildCounts | None = None
         self._cardinalities: dict[int, BoundCardinality] = {}
         self._group: str | None = None
         self._mixed = False
@@ -1370,25 +1397,27 @@ class Template(FieldType):
                 field, "options.template_id", "unknown_template", text_, "Use the ID of a template."
             )
             return
-        level = related_plans.level(compiler.address) + 1
+        level = related_plans.nesting_level(compiler.address) + 1
         if level > options.max_depth:
             return  # null: the nesting ends here
-        owner = None if compiler.is_nested else related_plans.children(address, compiler.address)
+        owner = None if compiler.is_nested else related_plans.child_field(address, compiler.address)
         self._group = None if owner is None else owner.group or RELATION
-        self._address = related_plans.inside(address, level, compiler.address, field.id or field.path)
+        self._address = related_plans.nested_address(address, level, compiler.address, field.id or field.path)
         if related_plans.nested_fields > limits.MAX_NESTED_FIELDS:
             text_ = f"Nested templates have more than {limits.MAX_NESTED_FIELDS:,} fields in total."
             compiler.fault(field, "options.max_depth", "too_many_cells", text_, "Lower max_depth.")
             return
         maximum = self._maximum_elements(field, options, compiler, owner)
-        compiler.widen(self._address, maximum)
+        compiler.add_expansion(self._address, maximum)
         left_out = options.foreign_key or (owner.name if owner else None)
         columns = [
-            c for c in compiler.visible_of(field, "options.template_id", self._address) if c.name != left_out
+            c
+            for c in compiler.related_visible_columns(field, "options.template_id", self._address)
+            if c.name != left_out
         ]
-        if options.foreign_key and options.foreign_key not in related_plans.template(address).spec_names():
+        if options.foreign_key and options.foreign_key not in related_plans.template(address).field_names():
             text_ = f'"{related_plans.template(address).name}" has no field "{options.foreign_key}".'
-            hint = did_you_mean(options.foreign_key, related_plans.template(address).spec_names())
+            hint = did_you_mean(options.foreign_key, related_plans.template(address).field_names())
             compiler.fault(field, "options.foreign_key", "unknown_field", text_, hint)
         if self._group is not None:
             self._mixed = compiler.relation_of(self._address, self._group).layout == "mixed"
@@ -1428,8 +1457,8 @@ class Template(FieldType):
                 hint = "Remove quantity and count, and keep array set to true."
                 compiler.fault(field, f"options.{option or 'array'}", "contradiction", text_, hint)
             try:
-                self._rows = compiler.related_plans.rows(compiler.address)
-                self._counts = compiler.related_plans.counts(self._address)
+                self._rows = compiler.related_plans.row_count(compiler.address)
+                self._counts = compiler.related_plans.child_counts(self._address)
                 return max(1, self._child_counts.max)
             except RowCountError as error:
                 compiler.fault(
@@ -1444,21 +1473,21 @@ class Template(FieldType):
             return 1
         count = options.count or Count()
         low, high = (options.quantity,) * 2 if options.quantity is not None else (count.min, count.max)
-        self._counts = Counts(limits.MAX_PARENTS // max(1, high), Spread(low, high))
+        self._counts = ChildCounts(limits.MAX_PARENTS // max(1, high), ChildDistribution(low, high))
         return max(1, high)
 
     @property
-    def _child_counts(self) -> Counts:
+    def _child_counts(self) -> ChildCounts:
         assert self._counts is not None  # an array has them
         return self._counts
 
-    def rows_in(self, state: Any) -> int | None:
+    def available_rows(self, state: Any) -> int | None:
         return self._rows if self._group is not None else None
 
-    def reaches(self, rows: int) -> tuple[str, int] | None:
+    def related_rows_read(self, rows: int) -> tuple[str, int] | None:
         if not self._field_names:
             return None
-        return self._address, rows if self._counts is None else first_children(
+        return self._address, rows if self._counts is None else first_child_count(
             self._counts, self._mixed, rows
         )
 
@@ -1472,21 +1501,21 @@ class Template(FieldType):
     def _element_counts(self, bound: BoundPlan, key: np.uint64, rows: np.ndarray) -> np.ndarray:
         if self._group is None:
             return self._cardinality(key).counts(rows)
-        other = bound.relatives[self._address]
+        other = bound.related_plans[self._address]
         return cardinality_in(other, self._group).counts(rows)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if not self._field_names:
             return pa.nulls(context.n)
-        bound = context.relative(self._address)
+        bound = context.related_plan(self._address)
         if not self.options.array:
-            return self._objects(bound.at(context.rows, context.meter))
+            return self._objects(bound.block_at(context.rows, context.meter))
         if self._group is not None:
             child_rows = ChildRows(context, self._address, self._group)
             counts, block = child_rows.counts, child_rows.block(context.meter)
         else:
             children, counts = self._cardinality(context.key).children(context.rows)
-            block = bound.at(children, context.meter)
+            block = bound.block_at(children, context.meter)
         offsets = np.zeros(context.n + 1, np.int32)
         np.cumsum(counts, out=offsets[1:])
         return pa.ListArray.from_arrays(pa.array(offsets), self._objects(block), type=self.dtype)
@@ -1502,5 +1531,5 @@ class Template(FieldType):
         return cardinality
 
     def _objects(self, block: Block) -> pa.Array:
-        columns = [text.decode(block.column(name)) for name in self._field_names]
+        columns = [text.decode_dictionary(block.column(name)) for name in self._field_names]
         return pa.StructArray.from_arrays(columns, fields=list(self._struct))

@@ -16,7 +16,7 @@ from webapp.engine import text
 from webapp.engine.types import amounts, values
 from webapp.engine.types.amounts import Amount
 from webapp.engine.types.base import FieldType, OptionsModel
-from webapp.engine.types.number import Number, Numeric, Stepped, Steps
+from webapp.engine.types.number import Number, Numeric, StepOptions, StepType
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SYMBOL_CHARS = 10
 
 
-class Counter(Stepped):
+class Counter(StepType):
     """start, start + step ... up to ``end``, and over again."""
 
     name = "counter"
@@ -35,7 +35,7 @@ class Counter(Stepped):
     aliases = ("count", "cyclic counter", "loop counter")
     example = 1
 
-    class Options(Steps):
+    class Options(StepOptions):
         step: int = Field(
             1,
             ge=-limits.MAX_INTEGER,
@@ -63,14 +63,14 @@ class Counter(Stepped):
                 )
                 compiler.fault(field, "options.end", "wrong_value", message, "Change the sign of the step.")
 
-    def turn(self, rows: np.ndarray) -> np.ndarray:
+    def step_numbers(self, rows: np.ndarray) -> np.ndarray:
         return rows if self._period is None else rows % np.uint64(self._period)
 
-    def rows_in(self, state: Any) -> int | None:
-        return None if self._period else super().rows_in(state)
+    def available_rows(self, state: Any) -> int | None:
+        return None if self._period else super().available_rows(state)
 
-    def space(self) -> int | None:
-        return self._period or super().space()
+    def distinct_count(self) -> int | None:
+        return self._period or super().distinct_count()
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         return super().bounds(min(rows, self._period or rows))
@@ -131,16 +131,16 @@ class Cartesian(FieldType):
                 message = "part and separator cannot be combined."
                 compiler.fault(field, "options.separator", "conflict", message, "Set part or separator.")
             pool = self._pools[options.part - 1]
-            self.dtype, self.json_text = pool.values.type, pool.json_text
+            self.dtype, self.is_json_text = pool.values.type, pool.json_text
             if pa.types.is_string(self.dtype):
-                self.max_length = values.longest(pool)
+                self.max_length = values.max_text_length(pool)
             return
         self._texts = [text.to_text(pool.values) for pool in self._pools]
         lengths = [pc.max(pc.utf8_length(texts)).as_py() or 0 for texts in self._texts]
         self.max_length = sum(lengths) + len(options.separator) * (len(lengths) - 1)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return self._column(context.rows, [pool.place for pool in self._pools])
+        return self._column(context.rows, [pool.indices for pool in self._pools])
 
     def _column(self, rows: np.ndarray, places: list[np.ndarray]) -> pa.Array:
         parts, rest = [], rows % np.uint64(prod(place.size for place in places))
@@ -153,13 +153,13 @@ class Cartesian(FieldType):
                 parts.append(self._texts[number].take(pa.array(places[number][index])))
         return pc.binary_join_element_wise(*reversed(parts), self.options.separator)
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         if self.options.part is not None:
             return None
         if len(self._pools) > 1:
             # Two combinations might be written the same way.
-            separator = values.folded(f"x{self.options.separator}x")[1:-1]
-            folded = [values.folded(value) for texts in self._texts for value in texts.to_pylist()]
+            separator = values.fold_text(f"x{self.options.separator}x")[1:-1]
+            folded = [values.fold_text(value) for texts in self._texts for value in texts.to_pylist()]
             if not separator or "" in folded or any(separator in value for value in folded):
                 return None
         return prod(pool.distinct.size for pool in self._pools)
@@ -246,7 +246,7 @@ class Money(Numeric):
     def _column(self, units: np.ndarray) -> pa.Array:
         if not self.stringify:
             return super()._column(units)
-        digits = text.to_text(amounts.column(np.abs(units), self._places))
+        digits = text.to_text(amounts.to_column(np.abs(units), self._places))
         if not (units < 0).any():
             return pc.binary_join_element_wise(self._symbol, digits, "")
         sign = pa.array(["", "-"]).take(pa.array((units < 0).astype(np.int8)))

@@ -12,7 +12,7 @@ from webapp import limits
 from webapp.engine import random as engine_random
 from webapp.engine.formats.nested import json_texts
 from webapp.engine.record_counts import RecordCounts
-from webapp.engine.text import decode
+from webapp.engine.text import decode_dictionary
 from webapp.engine.types.base import FieldType, OptionsModel
 
 if TYPE_CHECKING:
@@ -64,13 +64,13 @@ class Nested(FieldType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._low, self._high = _counts(field, options.count, compiler)
+        self._low, self._high = _element_limits(field, options.count, compiler)
         if "count" in options.model_fields_set and not options.array:
             text = "count is only available for arrays."
             compiler.fault(
                 field, "options.count", "not_for_this_type", text, "Set array to true, or remove count."
             )
-        self.layer = compiler.nested(
+        self.layer = compiler.compile_nested(
             field.children, max(1, self._high) if options.array else 1, options.array
         )
         columns = [self.layer.columns[name] for name in self.layer.visible if name in self.layer.columns]
@@ -93,13 +93,13 @@ class Nested(FieldType):
     def build(self, context: ColumnContext) -> pa.Array:
         """The objects, or the arrays of them."""
         if not self.options.array:
-            return self._objects(context.inner(self.layer, context.rows, None))
-        offsets, block = elements(context, self.layer, self._low, self._high)
+            return self._objects(context.nested_block(self.layer, context.rows, None))
+        offsets, block = create_elements(context, self.layer, self._low, self._high)
         return pa.ListArray.from_arrays(offsets, self._objects(block), type=self._arrow)
 
     def _objects(self, block: Block) -> pa.Array:
         columns = [block.column(name) for name in self.layer.visible]
-        plain = [decode(column) for column in columns]
+        plain = [decode_dictionary(column) for column in columns]
         return pa.StructArray.from_arrays(plain, fields=list(self._struct))
 
 
@@ -120,7 +120,7 @@ class Json(Nested):
         "json string",
     )
     example: ClassVar[Any] = {"sku": "A-17", "quantity": 2}
-    json_text = True
+    is_json_text = True
 
     def __init__(self, field: FieldSpec, options: Nested.Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
@@ -153,12 +153,12 @@ class Array(FieldType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._low, self._high = _counts(field, options.count, compiler)
+        self._low, self._high = _element_limits(field, options.count, compiler)
         self._element = field.children[0]
         if self._element.common.hidden:
             text = "The elements of an array cannot be hidden."
             compiler.fault(field, "options.of.hidden", "all_hidden", text, "Remove hidden.")
-        self.layer = compiler.nested(field.children, max(1, self._high))
+        self.layer = compiler.compile_nested(field.children, max(1, self._high))
         column = self.layer.columns.get(self._element.name)
         item = pa.field("item", pa.null()) if column is None else column.arrow_field().with_name("item")
         metadata = {b"max_items": str(self._high).encode(), **(item.metadata or {})}
@@ -169,12 +169,12 @@ class Array(FieldType):
         return _record_counts(self._low, self._high, isinstance(column.type, Nested), self.layer)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        offsets, block = elements(context, self.layer, self._low, self._high)
-        values = decode(block.column(self._element.name))
+        offsets, block = create_elements(context, self.layer, self._low, self._high)
+        values = decode_dictionary(block.column(self._element.name))
         return pa.ListArray.from_arrays(offsets, values, type=self.dtype)
 
 
-def _counts(field: FieldSpec, count: Count | int, compiler: Compiler) -> tuple[int, int]:
+def _element_limits(field: FieldSpec, count: Count | int, compiler: Compiler) -> tuple[int, int]:
     low, high = (count, count) if isinstance(count, int) else (count.min, count.max)
     if low >= 0 and high <= limits.MAX_ARRAY_PRODUCT:
         return low, high
@@ -192,7 +192,7 @@ def _record_counts(low: int, high: int, record: bool, layer: Layer) -> RecordCou
     )
 
 
-def elements(context: ColumnContext, layer: Layer, low: int, high: int) -> tuple[pa.Array, Block]:
+def create_elements(context: ColumnContext, layer: Layer, low: int, high: int) -> tuple[pa.Array, Block]:
     """``low`` to ``high`` elements for each row: where each row's begin (``int32[n + 1]``), and all of them."""
     counts = engine_random.between(context.bits(), low, high)
     offsets = np.zeros(context.n + 1, np.int32)
@@ -200,4 +200,4 @@ def elements(context: ColumnContext, layer: Layer, low: int, high: int) -> tuple
     owner = np.repeat(np.arange(context.n), counts)
     place = np.arange(owner.size) - offsets[owner]
     address = context.rows[owner] * np.uint64(max(1, high)) + place.astype(np.uint64)
-    return pa.array(offsets), context.inner(layer, address, owner)
+    return pa.array(offsets), context.nested_block(layer, address, owner)

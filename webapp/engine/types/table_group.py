@@ -12,7 +12,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from webapp.engine.types import values
-from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, longest, pooled
+from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, dictionary_array, max_text_length
 from webapp.engine.types.geography import Range
 from webapp.errors import Fault
 
@@ -33,21 +33,21 @@ class ColumnTexts:
     the others as databases compare them."""
 
     texts: pa.StringArray
-    at: np.ndarray
+    indices: np.ndarray
     order: np.ndarray
     """``int64[rows]``: the rows, grouped by text."""
-    parts: Range
+    groups: Range
 
 
 def column_texts(vocabulary: Vocabulary, table: str, column: str) -> ColumnTexts:
     """Return a column of a table, created once."""
-    return vocabulary.shared(("shown", table, column), lambda: _column_texts(vocabulary, table, column))
+    return vocabulary.cached(("shown", table, column), lambda: _column_texts(vocabulary, table, column))
 
 
 def _column_texts(vocabulary: Vocabulary, table: str, column: str) -> ColumnTexts:
     encoded = vocabulary.table(table)[column].combine_chunks().dictionary_encode()
     texts, at = encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
-    folded = [values.folded(text.upper()) for text in texts.to_pylist()]
+    folded = [values.fold_text(text.upper()) for text in texts.to_pylist()]
     number = {text: place for place, text in enumerate(dict.fromkeys(folded))}
     group = np.array([number[text] for text in folded])[at]
     counts = np.bincount(group).astype(np.uint64)
@@ -63,7 +63,7 @@ class TableKind(GroupKind):
         super().__init__(fields, compiler)
         self._vocabulary = compiler.vocabulary
         self._size = compiler.vocabulary.table(self.table).num_rows
-        self.anchored = anchored(fields)
+        self.anchored = unique_field(fields)
         self._anchor: ColumnTexts | None = None
         if self.anchored is not None:
             self._anchor = self._column_texts(self.anchored)
@@ -81,7 +81,7 @@ class TableKind(GroupKind):
                 continue
             field = by_name[name]
             column = self._column_texts(field)
-            matching = np.flatnonzero(column.at == column.texts.index(str(value)).as_py())
+            matching = np.flatnonzero(column.indices == column.texts.index(str(value)).as_py())
             remaining = matching if rows is None else np.intersect1d(rows, matching)
             if remaining.size and self._anchor is None:
                 rows = remaining
@@ -93,7 +93,7 @@ class TableKind(GroupKind):
     def draw(self, draws: RandomStream, state: np.ndarray | None) -> np.ndarray:
         """``int64[n]``: rows of the table."""
         if self._anchor is not None:
-            parts = self._anchor.parts
+            parts = self._anchor.groups
             value = draws.permuted(parts.count.size).view(np.int64)
             return self._anchor.order[parts.pick(value, draws.bits(_ROW_SALT) >> _U32).view(np.int64)]
         if state is None:
@@ -101,7 +101,7 @@ class TableKind(GroupKind):
         return state[draws.below(state.size).view(np.int64)]
 
 
-def anchored(fields: Sequence[FieldSpec]) -> FieldSpec | None:
+def unique_field(fields: Sequence[FieldSpec]) -> FieldSpec | None:
     """The unique field that a group's rows are drawn by, if there is one."""
     return next((field for field in fields if field.common.unique), None)
 
@@ -125,11 +125,11 @@ class TableField(RowField):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._column_texts = column_texts(compiler.vocabulary, self.table, self.column(options))
-        self.max_length = longest(self._column_texts.texts)
-        self._anchor = anchored(compiler.group_of(field))
+        self.max_length = max_text_length(self._column_texts.texts)
+        self._anchor = unique_field(compiler.fields_of_same_group(field))
 
     @classmethod
-    def part(cls, options: Any) -> str:
+    def group_attribute(cls, options: Any) -> str:
         return f"{cls.name}:{cls.column(options)}"
 
     @classmethod
@@ -137,11 +137,11 @@ class TableField(RowField):
         return cls.count
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._column_texts.texts, self._column_texts.at[context.group()])
+        return dictionary_array(self._column_texts.texts, self._column_texts.indices[context.group()])
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         follows_other = self.field.common.unique and self._anchor is not self.field
-        return None if follows_other else self._column_texts.parts.count.size
+        return None if follows_other else self._column_texts.groups.count.size
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         # The group draws its rows by the values of this column; each occurs once.

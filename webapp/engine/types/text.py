@@ -23,8 +23,8 @@ from webapp.engine import random as engine_random
 from webapp.engine import text
 from webapp.engine.regex import patterns
 from webapp.engine.regex.parser import Chars, Node, Repeat, Sequence
-from webapp.engine.text_parts import joined
-from webapp.engine.types.base import FieldType, IndexedType, OptionsModel, PoolType, longest
+from webapp.engine.text_parts import join_parts
+from webapp.engine.types.base import FieldType, IndexedType, OptionsModel, PoolType, max_text_length
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _U32 = np.uint64(32)
 _CHUNK_WORDS = 1 << 16  # measured: what they need then stays in the cache
-UNIQUE_DOMAIN = 1 << 62
+MAX_UNIQUE_VALUES = 1 << 62
 
 
 class WordPool:
@@ -52,7 +52,7 @@ class WordPool:
         self.longest: int = pc.max(pc.utf8_length(words)).as_py()
         self._forms = pa.array(forms)
 
-    def text(self, forms: np.ndarray, ends: np.ndarray) -> pa.Array:
+    def join_forms(self, forms: np.ndarray, ends: np.ndarray) -> pa.Array:
         """``string[n]``: forms (``int32[w]``, numbers in the pool) end to end, row i ending before ``ends[i]``."""
         form_texts = self._forms.take(pa.array(forms))
         _, starts, data = form_texts.buffers()
@@ -61,7 +61,7 @@ class WordPool:
         return pa.StringArray.from_buffers(ends.size, pa.py_buffer(offsets), data)
 
 
-def draw_places(key: np.uint64, addresses: np.ndarray, places: int, size: int) -> np.ndarray:
+def draw_word_numbers(key: np.uint64, addresses: np.ndarray, places: int, size: int) -> np.ndarray:
     """``int32[n, places]``: uniform draws below ``size`` (under 2**20) for each of ``addresses`` (``uint64[n]``)."""
     halves = (places + 1) // 2
     at = addresses[:, None] * np.uint64(halves) + np.arange(halves, dtype=np.uint64)
@@ -72,58 +72,61 @@ def draw_places(key: np.uint64, addresses: np.ndarray, places: int, size: int) -
     return out[:, :places]
 
 
-def digits(index: np.ndarray, places: int, size: int) -> np.ndarray:
+def base_digits(index: np.ndarray, places: int, size: int) -> np.ndarray:
     """``int32[n, p]``: the first digits of ``index`` to base ``size``, as many of ``places`` as it can have."""
-    used = carried(places, size)
+    used = unique_digit_count(places, size)
     out = np.empty((index.size, used), np.int32)
     for place in range(used):
         index, out[:, place] = np.divmod(index, np.uint64(size))
     return out
 
 
-def carried(places: int, size: int) -> int:
+def unique_digit_count(places: int, size: int) -> int:
     """Return how many of ``places`` digits to base ``size`` fit into the numbers of unique values."""
     used = 1
-    while used < places and size ** (used + 1) <= UNIQUE_DOMAIN:
+    while used < places and size ** (used + 1) <= MAX_UNIQUE_VALUES:
         used += 1
     return used
 
 
-def words(
+def generate_words(
     pool: WordPool, key: np.uint64, rows: np.ndarray, count: int, index: np.ndarray | None = None
 ) -> pa.Array:
     """``string[n]``: ``count`` words with blanks between; ``index`` determines the first ones if it is set."""
-    forms = draw_places(key, rows, count, pool.size)
+    forms = draw_word_numbers(key, rows, count, pool.size)
     if index is not None:
-        leading = digits(index, count, pool.size)
+        leading = base_digits(index, count, pool.size)
         forms[:, : leading.shape[1]] = leading
     forms[:, -1] += pool.size
-    return pool.text(forms.reshape(-1), np.arange(1, rows.size + 1) * count)
+    return pool.join_forms(forms.reshape(-1), np.arange(1, rows.size + 1) * count)
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """The structure of a text: ``paragraphs`` of ``low`` to ``high`` sentences, each of ``short`` to ``long``
-    words; ``separators`` are used between sentences, between paragraphs, and at the end."""
+class TextLayout:
+    """The structure of a text: ``paragraphs`` of ``min_sentences`` to ``max_sentences`` sentences, each of
+    ``min_words`` to ``max_words`` words; ``separators`` are used between sentences, between paragraphs, and at the
+    end."""
 
     paragraphs: int
-    low: int
-    high: int
-    short: int
-    long: int
+    min_sentences: int
+    max_sentences: int
+    min_words: int
+    max_words: int
     separators: tuple[str, str, str]
 
-    def longest(self, word: int) -> int:
-        """Characters of the longest text when words have at most ``word``."""
-        sentences = self.paragraphs * self.high
-        return sentences * (self.long * (word + 1) + 1) + self.paragraphs * len(self.separators[1])
+    def max_length(self, max_word_length: int) -> int:
+        """Characters of the longest text when words have at most ``max_word_length``."""
+        sentences = self.paragraphs * self.max_sentences
+        return sentences * (self.max_words * (max_word_length + 1) + 1) + self.paragraphs * len(
+            self.separators[1]
+        )
 
 
-def sentences(
-    pool: WordPool, key: np.uint64, rows: np.ndarray, layout: Layout, index: np.ndarray | None = None
+def generate_sentences(
+    pool: WordPool, key: np.uint64, rows: np.ndarray, layout: TextLayout, index: np.ndarray | None = None
 ) -> pa.Array:
     """``string[n]``: sentences in a layout; ``index`` determines the first words of each text if it is set."""
-    step = max(1, _CHUNK_WORDS // (layout.paragraphs * layout.high * layout.long))
+    step = max(1, _CHUNK_WORDS // (layout.paragraphs * layout.max_sentences * layout.max_words))
     if rows.size <= step:
         return _sentences(pool, key, rows, layout, index)
     parts = [slice(start, start + step) for start in range(0, rows.size, step)]
@@ -132,26 +135,26 @@ def sentences(
 
 
 def _sentences(
-    pool: WordPool, key: np.uint64, rows: np.ndarray, layout: Layout, index: np.ndarray | None
+    pool: WordPool, key: np.uint64, rows: np.ndarray, layout: TextLayout, index: np.ndarray | None
 ) -> pa.Array:
     owner, slot, last = _sentence_positions(engine_random.derive(key, 1), rows, layout)
-    addresses = (rows * np.uint64(layout.paragraphs * layout.high))[owner]
+    addresses = (rows * np.uint64(layout.paragraphs * layout.max_sentences))[owner]
     addresses += slot.view(np.uint64)
-    forms = draw_places(key, addresses, layout.long, pool.size)
+    forms = draw_word_numbers(key, addresses, layout.max_words, pool.size)
     if index is not None:
-        leading = digits(index, layout.short, pool.size)
+        leading = base_digits(index, layout.min_words, pool.size)
         forms[slot == 0, : leading.shape[1]] = leading
-    span = layout.long - layout.short + 1
+    span = layout.max_words - layout.min_words + 1
     length = engine_random.below(engine_random.bits(engine_random.derive(key, 2), addresses), span).view(
         np.int64
     )
-    length += layout.short
+    length += layout.min_words
     forms[:, 0] += 2 * pool.size
-    forms.reshape(-1)[np.arange(0, forms.size, layout.long) + (length - 1)] += (3 + last) * pool.size
+    forms.reshape(-1)[np.arange(0, forms.size, layout.max_words) + (length - 1)] += (3 + last) * pool.size
     ends = np.zeros(length.size + 1, np.int64)
     np.cumsum(length, out=ends[1:])
-    word_forms = forms[_word_masks(layout.long)[length]]
-    return pool.text(word_forms, ends[np.cumsum(np.bincount(owner, minlength=rows.size))])
+    word_forms = forms[_word_masks(layout.max_words)[length]]
+    return pool.join_forms(word_forms, ends[np.cumsum(np.bincount(owner, minlength=rows.size))])
 
 
 @lru_cache(maxsize=16)
@@ -161,15 +164,15 @@ def _word_masks(long: int) -> np.ndarray:
 
 
 def _sentence_positions(
-    key: np.uint64, rows: np.ndarray, layout: Layout
+    key: np.uint64, rows: np.ndarray, layout: TextLayout
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return, for each sentence of a block, its row in the block, its place in the text, and its separator."""
     n, paragraphs = rows.size, layout.paragraphs
-    counts = np.full(n * paragraphs, layout.low)
-    if layout.low < layout.high:
+    counts = np.full(n * paragraphs, layout.min_sentences)
+    if layout.min_sentences < layout.max_sentences:
         at = rows[:, None] * np.uint64(paragraphs) + np.arange(paragraphs, dtype=np.uint64)
         counts += engine_random.below(
-            engine_random.bits(key, at.reshape(-1)), layout.high - layout.low + 1
+            engine_random.bits(key, at.reshape(-1)), layout.max_sentences - layout.min_sentences + 1
         ).view(np.int64)
     ends = np.cumsum(counts)
     paragraph = np.repeat(np.arange(n * paragraphs), counts)
@@ -180,7 +183,7 @@ def _sentence_positions(
     if paragraphs == 1:
         return paragraph, sentence, last
     owner, place = np.divmod(paragraph, paragraphs)
-    return owner, place * layout.high + sentence, last
+    return owner, place * layout.max_sentences + sentence, last
 
 
 class Words(FieldType):
@@ -205,56 +208,58 @@ class Words(FieldType):
         locale = compiler.locale_of(field)
         vocabulary = compiler.vocabulary
         make = lambda: WordPool(vocabulary.words("word", locale))  # noqa: E731
-        self._pool = vocabulary.shared(("words", locale), make)
+        self._pool = vocabulary.cached(("words", locale), make)
         if vocabulary.engine >= 2 and not vocabulary.is_in_language("word", locale):
             compiler.warn_english(field, locale)
         self.max_length = options.count * (self._pool.longest + 1) - 1
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return words(self._pool, context.key, context.rows, self.options.count)
+        return generate_words(self._pool, context.key, context.rows, self.options.count)
 
-    def space(self) -> int:
-        return self._pool.size ** carried(self.options.count, self._pool.size)
+    def distinct_count(self) -> int:
+        return self._pool.size ** unique_digit_count(self.options.count, self._pool.size)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return words(
-            self._pool, context.key, context.rows, self.options.count, context.permuted(self.space())
+        return generate_words(
+            self._pool, context.key, context.rows, self.options.count, context.permuted(self.distinct_count())
         )
 
 
-class _Running(FieldType):
+class _RunningText(FieldType):
     """Sentences of a word list, laid out."""
 
     category = "text"
     dtype = pa.string()
-    words_of: ClassVar[str] = "word"
+    word_list: ClassVar[str] = "word"
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._layout = self.layout()
         locale = compiler.locale_of(field) if self.localised else None
         vocabulary, separators = compiler.vocabulary, self._layout.separators
-        make = lambda: WordPool(vocabulary.words(self.words_of, locale), separators)  # noqa: E731
-        self._pool = vocabulary.shared((self.words_of, locale, separators), make)
-        if vocabulary.engine >= 2 and not vocabulary.is_in_language(self.words_of, locale):
+        make = lambda: WordPool(vocabulary.words(self.word_list, locale), separators)  # noqa: E731
+        self._pool = vocabulary.cached((self.word_list, locale, separators), make)
+        if vocabulary.engine >= 2 and not vocabulary.is_in_language(self.word_list, locale):
             compiler.warn_english(field, locale)
-        self.max_length = self._layout.longest(self._pool.longest)
+        self.max_length = self._layout.max_length(self._pool.longest)
 
     @abstractmethod
-    def layout(self) -> Layout:
+    def layout(self) -> TextLayout:
         """The layout of the sentences."""
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return sentences(self._pool, context.key, context.rows, self._layout)
+        return generate_sentences(self._pool, context.key, context.rows, self._layout)
 
-    def space(self) -> int:
-        return self._pool.size ** carried(self._layout.short, self._pool.size)
+    def distinct_count(self) -> int:
+        return self._pool.size ** unique_digit_count(self._layout.min_words, self._pool.size)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return sentences(self._pool, context.key, context.rows, self._layout, context.permuted(self.space()))
+        return generate_sentences(
+            self._pool, context.key, context.rows, self._layout, context.permuted(self.distinct_count())
+        )
 
 
-class Sentences(_Running):
+class Sentences(_RunningText):
     """Sentences of 4 to 12 common words."""
 
     name = "sentences"
@@ -269,11 +274,11 @@ class Sentences(_Running):
 
     options: Options
 
-    def layout(self) -> Layout:
-        return Layout(1, self.options.count, self.options.count, 4, 12, (" ", "", ""))
+    def layout(self) -> TextLayout:
+        return TextLayout(1, self.options.count, self.options.count, 4, 12, (" ", "", ""))
 
 
-class Paragraphs(_Running):
+class Paragraphs(_RunningText):
     """Paragraphs of 2 to 5 sentences, with an empty line between them."""
 
     name = "paragraphs"
@@ -288,11 +293,11 @@ class Paragraphs(_Running):
 
     options: Options
 
-    def layout(self) -> Layout:
-        return Layout(self.options.count, 2, 5, 4, 12, (" ", "\n\n", ""))
+    def layout(self) -> TextLayout:
+        return TextLayout(self.options.count, 2, 5, 4, 12, (" ", "\n\n", ""))
 
 
-class Lorem(_Running):
+class Lorem(_RunningText):
     """Lines of the filler that printers use."""
 
     name = "lorem"
@@ -300,7 +305,7 @@ class Lorem(_Running):
     description = "Lines of Latin filler text."
     aliases = ("lorem ipsum", "filler", "dummy text", "placeholder text", "latin")
     example = "Dolor sit amet quia ipsum velit."
-    words_of = "lorem"
+    word_list = "lorem"
 
     class Options(OptionsModel):
         lineCount: int = Field(  # noqa: N815 - the wire name of the published clients
@@ -313,11 +318,11 @@ class Lorem(_Running):
 
     options: Options
 
-    def layout(self) -> Layout:
-        return Layout(self.options.lineCount, 1, 1, 5, 12, ("", "\n", ""))
+    def layout(self) -> TextLayout:
+        return TextLayout(self.options.lineCount, 1, 1, 5, 12, ("", "\n", ""))
 
 
-class _Pattern(FieldType):
+class _PatternType(FieldType):
     """Texts of a compiled expression. A subclass sets ``pattern``; it stays None after a fault."""
 
     category = "text"
@@ -325,15 +330,15 @@ class _Pattern(FieldType):
     pattern: patterns.Pattern | None = None
     option: ClassVar[str]
 
-    def use(self, pattern: patterns.Pattern) -> None:
+    def use_pattern(self, pattern: patterns.Pattern) -> None:
         """Use ``pattern`` as the source of texts."""
         self.pattern = pattern
-        self.max_length = pattern.longest
+        self.max_length = pattern.max_length
 
-    def compile(self, make: Any, compiler: Compiler) -> None:
+    def compile_pattern(self, create: Any, compiler: Compiler) -> None:
         """Use the pattern that ``make()`` compiles, or report its error with the position."""
         try:
-            self.use(make())
+            self.use_pattern(create())
         except patterns.RegexError as error:
             hint = f"At character {error.position + 1}. {error.hint}".rstrip()
             compiler.fault(self.field, f"options.{self.option}", "bad_expression", str(error), hint)
@@ -342,19 +347,21 @@ class _Pattern(FieldType):
         assert self.pattern is not None  # a column with a fault is never filled
         return self.pattern.draw(context.key, context.rows)
 
-    def space(self) -> int | None:
-        return None if self.pattern is None or self.pattern.refusal() else self.pattern.space
+    def distinct_count(self) -> int | None:
+        return (
+            None if self.pattern is None or self.pattern.not_unique_reason() else self.pattern.distinct_count
+        )
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         assert self.pattern is not None
-        return self.pattern.unrank(context.key, context.rows, context.permuted(self.pattern.space))
+        return self.pattern.unrank(context.key, context.rows, context.permuted(self.pattern.distinct_count))
 
     def unique_hint(self) -> str:
-        reason = self.pattern.refusal() if self.pattern is not None else ""
+        reason = self.pattern.not_unique_reason() if self.pattern is not None else ""
         return f"{reason} Use parts of fixed length, or parts that are not the beginning of another part."
 
 
-class Regexp(_Pattern):
+class Regexp(_PatternType):
     """Texts that match a regular expression as a whole."""
 
     name = "regexp"
@@ -377,10 +384,10 @@ class Regexp(_Pattern):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.compile(lambda: patterns.compile_pattern(options.string), compiler)
+        self.compile_pattern(lambda: patterns.compile_pattern(options.string), compiler)
 
 
-class RandomString(_Pattern):
+class RandomString(_PatternType):
     """Letters of an alphabet, each as likely, and every length from min to max as likely."""
 
     name = "random_string"
@@ -420,7 +427,7 @@ class RandomString(_Pattern):
             compiler.fault(field, "options.min", "min_above_max", text, "Swap them.")
             return
         low, high = (min(16, high) if high is not None else 16) if low is None else low, high
-        self.compile(
+        self.compile_pattern(
             lambda: _string_pattern(options.alphabet, low, max(16, low) if high is None else high), compiler
         )
 
@@ -438,12 +445,12 @@ _WILDCARDS = {
 }
 
 
-class Masked(_Pattern):
+class MaskType(_PatternType):
     """A mask with placeholders for random characters."""
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.compile(lambda: _mask_pattern(self.mask, "#@^*"), compiler)
+        self.compile_pattern(lambda: _mask_pattern(self.mask, "#@^*"), compiler)
 
     @property
     @abstractmethod
@@ -451,7 +458,7 @@ class Masked(_Pattern):
         """The mask in the options."""
 
 
-class CharacterSequence(Masked):
+class CharacterSequence(MaskType):
     """A mask of characters of any kind."""
 
     name = "character_sequence"
@@ -479,7 +486,7 @@ class CharacterSequence(Masked):
         return self.options.mask
 
 
-class DigitSequence(_Pattern):
+class DigitSequence(_PatternType):
     """A mask in which only # is a placeholder."""
 
     name = "digit_sequence"
@@ -513,7 +520,7 @@ class DigitSequence(_Pattern):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.compile(lambda: _mask_pattern(options.format, "#"), compiler)
+        self.compile_pattern(lambda: _mask_pattern(options.format, "#"), compiler)
 
 
 @lru_cache(maxsize=64)
@@ -540,7 +547,7 @@ class Emoji(PoolType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compiler.vocabulary.words("emoji"))
+        self.set_pool(compiler.vocabulary.words("emoji"))
 
 
 _SALT = 1
@@ -559,7 +566,7 @@ class PhraseType(FieldType):
         super().__init__(field, options, compiler)
         words = compiler.vocabulary.words
         after = [self.between] * (len(self.lists) - 1) + [self.end]
-        self._pools = compiler.vocabulary.shared(
+        self._pools = compiler.vocabulary.cached(
             ("phrase", self.name),
             lambda: [
                 pc.binary_join_element_wise(words(name), pa.scalar(end), "")
@@ -567,26 +574,28 @@ class PhraseType(FieldType):
             ],
         )
         self._sizes = [len(pool) for pool in self._pools]
-        self.max_length = compiler.vocabulary.shared(
-            ("longest phrase", self.name), lambda: sum(map(longest, self._pools))
+        self.max_length = compiler.vocabulary.cached(
+            ("longest phrase", self.name), lambda: sum(map(max_text_length, self._pools))
         )
 
     @classmethod
     def capacity(cls) -> int:
         return cls.count
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return prod(self._sizes)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return joined(*((pool, context.below(len(pool), _SALT + at)) for at, pool in enumerate(self._pools)))
+        return join_parts(
+            *((pool, context.below(len(pool), _SALT + at)) for at, pool in enumerate(self._pools))
+        )
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        rest, parts = context.permuted(self.space()), []
+        rest, parts = context.permuted(self.distinct_count()), []
         for pool in reversed(self._pools):
             rest, at = np.divmod(rest, np.uint64(len(pool)))
             parts.append((pool, at))
-        return joined(*reversed(parts))
+        return join_parts(*reversed(parts))
 
 
 class CatchPhrase(PhraseType):
@@ -684,8 +693,8 @@ class Slug(FieldType):
             if options.count is not None:
                 message = "count cannot be combined with field."
                 compiler.fault(field, "options.count", "conflict", message, "Set count or field, not both.")
-            source = compiler.require(field, "options.field", options.field)
-            self.needs = (options.field,)
+            source = compiler.require_column(field, "options.field", options.field)
+            self.required_fields = (options.field,)
             if source is not None and pa.types.is_nested(source.dtype):
                 message = (
                     f'"{options.field}" contains objects or arrays, which cannot be converted to a slug.'
@@ -695,17 +704,17 @@ class Slug(FieldType):
             return
         vocabulary = compiler.vocabulary
         self._count = 3 if options.count is None else options.count
-        self._pool = vocabulary.shared("slug words", lambda: WordPool(_plain_words(vocabulary.words("word"))))
+        self._pool = vocabulary.cached("slug words", lambda: WordPool(_plain_words(vocabulary.words("word"))))
         self.max_length = self._count * (self._pool.longest + 1) - 1
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self.options.field is None:
-            return self._with_separator(words(self._pool, context.key, context.rows, self._count))
+            return self._with_separator(generate_words(self._pool, context.key, context.rows, self._count))
         source = text.to_text(context.column(self.options.field))
         if pa.types.is_dictionary(source.type) and len(source.dictionary) <= context.n:
-            slugs = slugged(source.dictionary, self.options.separator)
+            slugs = slugify(source.dictionary, self.options.separator)
             return pa.DictionaryArray.from_arrays(source.indices, slugs, safe=False).dictionary_decode()
-        return slugged(text.decode(source), self.options.separator)
+        return slugify(text.decode_dictionary(source), self.options.separator)
 
     def _with_separator(self, spaced: pa.Array) -> pa.Array:
         """The words are of plain letters: each blank is one byte."""
@@ -716,16 +725,18 @@ class Slug(FieldType):
             len(spaced), offsets, pa.py_buffer(characters), None, -1, spaced.offset
         )
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         if self.options.field is not None:
             return None
-        return self._pool.size ** carried(self._count, self._pool.size)
+        return self._pool.size ** unique_digit_count(self._count, self._pool.size)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        space = self.space()
+        space = self.distinct_count()
         assert space is not None  # else the field could not be unique
         numbers = context.permuted(space)
-        return self._with_separator(words(self._pool, context.key, context.rows, self._count, numbers))
+        return self._with_separator(
+            generate_words(self._pool, context.key, context.rows, self._count, numbers)
+        )
 
     def unique_hint(self) -> str:
         return "Two texts may have the same slug: make the field unique, or use a slug of random words."
@@ -738,7 +749,7 @@ def _plain_words(words: pa.Array) -> pa.Array:
     )
 
 
-def slugged(texts: pa.Array, separator: str) -> pa.Array:
+def slugify(texts: pa.Array, separator: str) -> pa.Array:
     """``string[n]``: letters without accents and digits, in lower case; ``separator`` replaces everything else."""
     normalized = pc.utf8_lower(texts)
     if not pc.all(pc.string_is_ascii(normalized)).as_py():  # the rest is slow, and only for other letters
@@ -769,7 +780,7 @@ class NatoPhonetic(IndexedType):
         self.size = len(_NATO_WORDS) ** options.count
         self.max_length = options.count * (max(map(len, _NATO_WORDS)) + 1) - 1
 
-    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+    def values_at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         parts: list[tuple[pa.Array, np.ndarray]] = []
         remaining = self.options.count
         while remaining:
@@ -777,7 +788,7 @@ class NatoPhonetic(IndexedType):
             index, number = np.divmod(index, np.uint64(len(_NATO_WORDS) ** count))
             parts.insert(0, (_words(count, remaining == self.options.count), number))
             remaining -= count
-        return joined(*parts)
+        return join_parts(*parts)
 
     @classmethod
     def capacity(cls) -> int:

@@ -24,7 +24,7 @@ from webapp.engine import dates, distributions, fixed_point, moments, text
 from webapp.engine import random as engine_random
 from webapp.engine.errors import SpecError
 from webapp.engine.types.amounts import Amount
-from webapp.engine.types.base import FieldType, OptionsModel, PoolType, pooled
+from webapp.engine.types.base import FieldType, OptionsModel, PoolType, dictionary_array
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 _PIECE = re.compile(r"\s*(\d{1,12})\s*([A-Za-z]+)\s*")
 _SECOND = 1_000_000
-DAY = 86_400 * _SECOND
+DAY_MICROS = 86_400 * _SECOND
 _MICROS = {
     **dict.fromkeys(("ms", "millisecond"), 1000),
     **dict.fromkeys(("s", "sec", "second"), _SECOND),
     **dict.fromkeys(("m", "min", "minute"), 60 * _SECOND),
     **dict.fromkeys(("h", "hr", "hour"), 3600 * _SECOND),
-    **dict.fromkeys(("d", "day"), DAY),
-    **dict.fromkeys(("w", "week"), 7 * DAY),
+    **dict.fromkeys(("d", "day"), DAY_MICROS),
+    **dict.fromkeys(("w", "week"), 7 * DAY_MICROS),
 }
 _MONTHS = {**dict.fromkeys(("mo", "M", "month"), 1), "quarter": 3, **dict.fromkeys(("y", "yr", "year"), 12)}
 _LONGEST_YEARS = 1000
-EXAMPLES = "15min, 1h 30min, 3d, 2w, 1mo, 1y"
+DURATION_EXAMPLES = "15min, 1h 30min, 3d, 2w, 1mo, 1y"
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31 in days since 1970."""
@@ -67,7 +67,7 @@ class Duration:
 
 
 @lru_cache(maxsize=1024)
-def parse(source: str) -> Duration:
+def parse_duration(source: str) -> Duration:
     """Parse ``source``, which may begin with + or -. Raises `DurationError`."""
     text = source.strip()
     sign = -1 if text.startswith("-") else 1
@@ -84,7 +84,7 @@ def parse(source: str) -> Duration:
         at = match.end()
     if not text:
         raise DurationError("A duration must not be empty.")
-    if abs(months) / 12 + abs(micros) / DAY / 365 > _LONGEST_YEARS:
+    if abs(months) / 12 + abs(micros) / DAY_MICROS / 365 > _LONGEST_YEARS:
         raise DurationError(f"The duration is longer than {_LONGEST_YEARS} years.")
     return Duration(months, micros)
 
@@ -108,7 +108,7 @@ def add_months(days: np.ndarray, months: np.ndarray | int) -> np.ndarray:
     return first + np.minimum(day_of_month, next_month - first - 1)
 
 
-def in_calendar(days: np.ndarray) -> np.ndarray:
+def clip_to_calendar(days: np.ndarray) -> np.ndarray:
     """The days, none before the year 1 or beyond 9999."""
     return np.clip(days, FIRST_DAY, LAST_DAY)
 
@@ -169,7 +169,7 @@ class Span:
 
     low: int
     size: int
-    draw: distributions.Draw | None
+    draw: distributions.Sampler | None
 
     def at(self, random: np.ndarray) -> np.ndarray:
         """``int64[n]`` of units for random bits."""
@@ -208,7 +208,7 @@ class RangeType(FieldType):
         is_relative = not (self._low and self._low.at) and not (self._high and self._high.at)
         if (is_absolute or is_relative) and len(compiler.faults) == fault_count:
             try:
-                spans = [self._span(now) for now in _SAMPLE_NOWS]
+                spans = [self._resolve_span(now) for now in _SAMPLE_NOWS]
                 self._fixed_span = spans[0] if is_absolute else None
             except SpecError as error:
                 compiler.faults.extend(error.faults)
@@ -230,16 +230,16 @@ class RangeType(FieldType):
             return _BROKEN
 
     def prepare(self, env: GenerationContext) -> Span:
-        return self._fixed_span or self._span(env.now)
+        return self._fixed_span or self._resolve_span(env.now)
 
-    def _span(self, now: datetime) -> Span:
-        low, high = self._range(now)
+    def _resolve_span(self, now: datetime) -> Span:
+        low, high = self._resolve_limits(now)
         if low > high:
             message = f"min ({self.options.min}) is later than max ({self.options.max or 'now'})."
             raise SpecError([Fault(f"{self.field.path}.options.min", "min_above_max", message, "Swap them.")])
         return Span(low, high - low + 1, self._distribution(high - low + 1))
 
-    def _range(self, now: datetime) -> tuple[int, int]:
+    def _resolve_limits(self, now: datetime) -> tuple[int, int]:
         try:
             high = (self._high or _NOW).resolve(now)
             low = self._low.resolve(now) if self._low else moments.parse(f"-{DEFAULT_SPAN}").resolve(high)
@@ -247,12 +247,12 @@ class RangeType(FieldType):
             raise SpecError(
                 [Fault(f"{self.field.path}.options.min", "out_of_range", str(error), "")]
             ) from None
-        last = moments.seconds(high)
+        last = moments.epoch_seconds(high)
         if self._high is not None and self._high.at is not None and self._high.midnight:
             last += DAY_SECONDS - 1  # a date without a time means the whole day
-        return moments.seconds(low) // self.unit, last // self.unit
+        return moments.epoch_seconds(low) // self.unit, last // self.unit
 
-    def _distribution(self, size: int) -> distributions.Draw | None:
+    def _distribution(self, size: int) -> distributions.Sampler | None:
         options = self.options
         if not isinstance(options, DistributionOptions) or options.distribution == "uniform" or size == 1:
             return None
@@ -261,10 +261,10 @@ class RangeType(FieldType):
         half_life = Fraction(options.halflife_days or _HALF_LIFE) * DAY_SECONDS / self.unit
         try:
             return _recent(half_life, size)
-        except (distributions.TooNarrow, distributions.TooWide):
+        except (distributions.TooNarrowError, distributions.TooWideError):
             return None  # within a billionth of its half-life the distribution is practically even
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return limits.MAX_INTEGER if self._is_uniform and self._formats_differ() else None
 
     @property
@@ -276,7 +276,7 @@ class RangeType(FieldType):
         """Return whether all units are written differently."""
         return True
 
-    def space_in(self, state: Span) -> int | None:
+    def distinct_count_for(self, state: Span) -> int | None:
         return state.size
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -304,8 +304,8 @@ def format_function(
     if source is None:
         return None
     try:
-        formatter = dates.formatter(source)
-        if not has_time and dates.needs_clock(source):
+        formatter = dates.create_formatter(source)
+        if not has_time and dates.has_time(source):
             message = "A date has no time of day."
             compiler.fault(field, "options.format", "not_for_this_type", message, "Use type datetime.")
         return formatter
@@ -320,15 +320,15 @@ _SAMPLE_NOWS = (datetime(2024, 3, 31, tzinfo=UTC), datetime(2025, 7, 15, 12, tzi
 
 
 @lru_cache(maxsize=256)
-def _centred(size: int) -> distributions.Draw:
+def _centred(size: int) -> distributions.Sampler:
     """Most in the middle, the ends three standard deviations away."""
     return distributions.normal(Fraction(size - 1, 2), Fraction(size, 6)).within(0, size - 1)
 
 
-class _Backwards(distributions.Draw):
+class _ReversedDraw(distributions.Sampler):
     """Counts ``draw`` back from the end of ``size`` units."""
 
-    def __init__(self, draw: distributions.Draw, size: int) -> None:
+    def __init__(self, draw: distributions.Sampler, size: int) -> None:
         self._distribution, self._last = draw, size - 1
 
     def draw(self, random: np.ndarray) -> np.ndarray:
@@ -336,10 +336,10 @@ class _Backwards(distributions.Draw):
 
 
 @lru_cache(maxsize=256)
-def _recent(half_life: Fraction, size: int) -> distributions.Draw:
+def _recent(half_life: Fraction, size: int) -> distributions.Sampler:
     """The number of units back is geometric: each ``half_life`` of them halves it."""
     mean = half_life / fixed_point.ln(Fraction(2))
-    return _Backwards(distributions.exponential(mean, Fraction(-1, 2)).within(0, size - 1), size)
+    return _ReversedDraw(distributions.exponential(mean, Fraction(-1, 2)).within(0, size - 1), size)
 
 
 _POOL_DAYS = 65_536
@@ -362,7 +362,7 @@ class Days(RangeType):
         self._formatter = format_function(field, options.format, compiler, has_time=False)
         self.dtype = pa.date32() if self._formatter is None else pa.string()
         if self._formatter is not None and options.format is not None:
-            self.max_length = dates.longest(options.format)
+            self.max_length = dates.max_length(options.format)
 
     def _formats_differ(self) -> bool:
         return self.options.format is None or dates.is_injective(self.options.format, day=True, clock=False)
@@ -416,7 +416,7 @@ def _date32(days: np.ndarray) -> pa.Array:
 @lru_cache(maxsize=16)
 def _day_pool(low: int, size: int, source: str) -> pa.Array:
     """Return the texts of ``size`` days from ``low`` on, shared by all plans and blocks with the same format."""
-    return dates.day_table(low, low + size - 1, dates.parse(source))
+    return dates.format_days(low, low + size - 1, dates.parse(source))
 
 
 class DateTime(RangeType):
@@ -477,14 +477,14 @@ class DateTime(RangeType):
         self._formatter = format_function(field, options.format, compiler, has_time=True)
         self.dtype = pa.timestamp("us", "UTC") if self._formatter is None else pa.string()
         if self._formatter is not None and options.format is not None:
-            self.max_length = dates.longest(options.format)
+            self.max_length = dates.max_length(options.format)
 
-    def _range(self, now: datetime) -> tuple[int, int]:
+    def _resolve_limits(self, now: datetime) -> tuple[int, int]:
         if self.options.past is not False:
-            return super()._range(now)
+            return super()._resolve_limits(now)
         high = self._high or moments.parse(f"+{DEFAULT_SPAN}")
         try:
-            return moments.seconds(now), moments.seconds(high.resolve(now))
+            return moments.epoch_seconds(now), moments.epoch_seconds(high.resolve(now))
         except moments.MomentError as error:
             raise SpecError(
                 [Fault(f"{self.field.path}.options.max", "out_of_range", str(error), "")]
@@ -494,7 +494,7 @@ class DateTime(RangeType):
         return self.options.format is None or dates.is_injective(self.options.format, day=True, clock=True)
 
     def column(self, units: np.ndarray, context: ColumnContext) -> pa.Array:
-        units *= dates.SECOND
+        units *= dates.SECOND_MICROS
         values = pa.Array.from_buffers(pa.timestamp("us", "UTC"), units.size, [None, pa.py_buffer(units)])
         return values if self._formatter is None else self._formatter(values)
 
@@ -522,8 +522,8 @@ class Epoch(RangeType):
 
     options: Options
 
-    def _range(self, now: datetime) -> tuple[int, int]:
-        low, high = super()._range(now)
+    def _resolve_limits(self, now: datetime) -> tuple[int, int]:
+        low, high = super()._resolve_limits(now)
         return (low * 1000, high * 1000 + 999) if self.options.unit == "milliseconds" else (low, high)
 
     def bounds(self, rows: int) -> tuple[int, int]:
@@ -570,7 +570,7 @@ class Time(FieldType):
             message = f"min ({options.min}) is later than max ({options.max})."
             compiler.fault(field, "options.min", "min_above_max", message, "Swap them.")
         self._low, self._size = low, high - low + 1
-        self._parts: tuple[dates.Part, ...] | None = None
+        self._parts: tuple[dates.FormatPart, ...] | None = None
         self.dtype = pa.time64("us") if options.format is None else pa.string()
         if options.format is not None:
             try:
@@ -581,7 +581,7 @@ class Time(FieldType):
             if any(kind == "day" for kind, _ in self._parts):
                 message = "A time of day has no date."
                 compiler.fault(field, "options.format", "not_for_this_type", message, "Use type datetime.")
-            self.max_length = dates.longest(options.format)
+            self.max_length = dates.max_length(options.format)
 
     def _parse_time(self, name: str, compiler: Compiler) -> int:
         match = _CLOCK.fullmatch(getattr(self.options, name).strip())
@@ -594,7 +594,7 @@ class Time(FieldType):
             return 0
         return hour * 3600 + minute * 60 + second
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         is_unambiguous = self.options.format is None or dates.is_injective(
             self.options.format, day=False, clock=True
         )
@@ -612,16 +612,16 @@ class Time(FieldType):
     def _column(self, seconds: np.ndarray) -> pa.Array:
         moment = seconds.view(np.int64)
         moment += self._low
-        moment *= dates.SECOND
+        moment *= dates.SECOND_MICROS
         if self._parts is not None:
-            return dates.spell_moments(moment, self._parts)
+            return dates.format_timestamps(moment, self._parts)
         return pa.Array.from_buffers(pa.time64("us"), moment.size, [None, pa.py_buffer(moment)])
 
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 
 
-class _Named(PoolType):
+class _CalendarNameType(PoolType):
     """One of the names of a calendar."""
 
     category = "time"
@@ -639,8 +639,8 @@ class _Named(PoolType):
         locale = compiler.locale_of(field)
         local = None
         if locale is not None and not locale.startswith("en"):
-            local = compiler.vocabulary.positioned(f"{self.name}_{width}", locale)
-        self.use(_name_pool(self.names, options.abbr) if local is None else local)
+            local = compiler.vocabulary.localized_names(f"{self.name}_{width}", locale)
+        self.set_pool(_name_pool(self.names, options.abbr) if local is None else local)
 
     @classmethod
     def capacity(cls) -> int:
@@ -652,7 +652,7 @@ def _name_pool(names: tuple[str, ...], short: bool) -> pa.Array:
     return pa.array([name[:3] if short else name for name in names])
 
 
-class Month(_Named):
+class Month(_CalendarNameType):
     """Names of months in the language of the locale, as the Unicode CLDR has them."""
 
     name = "month"
@@ -663,7 +663,7 @@ class Month(_Named):
     names = dates.MONTHS
 
 
-class Weekday(_Named):
+class Weekday(_CalendarNameType):
     """Names of days of the week in the language of the locale, as the Unicode CLDR has them."""
 
     name = "weekday"
@@ -675,18 +675,19 @@ class Weekday(_Named):
 
 
 _MOMENT = pa.timestamp("us", "UTC")
-_MILLISECOND = 1000
-_END = (LAST_DAY + 1) * DAY - 1
-_BEGIN = FIRST_DAY * DAY
+_MILLISECOND, _SECOND = 1000, 1_000_000
+_END = (LAST_DAY + 1) * DAY_MICROS - 1
+_BEGIN = FIRST_DAY * DAY_MICROS
 _UNITS = {
-    unit: parse(f"1 {unit}") for unit in ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
+    unit: parse_duration(f"1 {unit}")
+    for unit in ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
 }
-_SHORTEST_MONTH = 28 * DAY
-_POOL_SECONDS = 65_536
-_EXAMPLES = f"Use a value such as {EXAMPLES}."
+_SHORTEST_MONTH = 28 * DAY_MICROS
+_POOL_SECONDS, _SMALL_BLOCK = 65_536, 256
+_EXAMPLES = f"Use a value such as {DURATION_EXAMPLES}."
 
 
-class _Lengths(FieldType):
+class _DurationType(FieldType):
     """A type with durations among its options."""
 
     category = "time"
@@ -697,7 +698,7 @@ class _Lengths(FieldType):
         if value is None:
             return None
         try:
-            return parse(value)
+            return parse_duration(value)
         except DurationError as error:
             compiler.fault(self.field, f"options.{option}", "bad_duration", str(error), _EXAMPLES)
             return None
@@ -707,7 +708,7 @@ def _timestamps(micros: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(_MOMENT, micros.size, [None, pa.py_buffer(micros)])
 
 
-class DateRelative(_Lengths):
+class DateRelative(_DurationType):
     """A date or time before or after another one of the row, by a fixed or random offset."""
 
     name = "date_relative"
@@ -726,7 +727,7 @@ class DateRelative(_Lengths):
         offset: str | None = Field(
             None,
             max_length=limits.MAX_NAME_CHARS,
-            description=f"Fixed offset, such as +3d or -2h; units as in {EXAMPLES}. Or set min and max.",
+            description=f"Fixed offset, such as +3d or -2h; units as in {DURATION_EXAMPLES}. Or set min and max.",
         )
         min: str | None = Field(
             None,
@@ -747,9 +748,9 @@ class DateRelative(_Lengths):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.dtype = pa.date32()
-        self.needs = (options.field,)
+        self.required_fields = (options.field,)
         self._fixed_offset, self._unit, self._low, self._high = Duration(0, 0), _UNITS["days"], 0, 0
-        source = compiler.require(field, "options.field", options.field)
+        source = compiler.require_column(field, "options.field", options.field)
         if source is not None and source.dtype not in (pa.date32(), _MOMENT):
             message = f'"{options.field}" does not contain dates or times.'
             hint = "Choose a field of type date or datetime without format, because format creates texts."
@@ -771,10 +772,10 @@ class DateRelative(_Lengths):
         self._formatter = format_function(field, options.format, compiler, not self._is_date)
         if options.format is not None:
             self.dtype = pa.string()
-            self.max_length = dates.longest(options.format) if self._formatter else None
+            self.max_length = dates.max_length(options.format) if self._formatter else None
 
     def _check_clock(self, option: str, length: Duration, compiler: Compiler) -> None:
-        if self._is_date and length.micros % DAY:
+        if self._is_date and length.micros % DAY_MICROS:
             message = "A date cannot be shifted by a time of day."
             compiler.fault(
                 self.field,
@@ -810,7 +811,7 @@ class DateRelative(_Lengths):
             message = f"min ({self.options.min or 0}) is larger than max ({self.options.max})."
             compiler.fault(self.field, "options.min", "min_above_max", message, "Swap them.")
 
-    def refuses(self, name: str, fixed: pa.Array) -> str:
+    def override_error(self, name: str, fixed: pa.Array) -> str:
         return (
             f'"{self.field.name}" uses this field as a date or time.'
             if fixed.type != self._source_type
@@ -818,7 +819,7 @@ class DateRelative(_Lengths):
         )
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        base = text.decode(context.column(self.options.field))
+        base = text.decode_dictionary(context.column(self.options.field))
         numbers = np.frombuffer(base.buffers()[1], np.int32 if self._is_date else np.int64)
         numbers = numbers[base.offset : base.offset + len(base)].astype(np.int64)
         if base.null_count:
@@ -828,15 +829,15 @@ class DateRelative(_Lengths):
         if self.options.offset is None:
             offsets = engine_random.between(context.bits(), self._low, self._high)
             months, micros = offsets * self._unit.months, offsets * self._unit.micros
-        days, clock = (numbers, 0) if self._is_date else np.divmod(numbers, DAY)
+        days, clock = (numbers, 0) if self._is_date else np.divmod(numbers, DAY_MICROS)
         if self._fixed_offset.months or (self.options.offset is None and self._unit.months):
             days = add_months(days, months)
         # Nothing leaves the years 1 to 9999.
         if self._is_date:
-            moved = np.clip(days + micros // DAY, FIRST_DAY, LAST_DAY)
+            moved = np.clip(days + micros // DAY_MICROS, FIRST_DAY, LAST_DAY)
             result = pa.array(moved.astype(np.int32)).view(pa.date32())
         else:
-            result = _timestamps(np.clip(days * DAY + (clock + micros), _BEGIN, _END))
+            result = _timestamps(np.clip(days * DAY_MICROS + (clock + micros), _BEGIN, _END))
         if self._formatter is not None:
             result = self._formatter(result)
         return (
@@ -847,7 +848,7 @@ class DateRelative(_Lengths):
         return "Make the field that it depends on unique instead."
 
 
-class TimeSeries(_Lengths):
+class TimeSeries(_DurationType):
     """start + interval x row + jitter: strictly rising, since the jitter stays below one interval."""
 
     name = "time_series"
@@ -865,7 +866,7 @@ class TimeSeries(_Lengths):
         interval: str = Field(
             "1h",
             max_length=limits.MAX_NAME_CHARS,
-            description=f"Interval between rows: {EXAMPLES}. Months are calendar months.",
+            description=f"Interval between rows: {DURATION_EXAMPLES}. Months are calendar months.",
         )
         jitter: str | None = Field(
             None,
@@ -901,31 +902,31 @@ class TimeSeries(_Lengths):
         self._formatter = format_function(field, options.format, compiler, True)
         self.dtype = _MOMENT if options.format is None else pa.string()
         if self._formatter is not None and options.format is not None:
-            self.max_length = dates.longest(options.format)
+            self.max_length = dates.max_length(options.format)
 
     def prepare(self, env: GenerationContext) -> int:
         try:
-            return moments.seconds(self._start.resolve(env.now)) * _SECOND
+            return moments.epoch_seconds(self._start.resolve(env.now)) * _SECOND
         except moments.MomentError as error:
             raise SpecError(
                 [Fault(f"{self.field.path}.options.start", "out_of_range", str(error), "")]
             ) from None
 
-    def rows_in(self, state: int) -> int:
+    def available_rows(self, state: int) -> int:
         available = _END - self._jitter - state
         if not self._step.months:
             return available // self._step.micros + 1
         # The last months of 9999 are left out: the day of the month might not be there.
-        return max(0, available // DAY // 366 * 12 // self._step.months) + 1
+        return max(0, available // DAY_MICROS // 366 * 12 // self._step.months) + 1
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         is_unambiguous = self.options.format is None or (
             self._resolution == _SECOND and dates.is_injective(self.options.format, day=True, clock=True)
         )
         return limits.MAX_INTEGER if is_unambiguous else None
 
-    def space_in(self, state: int) -> int | None:
-        return self.rows_in(state)
+    def distinct_count_for(self, state: int) -> int | None:
+        return self.available_rows(state)
 
     def unique_hint(self) -> str:
         return "The format omits a part of the value: include all parts."
@@ -933,9 +934,9 @@ class TimeSeries(_Lengths):
     def fill(self, context: ColumnContext) -> pa.Array:
         row = context.rows.view(np.int64)
         if self._step.months:
-            day, clock = divmod(context.state, DAY)
+            day, clock = divmod(context.state, DAY_MICROS)
             days = add_months(np.full(context.n, day), row * self._step.months)
-            micros = days * DAY + clock
+            micros = days * DAY_MICROS + clock
         else:
             micros = row * self._step.micros + context.state
         if self._jitter:
@@ -948,7 +949,7 @@ class TimeSeries(_Lengths):
         return self.fill(context)
 
 
-class Length(_Lengths):
+class Length(_DurationType):
     """A duration in whole seconds."""
 
     name = "duration"
@@ -989,7 +990,7 @@ class Length(_Lengths):
             )
         return length.micros // _SECOND
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return self._size
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
@@ -1004,7 +1005,7 @@ class Length(_Lengths):
     def _column(self, numbers: np.ndarray) -> pa.Array:
         format_ = self.options.format
         if format_ != "seconds" and numbers.size >= _SMALL_BLOCK and self._size <= _POOL_SECONDS:
-            return pooled(_duration_pool(self._low, self._size, format_), numbers)
+            return dictionary_array(_duration_pool(self._low, self._size, format_), numbers)
         seconds = numbers.view(np.int64) + self._low
         return pa.array(seconds) if format_ == "seconds" else _duration_texts(seconds, format_)
 
@@ -1052,8 +1053,8 @@ class BusinessDay(Days):
     aliases = ("working day", "workday", "business date", "weekday date")
     example = "2024-05-17"
 
-    def _span(self, now: datetime) -> Span:
-        span = super()._span(now)
+    def _resolve_span(self, now: datetime) -> Span:
+        span = super()._resolve_span(now)
         low, high = _working_days_before(span.low), _working_days_before(span.low + span.size)
         if low == high:
             message = "There is no day from Monday to Friday between min and max."
@@ -1115,10 +1116,10 @@ class Year(FieldType):
     def fill(self, context: ColumnContext) -> pa.Array:
         return pa.array(context.state.at(context.bits()))
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return 9999
 
-    def space_in(self, state: Span) -> int:
+    def distinct_count_for(self, state: Span) -> int:
         return state.size
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
@@ -1149,7 +1150,7 @@ class Quarter(PoolType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(_NUMBERS if options.number else _NAMES)
+        self.set_pool(_NUMBERS if options.number else _NAMES)
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         return (1, 4) if self.options.number else None

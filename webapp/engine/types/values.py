@@ -24,18 +24,18 @@ _CACHED_VALUES = 1000
 
 
 @dataclass(frozen=True)
-class Pool:
+class ValuePool:
     """``values`` without duplicates and without null; ``place[i]`` is the position of the i-th input value, -1 for
     null."""
 
     values: pa.Array
-    place: np.ndarray
+    indices: np.ndarray
     json_text: bool = False
 
     @property
     def has_null(self) -> bool:
         """Whether the values include null."""
-        return bool((self.place < 0).any())
+        return bool((self.indices < 0).any())
 
     @cached_property
     def distinct(self) -> np.ndarray:
@@ -45,7 +45,7 @@ class Pool:
         first: dict[str, int] = {}
         for i, value in enumerate(self.values.to_pylist()):
             # Upper case also merges letters: a dotless i differs from i until both are I.
-            first.setdefault(folded(value.upper()), i)
+            first.setdefault(fold_text(value.upper()), i)
         return np.array(list(first.values()), np.int32)
 
     @cached_property
@@ -61,18 +61,18 @@ class Pool:
 
     def at(self, index: np.ndarray) -> pa.DictionaryArray:
         """Return the input values number ``index``, as a dictionary array over the pool."""
-        places = self.place[index]
+        places = self.indices[index]
         indices = pa.array(places, mask=places < 0) if self.has_null else pa.array(places)
         return pa.DictionaryArray.from_arrays(indices, self.values, safe=False)
 
 
-def folded(value: str) -> str:
+def fold_text(value: str) -> str:
     """``value`` without case, accents and outer blanks."""
     bare = unicodedata.normalize("NFKD", value.casefold())
     return "".join(char for char in bare if not unicodedata.combining(char)).strip()
 
 
-def pool_of(values: Sequence[Any]) -> Pool:
+def pool_of(values: Sequence[Any]) -> ValuePool:
     """Return a pool with one type for all values: booleans, integers, decimals, texts, or JSON for objects and arrays.
     Values of mixed types become text, written as in JSON. Equal lists share one pool."""
     if len(values) > _CACHED_VALUES:
@@ -81,13 +81,13 @@ def pool_of(values: Sequence[Any]) -> Pool:
 
 
 @lru_cache(maxsize=256)
-def _cached_pool(source: str) -> Pool:
+def _cached_pool(source: str) -> ValuePool:
     return _pool(orjson.loads(source))
 
 
-def _pool(values: Sequence[Any]) -> Pool:
+def _pool(values: Sequence[Any]) -> ValuePool:
     present = [value for value in values if value is not None]
-    kind, convert = _kind(present)
+    kind, convert = _type_and_converter(present)
     converted = [None if value is None else convert(value) for value in values]
     order: dict[Any, int] = {}
     for value in converted:
@@ -95,15 +95,15 @@ def _pool(values: Sequence[Any]) -> Pool:
             order.setdefault(value, len(order))
     positions = np.array([-1 if value is None else order[value] for value in converted], np.int32)
     nested = bool(present) and all(isinstance(value, dict | list) for value in present)
-    return Pool(pa.array(list(order), kind), positions, nested)
+    return ValuePool(pa.array(list(order), kind), positions, nested)
 
 
-def longest(pool: Pool) -> int:
+def max_text_length(pool: ValuePool) -> int:
     """Characters of the longest text of a pool of texts."""
-    return base.longest(pool.values)
+    return base.max_text_length(pool.values)
 
 
-def _kind(values: list[Any]) -> tuple[pa.DataType, Callable[[Any], Any]]:
+def _type_and_converter(values: list[Any]) -> tuple[pa.DataType, Callable[[Any], Any]]:
     if all(isinstance(value, bool) for value in values):
         return pa.bool_(), bool
     if not any(isinstance(value, bool) for value in values):
@@ -111,7 +111,7 @@ def _kind(values: list[Any]) -> tuple[pa.DataType, Callable[[Any], Any]]:
             return pa.int64(), int
         if all(isinstance(value, int | float) for value in values):
             numbers = [Decimal(repr(value)) for value in values]
-            places = max(map(amounts.places_of, numbers))
+            places = max(map(amounts.decimal_places, numbers))
             if places > limits.MAX_DECIMALS or max(map(abs, numbers)).scaleb(places) > limits.MAX_UNITS:
                 return pa.float64(), float
             last = Decimal(1).scaleb(-places)

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from pydantic import AliasChoices, Field
 
 from webapp.engine import random as engine_random
-from webapp.engine.text_parts import joined
+from webapp.engine.text_parts import join_parts
 from webapp.engine.types import plates
-from webapp.engine.types.base import OptionsModel, longest
-from webapp.engine.types.codes import DIGITS, Check, Code, CodeType, Gap, Part, Pick, Run
-from webapp.engine.types.papers import ByCountry, place_of
+from webapp.engine.types.base import OptionsModel, max_text_length
+from webapp.engine.types.codes import DIGITS, Check, Code, CodePart, CodeType, Gap, Pick, Run
+from webapp.engine.types.papers import CountryDependentType, find_place_group
 from webapp.engine.types.table_group import Airline, RowField, column_texts
 from webapp.engine.types.time import Year
 
@@ -109,7 +109,7 @@ class Vin(CodeType):
             head = (Pick(_MAKERS), Run(_VIN, 3), Run(cycle), Run(_VIN))
             return Code(*head, check, Run(years), Run(_VIN), Run(DIGITS, 6))
 
-        self.use(compiler.vocabulary.shared(("vin", years, cycle), make))
+        self.use(compiler.vocabulary.cached(("vin", years, cycle), make))
 
 
 _LETTERS = _VIN_LETTERS
@@ -137,16 +137,16 @@ capital or large city where plates name a place)."""
 PLATE_COUNTRIES = tuple(sorted(_PLATES))
 
 
-def masked(mask: str, letters: str) -> Code:
+def code_from_mask(mask: str, letters: str) -> Code:
     """Texts of a mask: # a digit, @ one of ``letters``, other characters are literal."""
-    parts: list[Part] = []
+    parts: list[CodePart] = []
     for piece in re.findall("#+|@+|[^#@]+", mask):
         alphabet = {"#": DIGITS, "@": letters}.get(piece[0])
         parts.append(Gap(piece) if alphabet is None else Run(alphabet, len(piece)))
     return Code(*parts)
 
 
-class LicensePlate(ByCountry):
+class LicensePlate(CountryDependentType):
     """A plate as the country's present series has it, of the region of the row's place where plates name one."""
 
     name = "license_plate"
@@ -182,18 +182,18 @@ class LicensePlate(ByCountry):
         if vocabulary.engine < 2:
 
             def make(country: str) -> Code:
-                return vocabulary.shared(("plate", country), lambda: masked(*_PLATES[country]))
+                return vocabulary.cached(("plate", country), lambda: code_from_mask(*_PLATES[country]))
 
-            self.take(options.country, PLATE_COUNTRIES, "number plates", "US", compiler, make)
+            self.select_country(options.country, PLATE_COUNTRIES, "number plates", "US", compiler, make)
             return
         self._single_country = options.country.strip().upper() if options.country else None
-        self.take(
+        self.select_country(
             options.country, plates.PLATE_COUNTRIES, "number plates", "US", compiler, self._placeholder_code
         )
         states = vocabulary.table("states")
         self._states = list(zip(states["country"].to_pylist(), states["code"].to_pylist(), strict=True))
-        self._place = place_of(field, compiler)
-        self._shared = vocabulary.shared
+        self._place = find_place_group(field, compiler)
+        self._shared = vocabulary.cached
         self.max_length = _LONGEST_PLATE
 
     def _placeholder_code(self, country: str) -> Code:
@@ -205,12 +205,12 @@ class LicensePlate(ByCountry):
         if self._states is None:
             return super().fill(context)
         n = context.n
-        if self.placed is None:
+        if self.place_group is None:
             assert self._single_country is not None
             country = np.zeros(n, np.int64)
             known = [self._single_country]
         else:
-            country, known = self.rows_of(context), list(self._countries)
+            country, known = self.country_indices(context), list(self._countries)
         if self._place is None:
             state = np.full(n, len(self._states))
         else:
@@ -240,7 +240,7 @@ class LicensePlate(ByCountry):
         """(texts, rows of the block) of one country, mask by mask."""
         assert self._states is not None
         format_, states = plates.PLATES[country], self._states
-        if format_.masks:
+        if format_.region_masks:
             masks = self._shared(("plate masks", country), lambda: _masks_of(country, states))
             mask_numbers = masks[1][state]
             random_masks = context.below(len(masks[0]), _MASK_SALT)[rows].view(np.int64)
@@ -251,45 +251,45 @@ class LicensePlate(ByCountry):
         else:
             groups = [(format_.mask, np.arange(rows.size))]
         plates_and_rows = []
-        regions = self._shared(("plate regions", country), lambda: plates.regions(country, states))
+        regions = self._shared(("plate regions", country), lambda: plates.compile_regions(country, states))
         for mask, chosen in groups:
             own_rows = rows[chosen]
             parts = [
                 (pool, engine_random.below(context.bits(salt)[own_rows], len(pool)))
-                for salt, pool in enumerate(plates.pools(mask, format_.letters))
+                for salt, pool in enumerate(plates.mask_pools(mask, format_.letters))
             ]
             if regions is not None:
                 bits = context.bits(_REGION_SALT)[own_rows] >> np.uint64(32)
                 region = (bits * regions.count[state[chosen]] >> np.uint64(32)) + regions.start[state[chosen]]
-                parts.insert(len(parts) if format_.after else 0, (regions.texts, region))
-            plates_and_rows.append((joined(*parts), own_rows))
+                parts.insert(len(parts) if format_.is_region_last else 0, (regions.texts, region))
+            plates_and_rows.append((join_parts(*parts), own_rows))
         return plates_and_rows
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         if self._states is None:
-            return super().space()
-        if self.placed is not None or self._single_country is None:
+            return super().distinct_count()
+        if self.place_group is not None or self._single_country is None:
             return None
         format_ = plates.PLATES[self._single_country]
-        return math.prod(len(pool) for pool in plates.pools(format_.mask, format_.letters))
+        return math.prod(len(pool) for pool in plates.mask_pools(format_.mask, format_.letters))
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         if self._states is None:
             return super().fill_unique(context)
-        space, country = self.space(), self._single_country
+        space, country = self.distinct_count(), self._single_country
         assert space is not None  # else the field could not be unique
         assert country is not None
         format_, number, states = plates.PLATES[country], context.permuted(space), self._states
         parts: list[tuple[pa.StringArray, np.ndarray]] = []
-        for pool in reversed(plates.pools(format_.mask, format_.letters)):
+        for pool in reversed(plates.mask_pools(format_.mask, format_.letters)):
             number, index = np.divmod(number, np.uint64(len(pool)))
             parts.insert(0, (pool, index))
-        regions = self._shared(("plate regions", country), lambda: plates.regions(country, states))
+        regions = self._shared(("plate regions", country), lambda: plates.compile_regions(country, states))
         if regions is not None:
             start, count = regions.start[-1], regions.count[-1]
             region = (context.bits(_REGION_SALT) >> np.uint64(32)) * count // np.uint64(1 << 32) + start
-            parts.insert(len(parts) if format_.after else 0, (regions.texts, region))
-        return joined(*parts)
+            parts.insert(len(parts) if format_.is_region_last else 0, (regions.texts, region))
+        return join_parts(*parts)
 
 
 _REGION_SALT, _MASK_SALT = 40, 41
@@ -298,7 +298,7 @@ _LONGEST_PLATE = 32
 
 def _masks_of(country: str, states: list[tuple[str, str]]) -> tuple[list[str], np.ndarray]:
     """The masks of a country, and which of them each state of the vocabulary has (-1: none of its own)."""
-    masks = plates.PLATES[country].masks
+    masks = plates.PLATES[country].region_masks
     distinct = list(dict.fromkeys(masks.values()))
     rows = [
         distinct.index(masks[code]) if country_code == country and code in masks else -1
@@ -332,10 +332,10 @@ class FlightNumber(RowField):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._codes = column_texts(compiler.vocabulary, "airline", self.column(options))
-        self._is_independent = len(compiler.group_of(field)) == 1
+        self._is_independent = len(compiler.fields_of_same_group(field)) == 1
         make = lambda: pc.binary_join_element_wise(self._codes.texts, options.separator, "")  # noqa: E731
-        self._heads = compiler.vocabulary.shared(("designators", options.separator), make)
-        self.max_length = longest(self._heads) + len(str(_FLIGHTS))
+        self._heads = compiler.vocabulary.cached(("designators", options.separator), make)
+        self.max_length = max_text_length(self._heads) + len(str(_FLIGHTS))
 
     @classmethod
     def column(cls, options: Options) -> str:
@@ -343,16 +343,16 @@ class FlightNumber(RowField):
         return "iata"
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return self._joined(self._codes.at[context.group()], context.below(_FLIGHTS))
+        return self._joined(self._codes.indices[context.group()], context.below(_FLIGHTS))
 
     def _joined(self, airline: np.ndarray, number: np.ndarray) -> pa.Array:
-        return joined((self._heads, airline), (_flights(), number))
+        return join_parts((self._heads, airline), (_flights(), number))
 
-    def space(self) -> int | None:
+    def distinct_count(self) -> int | None:
         return len(self._heads) * _FLIGHTS if self._is_independent else None
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        space = self.space()
+        space = self.distinct_count()
         assert space is not None  # else the field could not be unique
         return self._joined(*np.divmod(context.permuted(space), np.uint64(_FLIGHTS)))
 

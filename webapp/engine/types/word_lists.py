@@ -24,12 +24,12 @@ class WordList:
     """A list, and the places of those of its words that differ as databases compare them."""
 
     pool: pa.Array
-    distinct: np.ndarray
+    distinct_positions: np.ndarray
 
 
-def listed(pool: pa.Array) -> WordList:
+def create_word_list(pool: pa.Array) -> WordList:
     """``pool`` with what differs in it."""
-    return WordList(pool, values.Pool(pool, np.arange(len(pool))).distinct.astype(np.int64))
+    return WordList(pool, values.ValuePool(pool, np.arange(len(pool))).distinct.astype(np.int64))
 
 
 class ListType(PoolType):
@@ -41,11 +41,13 @@ class ListType(PoolType):
         super().__init__(field, options, compiler)
         locale = compiler.locale_of(field) if self.localised else None
         key = ("listed", self.name, options) if locale is None else ("listed", self.name, options, locale)
-        found = compiler.vocabulary.shared(key, lambda: listed(self.words(compiler.vocabulary, locale)))
+        found = compiler.vocabulary.cached(
+            key, lambda: create_word_list(self.words(compiler.vocabulary, locale))
+        )
         if compiler.vocabulary.engine >= 2 and not compiler.vocabulary.is_in_language(self.name, locale):
             compiler.warn_english(field, locale)
-        self._distinct = found.distinct
-        self.use(found.pool)
+        self._distinct = found.distinct_positions
+        self.set_pool(found.pool)
 
     def words(self, vocabulary: Vocabulary, locale: str | None) -> pa.Array:
         """The list, ``string[k]``."""
@@ -55,11 +57,11 @@ class ListType(PoolType):
     def capacity(cls) -> int:
         return cls.count
 
-    def space(self) -> int:
+    def distinct_count(self) -> int:
         return self._distinct.size
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return self.at(self._distinct[context.permuted(self._distinct.size).view(np.int64)], context)
+        return self.values_at(self._distinct[context.permuted(self._distinct.size).view(np.int64)], context)
 
 
 class Buzzword(ListType):

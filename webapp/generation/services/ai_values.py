@@ -29,8 +29,8 @@ from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connectors import KINDS
 from webapp.connectors.ai.connector import AiChannel, Prompt
-from webapp.connectors.base import ConnectorError, Link
-from webapp.engine.external_values import ExternalRequest, Question
+from webapp.connectors.base import ConnectorError, OpenConnection
+from webapp.engine.external_values import ExternalQuery, ExternalRequest
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 
@@ -41,11 +41,11 @@ _TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
-class InvalidAnswer(ValueError):
+class InvalidAnswerError(ValueError):
     """A value is invalid. The text is the reason, without the value."""
 
 
-def documents(text: str) -> Iterator[Any]:
+def find_json(text: str) -> Iterator[Any]:
     """Return every JSON object and array in a text, outermost first. If one is incomplete, return those
     nested in it."""
     text = _THOUGHT.sub(" ", text)
@@ -59,12 +59,12 @@ def documents(text: str) -> Iterator[Any]:
             position = found.start() + 1
 
 
-def rows_of(text: str, count: int) -> dict[int, Any]:
+def parse_rows(text: str, count: int) -> dict[int, Any]:
     """Return the values of rows 1 to `count` by number, without missing ones. If a number occurs twice, the
     first one counts. A list without numbers must have exactly `count` values, in order."""
     found: dict[int, Any] = {}
     unnumbered: list[Any] | None = None
-    for document in documents(text):
+    for document in find_json(text):
         pending = [document]
         while pending:
             current = pending.pop()
@@ -92,10 +92,11 @@ def _number(value: Any) -> int | None:
     return None
 
 
-def checked(value: Any, requirements: Mapping[str, Any]) -> str:
-    """Return a value as text if it satisfies the field's requirements (`Question.settings`). Raises `InvalidAnswer`."""
+def validate_value(value: Any, requirements: Mapping[str, Any]) -> str:
+    """Return a value as text if it satisfies the field's requirements (`ExternalQuery.settings`). Raises
+    `InvalidAnswerError`."""
     if value is None or isinstance(value, dict | list):
-        raise InvalidAnswer("it is not a single value")
+        raise InvalidAnswerError("it is not a single value")
     return _CHECKS[requirements["answer"]](value, requirements)
 
 
@@ -103,9 +104,9 @@ def _text(value: Any, requirements: Mapping[str, Any]) -> str:
     text = _clean_text(value)
     max_length = requirements["max_length"] or limits.AI_TEXT_CHARS
     if not text:
-        raise InvalidAnswer("it is empty")
+        raise InvalidAnswerError("it is empty")
     if len(text) > max_length:
-        raise InvalidAnswer(f"it is longer than {max_length:,} characters")
+        raise InvalidAnswerError(f"it is longer than {max_length:,} characters")
     return text
 
 
@@ -126,14 +127,14 @@ def _choice(value: Any, requirements: Mapping[str, Any]) -> str:
         if choice.casefold().strip() == text.casefold().rstrip(".")
     ]
     if len(matches) != 1:
-        raise InvalidAnswer("it is not one of the choices")
+        raise InvalidAnswerError("it is not one of the choices")
     return str(matches[0])
 
 
 def _integer(value: Any, requirements: Mapping[str, Any]) -> str:
     number = _decimal_of(value, "a whole number")
     if number != number.to_integral_value() or int(number) not in _INT64:
-        raise InvalidAnswer("it is not a whole number")
+        raise InvalidAnswerError("it is not a whole number")
     return str(int(number))
 
 
@@ -141,19 +142,19 @@ def _decimal(value: Any, requirements: Mapping[str, Any]) -> str:
     number = _decimal_of(value, "a number")
     places = requirements["decimals"]
     if abs(number).scaleb(places) > limits.MAX_UNITS:
-        raise InvalidAnswer("it is too large")
+        raise InvalidAnswerError("it is too large")
     return format(number.quantize(Decimal(1).scaleb(-places)), "f")
 
 
 def _decimal_of(value: Any, expected: str) -> Decimal:
     if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
-        raise InvalidAnswer(f"it is not {expected}")
+        raise InvalidAnswerError(f"it is not {expected}")
     try:
         number = Decimal(str(value).strip()[:100])
     except InvalidOperation:
-        raise InvalidAnswer(f"it is not {expected}") from None
+        raise InvalidAnswerError(f"it is not {expected}") from None
     if not number.is_finite() or number.adjusted() > limits.AI_DIGITS:
-        raise InvalidAnswer("it has too many digits")
+        raise InvalidAnswerError("it has too many digits")
     return number
 
 
@@ -163,7 +164,7 @@ def _boolean(value: Any, requirements: Mapping[str, Any]) -> str:
         return "true"
     if text in _FALSE:
         return "false"
-    raise InvalidAnswer("it is not true or false")
+    raise InvalidAnswerError("it is not true or false")
 
 
 def _date(value: Any, requirements: Mapping[str, Any]) -> str:
@@ -171,7 +172,7 @@ def _date(value: Any, requirements: Mapping[str, Any]) -> str:
     try:
         return date.fromisoformat(found[1] if found else "").isoformat()
     except ValueError:
-        raise InvalidAnswer("it is not a date in the form YYYY-MM-DD") from None
+        raise InvalidAnswerError("it is not a date in the form YYYY-MM-DD") from None
 
 
 _CHECKS: Final = {
@@ -184,9 +185,9 @@ _CHECKS: Final = {
 }
 
 
-Keep = Callable[[Mapping[str, pa.Table]], object]
+SaveTables = Callable[[Mapping[str, pa.Table]], object]
 
-HOW_TO: Final = (
+SETUP_HINT: Final = (
     "Create a connection of type ai (base_url, model, api_key). "
     "Any server with an OpenAI-compatible chat API works."
 )
@@ -209,7 +210,7 @@ _TYPES: Final = {"integer": "integer", "decimal": "number", "boolean": "boolean"
 # --- Choosing the connection ---
 
 
-def models(actor: Actor) -> Sequence[Connection]:
+def ai_connections(actor: Actor) -> Sequence[Connection]:
     """Return the project's connections of type ai, oldest first, at most limits.AI_MODELS_TOLD."""
     statement = tenancy.listing(actor, Connection).where(Connection.type == "ai")
     return db.session.scalars(
@@ -217,12 +218,12 @@ def models(actor: Actor) -> Sequence[Connection]:
     ).all()
 
 
-def only_model(actor: Actor) -> Connection:
+def only_ai_connection(actor: Actor) -> Connection:
     """Return the project's connection of type ai. Raises provider_missing; validation_error if there are
     several."""
-    found = models(actor)
+    found = ai_connections(actor)
     if not found:
-        raise missing()
+        raise missing_connection_error()
     if len(found) > 1:
         text = f"There are {len(found)} connections of type ai in this project."
         hint = "Choose one: " + ", ".join(f"{item.id} ({item.name})" for item in found) + "."
@@ -230,16 +231,16 @@ def only_model(actor: Actor) -> Connection:
     return found[0]
 
 
-def missing() -> ApiError:
+def missing_connection_error() -> ApiError:
     """Return the error for a project without a connection of type ai."""
     text = "This project has no AI connection."
-    return ApiError("provider_missing", f"{text} {HOW_TO}", {"hint": HOW_TO})
+    return ApiError("provider_missing", f"{text} {SETUP_HINT}", {"hint": SETUP_HINT})
 
 
-def row_of(actor: Actor, request: ExternalRequest) -> Connection:
-    """Like `only_model`, for a field without a connection. Errors are reported for the field."""
+def connection_for_field(actor: Actor, request: ExternalRequest) -> Connection:
+    """Like `only_ai_connection`, for a field without a connection. Errors are reported for the field."""
     try:
-        return only_model(actor)
+        return only_ai_connection(actor)
     except ApiError as error:
         if error.code == "validation_error":
             fault = error.details["fields"][0]
@@ -248,7 +249,7 @@ def row_of(actor: Actor, request: ExternalRequest) -> Connection:
         raise
 
 
-def check(request: ExternalRequest, connection: Connection) -> None:
+def check_connection_type(request: ExternalRequest, connection: Connection) -> None:
     """Raise validation_error if a field names a connection of another type."""
     if not KINDS[connection.type].can.prompts:
         text = f'"{connection.name}" is a connection of type {connection.type}, not ai.'
@@ -260,7 +261,7 @@ def check(request: ExternalRequest, connection: Connection) -> None:
 
 
 @dataclass(slots=True)
-class Written:
+class AiResult:
     """The values of some rows by cache key. After an error, some are missing."""
 
     tables: dict[str, pa.Table] = field(default_factory=dict)
@@ -278,19 +279,22 @@ class _Row:
     problem: str = ""
 
 
-def written(
-    channel: Link, question: Question, prompts: Mapping[str, tuple[Any, ...]], keep: Keep | None = None
-) -> Written:
-    """Request a value for each of `prompts`: (rendered prompt, seed[, row]) by cache key. `keep` receives the
+def request_values(
+    channel: OpenConnection,
+    question: ExternalQuery,
+    prompts: Mapping[str, tuple[Any, ...]],
+    save_tables: SaveTables | None = None,
+) -> AiResult:
+    """Request a value for each of `prompts`: (rendered prompt, seed[, row]) by cache key. `save_tables` receives the
     values of each response, in the caller's thread. Errors of the model are returned, not raised."""
     assert isinstance(channel, AiChannel)
-    result = Written()
+    result = AiResult()
     rows = [
         _Row(key, str(prompt), " ".join(map(str, variant))) for key, (prompt, *variant) in prompts.items()
     ]
-    requests = _FieldRequests(channel, dict(question.settings), keep)
+    requests = _FieldRequests(channel, dict(question.settings), save_tables)
     try:
-        requests.all(rows)
+        requests.run(rows)
     except ConnectorError as error:
         completed = sum(row.value is not None for row in rows)
         error.message = f"{error.message} {completed:,} of {len(rows):,} rows were completed."
@@ -323,11 +327,13 @@ def _table(value: str | None, problem: str) -> pa.Table:
 class _FieldRequests:
     """Requests the values of one field."""
 
-    def __init__(self, channel: AiChannel, requirements: Mapping[str, Any], keep: Keep | None) -> None:
-        self._channel, self._requirements, self._keep = channel, requirements, keep
+    def __init__(
+        self, channel: AiChannel, requirements: Mapping[str, Any], save_tables: SaveTables | None
+    ) -> None:
+        self._channel, self._requirements, self._save_tables = channel, requirements, save_tables
         self._has_failed = False
 
-    def all(self, rows: Sequence[_Row]) -> None:
+    def run(self, rows: Sequence[_Row]) -> None:
         """Set `value`, or `problem` if no valid value came after all attempts. Raises ConnectorError; earlier
         rows are set."""
         pending = list(rows)
@@ -371,8 +377,8 @@ class _FieldRequests:
     def _store(self, rows: Sequence[_Row]) -> None:
         """Store the values of a response before waiting for the next, so that a crash loses nothing."""
         found = {row.key: _table(row.value, "") for row in rows if row.value is not None}
-        if self._keep is not None and found:
-            self._keep(found)
+        if self._save_tables is not None and found:
+            self._save_tables(found)
 
     def _request(self, rows: Sequence[_Row]) -> None:
         value: dict[str, Any] = {"type": _TYPES.get(self._requirements["answer"], "string")}
@@ -382,14 +388,14 @@ class _FieldRequests:
         schema = _object_schema({"rows": {"type": "array", "items": row_schema}})
         prompt = Prompt(_SYSTEM, self._user_message(rows), schema, self._requirements["temperature"])
         answer = self._channel.complete(prompt)
-        found = rows_of(answer.text, len(rows))
+        found = parse_rows(answer.text, len(rows))
         for number, row in enumerate(rows, 1):
             if number not in found:
                 row.problem = "it is missing in the response" if found else "the response contains no JSON"
                 continue
             try:
-                row.value = checked(found[number], self._requirements)
-            except InvalidAnswer as error:
+                row.value = validate_value(found[number], self._requirements)
+            except InvalidAnswerError as error:
                 row.problem = str(error)
 
     def _user_message(self, rows: Sequence[_Row]) -> str:

@@ -24,26 +24,26 @@ from sqlalchemy.orm import object_session
 
 from webapp import clock, ids, limits, quotas
 from webapp.access import actors, tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.audit.services import audit_log
 from webapp.engine import groups, processor_time, record_counts
 from webapp.engine.blocks import unknown_overrides
-from webapp.engine.budget import TooLarge
+from webapp.engine.budget import MemoryBudgetError
 from webapp.engine.errors import SpecError
 from webapp.engine.invalid_data.settings import Invalid
-from webapp.engine.processor_time import Budget, TooSlow
+from webapp.engine.processor_time import CpuBudget, CpuBudgetError
 from webapp.engine.source_data import SourceSpec
-from webapp.errors import ApiError, Fault, Gathered, validation_error
-from webapp.extensions import application, db, reading
+from webapp.errors import ApiError, ErrorCollector, Fault, validation_error
+from webapp.extensions import application, db, read_session
 from webapp.generation.services import external_values
 from webapp.generation.services import rows as generation_rows
-from webapp.generation.services.rows import Output, Recipe
+from webapp.generation.services.rows import Recipe, RecipeStream
 from webapp.monitoring import metrics
 from webapp.quotas import Reservation
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import DraftInput, GenerateInput, PreviewInput
 from webapp.row_templates.services import compilation, compiled_plans, field_ids, related_templates, templates
-from webapp.row_templates.services.compiled_plans import Source
+from webapp.row_templates.services.compiled_plans import CompiledTemplate
 from webapp.sources.services import sources
 
 _TEMPLATE_COLUMNS = Template.__table__.c
@@ -70,11 +70,11 @@ class TemplateRef:
 def find_template(actor: Actor, template_id: str, scope: str) -> TemplateRef:
     """Like `tenancy.get`, without loading objects, because every generate call needs it. Raises not_found,
     forbidden."""
-    found = _load_template_ref(actor, template_id)
-    if found is None or actor.role_in(found.team_id) is None:
+    template_ref = _load_template_ref(actor, template_id)
+    if template_ref is None or actor.role_in(template_ref.team_id) is None:
         raise tenancy.not_found("template", template_id)
-    require(actor, scope, found.team_id)
-    return found
+    require_scope(actor, scope, template_ref.team_id)
+    return template_ref
 
 
 def _load_template_ref(actor: Actor, template_id: str) -> TemplateRef | None:
@@ -88,7 +88,7 @@ def _load_template_ref(actor: Actor, template_id: str) -> TemplateRef | None:
         return cached[1]
     if not ids.is_id(template_id, "tpl"):
         return None
-    with reading() as session:
+    with read_session() as session:
         row = session.execute(
             _CURRENT_VERSION, {"id": template_id, "workspace": actor.workspace_id}
         ).one_or_none()
@@ -104,60 +104,63 @@ def _load_template_ref(actor: Actor, template_id: str) -> TemplateRef | None:
 
 @event.listens_for(Template, "after_update")
 @event.listens_for(Template, "after_delete")
-def _changed(_mapper: Any, _connection: Any, template: Template) -> None:
+def _invalidate_template_ref(_mapper: Any, _connection: Any, template: Template) -> None:
     """Invalidate the cache entry of a changed template within its transaction. New templates are not cached."""
     session = object_session(template)
     if session is not None:
-        actors.changing(session, template.workspace_id)
+        actors.announce_permission_change(session, template.workspace_id)
 
 
 log = logging.getLogger(__name__)
 
 # A few rows take a hundred short calls, thirty of which release the interpreter's lock and acquire it again.
 # Parallel threads gain nothing and wake each other each time. Waiting is limited because of expensive rows.
-few_rows = threading.Lock()
+few_rows_lock = threading.Lock()
 _FEW_ROWS_WAIT: Final = 0.05
 
 
 @contextmanager
-def _serialized(wait: float | None) -> Iterator[None]:
-    """Hold `few_rows`, or continue without it after `wait` seconds; None: do not use it."""
-    is_locked = wait is not None and few_rows.acquire(timeout=wait)
+def _hold_few_rows_lock(wait: float | None) -> Iterator[None]:
+    """Hold `few_rows_lock`, or continue without it after `wait` seconds; None: do not use it."""
+    is_locked = wait is not None and few_rows_lock.acquire(timeout=wait)
     try:
         yield
     finally:
         if is_locked:
-            few_rows.release()
+            few_rows_lock.release()
 
 
 def saved_source(
-    found: TemplateRef,
+    template_ref: TemplateRef,
     locale: str | None,
     version: int | None = None,
-    rows_of: related_templates.Rows = compiled_plans.NOTHING,
-) -> Source:
-    """Return a compiled version of a template (default: its newest). `rows_of` are row counts of related
+    row_counts: related_templates.RowCounts = compiled_plans.EMPTY,
+) -> CompiledTemplate:
+    """Return a compiled version of a template (default: its newest). `row_counts` are row counts of related
     templates that the request states. Raises not_found, validation_error, unavailable."""
-    number = found.version if version is None else version
-    return compiled_plans.of_version(found.id, number, locale, templates.loader(found.id, number), rows_of)
+    number = template_ref.version if version is None else version
+    return compiled_plans.compile_version(
+        template_ref.id, number, locale, templates.loader(template_ref.id, number), row_counts
+    )
 
 
-def draft_source(actor: Actor | None, request: DraftInput, own: str = "") -> Source:
-    """Return a compiled draft. `own` is the id of the saved template that it is a draft of: its fields keep the groups
-    that they have there. Without an actor no other template is visible. Raises validation_error with all faults."""
-    stored_fields: Sequence[field_ids.Stored] = ()
-    if own and actor is not None:
-        found = find_template(actor, own, "read")
-        stored_fields = templates.loader(found.id, found.version)()[0]["fields"]
-    errors, related = Gathered(), {}
+def draft_source(actor: Actor | None, request: DraftInput, template_id: str = "") -> CompiledTemplate:
+    """Return a compiled draft. `template_id` is the id of the saved template that it is a draft of: its fields keep the
+    groups that they have there. Without an actor no other template is visible. Raises validation_error with all
+    faults."""
+    stored_fields: Sequence[field_ids.StoredField] = ()
+    if template_id and actor is not None:
+        template_ref = find_template(actor, template_id, "read")
+        stored_fields = templates.loader(template_ref.id, template_ref.version)()[0]["fields"]
+    errors, related = ErrorCollector(), {}
     if request.source is not None:
         with errors.check():
-            related_templates.refuse_own_rows(request.fields, own)
+            related_templates.reject_self_references(request.fields, template_id)
     with errors.check():
-        related = related_templates.gather(
+        related = related_templates.collect_related(
             request.fields,
-            own,
-            lambda template_ids: related_templates.newest(actor, template_ids) if actor else {},
+            template_id,
+            lambda template_ids: related_templates.newest_versions(actor, template_ids) if actor else {},
             request.locale,
         )
     if errors:
@@ -165,13 +168,13 @@ def draft_source(actor: Actor | None, request: DraftInput, own: str = "") -> Sou
     quantity = request.quantity or limits.DEFAULT_QUANTITY
     stored_parts = (_source_json(request.source), _invalid_json(request.invalid))
     anchor = request.anchor or limits.DRAFT_ANCHOR
-    return compiled_plans.of_draft(
+    return compiled_plans.compile_draft(
         request.name,
         request.fields,
         quantity,
         anchor,
         request.locale,
-        own,
+        template_id,
         related,
         request.rows,
         *stored_parts,
@@ -190,11 +193,11 @@ def _invalid_json(invalid: Invalid | None) -> dict[str, Any] | None:
 # --- Generate ---
 
 
-class Delivery:
+class ResponseStream:
     """The bytes of a generate call. Closing it early returns the quota of rows that were not generated."""
 
     def __init__(
-        self, app: Flask, actor: Actor, output: Output, reservation: Reservation, entry: str
+        self, app: Flask, actor: Actor, output: RecipeStream, reservation: Reservation, entry: str
     ) -> None:
         self._app, self._actor, self._entry = app, actor, entry
         self._output, self._reservation = output, reservation
@@ -217,8 +220,8 @@ class Delivery:
             return
         with self._app.app_context():
             try:
-                unused = count - generated + recipe.records(generated)
-                quotas.give_back(self._reservation, unused)
+                unused = count - generated + recipe.count_records(generated)
+                quotas.return_rows(self._reservation, unused)
                 audit_log.record(
                     self._actor,
                     "template.generate_cut",
@@ -240,8 +243,8 @@ class Generation:
     """A generate call whose first block exists. `body` is the content, complete if it is small."""
 
     recipe: Recipe
-    body: bytes | Delivery
-    output: Output
+    body: bytes | ResponseStream
+    output: RecipeStream
 
     @property
     def leaks(self) -> list[dict[str, Any]] | None:
@@ -249,55 +252,61 @@ class Generation:
         return self.output.leaks
 
 
-def saved(actor: Actor, template_id: str, request: GenerateInput, format: str | None = None) -> Generation:
+def generate_saved(
+    actor: Actor, template_id: str, request: GenerateInput, format: str | None = None
+) -> Generation:
     """Generate rows of a saved template's newest version; see `_run`. Raises not_found, forbidden, and what
-    `requested` and `_run` raise."""
-    found = find_template(actor, template_id, "generate")
-    return _run(actor, requested(actor, found, request, format=format))
+    `prepare_saved` and `_run` raise."""
+    template_ref = find_template(actor, template_id, "generate")
+    return _run(actor, prepare_saved(actor, template_ref, request, format=format))
 
 
-def draft(actor: Actor, request: DraftInput, format: str | None = None, own: str = "") -> Generation:
-    """Generate rows of a draft; see `draft_source` and `requested`."""
-    return _run(actor, requested_of_draft(actor, request, format=format, own=own))
+def generate_draft(
+    actor: Actor, request: DraftInput, format: str | None = None, template_id: str = ""
+) -> Generation:
+    """Generate rows of a draft; see `draft_source` and `prepare_saved`."""
+    return _run(actor, prepare_draft(actor, request, format=format, template_id=template_id))
 
 
-def requested(
+def prepare_saved(
     actor: Actor,
-    found: TemplateRef,
+    template_ref: TemplateRef,
     request: GenerateInput,
     *,
     format: str | None = None,
-    keep: bool = False,
+    for_worker: bool = False,
     fetch: bool = True,
 ) -> Recipe:
-    """Return the rows that a request wants of a saved template. `keep`: store fetched external values for a worker;
-    without `fetch`, neither these nor rows of a source are read.
+    """Return the rows that a request wants of a saved template. `for_worker`: store fetched external values for a
+    worker; without `fetch`, neither these nor rows of a source are read.
 
     Errors, all of the request together: row_limit_exceeded, validation_error. Then those of connections.
     """
-    errors, source = Gathered(), None
+    errors, source = ErrorCollector(), None
     with errors.check():
-        source = saved_source(found, request.locale, rows_of=request.rows)
+        source = saved_source(template_ref, request.locale, row_counts=request.rows)
     if source is None:
         with errors.check():
-            source = saved_source(found, None)
+            source = saved_source(template_ref, None)
     if source is None:
-        raise errors.error() or ApiError("internal_error")
-    return _requested_rows(actor, source, request, errors, format=format, keep=keep, fetch=fetch)
+        raise errors.combined_error() or ApiError("internal_error")
+    return _prepare(actor, source, request, errors, format=format, for_worker=for_worker, fetch=fetch)
 
 
-def requested_of_draft(
-    actor: Actor, request: DraftInput, *, format: str | None = None, own: str = "", fetch: bool = True
+def prepare_draft(
+    actor: Actor, request: DraftInput, *, format: str | None = None, template_id: str = "", fetch: bool = True
 ) -> Recipe:
-    """Return the rows that a request wants of a draft; see `requested` and `draft_source`."""
-    errors, source = Gathered(), None
+    """Return the rows that a request wants of a draft; see `prepare_saved` and `draft_source`."""
+    errors, source = ErrorCollector(), None
     with errors.check():
-        source = draft_source(actor, request, own)
+        source = draft_source(actor, request, template_id)
     if source is None:
         with errors.check("count"):
             quotas.check_rows(actor, request.count or request.quantity or 0)
-        raise errors.error(_override_faults(request.fields, request.overrides)) or ApiError("internal_error")
-    return _requested_rows(actor, source, request, errors, format=format, fetch=fetch)
+        raise errors.combined_error(_override_faults(request.fields, request.overrides)) or ApiError(
+            "internal_error"
+        )
+    return _prepare(actor, source, request, errors, format=format, fetch=fetch)
 
 
 def _override_faults(fields: Any, overrides: Mapping[str, Any]) -> list[Fault]:
@@ -313,32 +322,32 @@ def _override_faults(fields: Any, overrides: Mapping[str, Any]) -> list[Fault]:
     )
 
 
-def _requested_rows(
+def _prepare(
     actor: Actor,
-    source: Source,
+    source: CompiledTemplate,
     request: GenerateInput,
-    errors: Gathered,
+    errors: ErrorCollector,
     *,
     format: str | None,
-    keep: bool = False,
+    for_worker: bool = False,
     fetch: bool,
 ) -> Recipe:
     if fetch and not errors:
-        source = sources.open_source(actor, source, keep=keep)
-    count = source.count(request.count)
+        source = sources.open_source(actor, source, for_worker=for_worker)
+    count = source.row_count(request.count)
     checked_count = 1  # to find other errors when the quota does not suffice
     with errors.check("count"):
         quotas.check_rows(actor, count)
         checked_count = count
     fetch = fetch and not errors
     with errors.check():
-        recipe = external_values.recipe(
+        recipe = external_values.build_recipe(
             actor,
             source,
             request.model_copy(update={"count": checked_count}),
             format=format,
             fetch=fetch,
-            keep=keep and fetch,
+            for_worker=for_worker and fetch,
         )
     errors.raise_all()
     return recipe
@@ -350,17 +359,17 @@ def _run(actor: Actor, recipe: Recipe) -> Generation:
     Raises row_limit_exceeded, validation_error, quota_exceeded (with Retry-After), unavailable.
     """
     source, count = recipe.source, recipe.count
-    records = recipe.records()
+    records = recipe.count_records()
     reservation = quotas.reserve_rows(actor, count + records, largest=count)
     try:
-        are_few = count * source.plan.leaves <= limits.FIRST_BLOCK_ROWS
-        with _serialized(_FEW_ROWS_WAIT if are_few else None):
+        are_few = count * source.plan.max_cells_per_row <= limits.FIRST_BLOCK_ROWS
+        with _hold_few_rows_lock(_FEW_ROWS_WAIT if are_few else None):
             started = processor_time.seconds_used()
             output = recipe.open()
             first_seconds = processor_time.seconds_used() - started
             is_complete = (
                 output.rows_generated == count <= limits.FIRST_BLOCK_ROWS
-                and output.primed <= limits.PREVIEW_BYTES
+                and output.buffered_bytes <= limits.PREVIEW_BYTES
             )
             content = output.read(sys.maxsize) if is_complete else None
         if content is None:
@@ -375,16 +384,16 @@ def _run(actor: Actor, recipe: Recipe) -> Generation:
             seed=recipe.pins.seed,
             format=recipe.format.name,
             offset=recipe.offset,
-            **quotas.records_detail(records),
+            **quotas.preview_records_details(records),
         )
     except BaseException:
-        quotas.give_back(reservation, reservation.rows)
+        quotas.return_rows(reservation, reservation.rows)
         raise
     db.session.remove()
     if content is not None:
         return Generation(recipe, content, output)
     app = application()
-    return Generation(recipe, Delivery(app, actor, output, reservation, entry), output)
+    return Generation(recipe, ResponseStream(app, actor, output, reservation, entry), output)
 
 
 def _check_time(recipe: Recipe, row_seconds: float) -> None:
@@ -392,28 +401,28 @@ def _check_time(recipe: Recipe, row_seconds: float) -> None:
 
     `row_seconds`: time per row of the first block, which includes one-time work. Raises validation_error.
     """
-    budget = processor_time.current()
+    budget = processor_time.current_budget()
     if budget is None:
         return
     if (
         row_seconds * recipe.count > budget.limit
-        and _further_row_seconds(recipe, budget) > budget.limit / recipe.count
+        and _marginal_row_seconds(recipe, budget) > budget.limit / recipe.count
     ):
-        raise TooSlow(budget.limit)
+        raise CpuBudgetError(budget.limit)
     # After the first byte an error can no longer be sent, so a stream is stopped only at twice the limit.
     budget.limit *= 2
 
 
-def _further_row_seconds(recipe: Recipe, budget: Budget) -> float:
+def _marginal_row_seconds(recipe: Recipe, budget: CpuBudget) -> float:
     """Return the time per row without the overhead per block: from two blocks, as large as the memory limit
     allows."""
 
     def seconds(count: int) -> float:
-        started = budget.spent
-        block = recipe.bound.at(np.arange(recipe.offset, recipe.offset + count, dtype=np.uint64))
+        started = budget.seconds_used
+        block = recipe.bound.block_at(np.arange(recipe.offset, recipe.offset + count, dtype=np.uint64))
         for name in recipe.bound.layer.visible:
             block.column(name)
-        return budget.spent - started
+        return budget.seconds_used - started
 
     count = limits.SLOW_SAMPLE_ROWS
     while True:
@@ -423,7 +432,7 @@ def _further_row_seconds(recipe: Recipe, budget: Budget) -> float:
             if small_count == count or first > limits.SLOW_SAMPLE_SECONDS:
                 return first / small_count
             return (seconds(count) - first) / (count - small_count)
-        except TooLarge:
+        except MemoryBudgetError:
             if count == 1:
                 raise
             count = small_count
@@ -443,7 +452,7 @@ class Preview:
     recipe: Recipe
     rows: bytes
     warnings: list[dict[str, str]]
-    bad: list[dict[str, Any]] | None
+    invalid_cells: list[dict[str, Any]] | None
     """Its invalid cells, in the form of `AnswerKey`; None if there is no injection."""
 
     @property
@@ -458,48 +467,52 @@ def preview(actor: Actor, template_id: str, request: PreviewInput) -> Preview:
     A draft's fields are matched with the saved ones as saving would, so saving does not change the rows.
     Raises not_found, forbidden, validation_error.
     """
-    found = find_template(actor, template_id, "read")
-    source = _preview_source(actor, found, request)
+    template_ref = find_template(actor, template_id, "read")
+    source = _preview_source(actor, template_ref, request)
     fetch = request.fields is None if request.fetch is None else request.fetch
     if (
         fetch and request.fields is not None
     ):  # a draft may use a connection for anything that write or generate may
-        require(actor, "generate", found.team_id)
+        require_scope(actor, "generate", template_ref.team_id)
     return _preview(source, request, actor, fetch)
 
 
-def _preview_source(actor: Actor, found: TemplateRef, request: PreviewInput) -> Source:
+def _preview_source(actor: Actor, template_ref: TemplateRef, request: PreviewInput) -> CompiledTemplate:
     """Return the source of a preview. Raises validation_error with all faults of the template and of the request."""
-    errors = Gathered()
+    errors = ErrorCollector()
     with errors.check():
         if request.fields is None:
-            return saved_source(found, request.locale, rows_of=request.rows)
-        return _draft_of_saved(actor, found, request)
+            return saved_source(template_ref, request.locale, row_counts=request.rows)
+        return _draft_of_saved(actor, template_ref, request)
     fields = request.fields
     if fields is None:
-        fields = templates.loader(found.id, found.version)()[0]["fields"]
-    raise errors.error(_override_faults(fields, request.overrides)) or ApiError("internal_error")
+        fields = templates.loader(template_ref.id, template_ref.version)()[0]["fields"]
+    raise errors.combined_error(_override_faults(fields, request.overrides)) or ApiError("internal_error")
 
 
 def preview_draft(
     actor: Actor | None,
     request: DraftInput,
     fetch: bool = False,
-    own: str = "",
+    template_id: str = "",
     count: int = limits.PREVIEW_ROWS,
 ) -> Preview:
-    """Preview the first `count` rows of an unsaved template, or of a draft of the saved template `own`. Not counted
-    toward the quota. Raises validation_error and, for `fetch`, forbidden and errors of connections."""
+    """Preview the first `count` rows of an unsaved template, or of a draft of the saved template `template_id`. Not
+    counted toward the quota. Raises validation_error and, for `fetch`, forbidden and errors of connections."""
     if fetch and actor is not None:
-        require(actor, "generate", actor.team_id)
-    return _preview(_preview_draft_source(actor, request, own), request, actor, fetch, count)
+        require_scope(actor, "generate", actor.team_id)
+    return _preview(_preview_draft_source(actor, request, template_id), request, actor, fetch, count)
 
 
-def _preview_draft_source(actor: Actor | None, request: DraftInput, own: str = "") -> Source:
-    errors = Gathered()
+def _preview_draft_source(
+    actor: Actor | None, request: DraftInput, template_id: str = ""
+) -> CompiledTemplate:
+    errors = ErrorCollector()
     with errors.check():
-        return draft_source(actor, request, own)
-    raise errors.error(_override_faults(request.fields, request.overrides)) or ApiError("internal_error")
+        return draft_source(actor, request, template_id)
+    raise errors.combined_error(_override_faults(request.fields, request.overrides)) or ApiError(
+        "internal_error"
+    )
 
 
 def check_preview(actor: Actor, request: PreviewInput | DraftInput, template_id: str = "") -> None:
@@ -509,8 +522,8 @@ def check_preview(actor: Actor, request: PreviewInput | DraftInput, template_id:
         source = _preview_draft_source(actor, request)
     else:
         source = _preview_source(actor, find_template(actor, template_id, "read"), request)
-    generation_rows.recipe(
-        source, _preview_rows(request).model_copy(update={"count": 0}), present=clock.now()
+    generation_rows.build_recipe(
+        source, _preview_rows(request).model_copy(update={"count": 0}), current_time=clock.now()
     )
 
 
@@ -520,41 +533,49 @@ def _preview_rows(request: PreviewInput | DraftInput, count: int = limits.PREVIE
     )
 
 
-def preview_version(found: TemplateRef, version: int, seed: str) -> Preview:
+def preview_version(template_ref: TemplateRef, version: int, seed: str) -> Preview:
     """Preview one version, with its own anchor. Raises not_found, validation_error, unavailable."""
-    return _preview(saved_source(found, None, version), PreviewInput(seed=seed))
+    return _preview(saved_source(template_ref, None, version), PreviewInput(seed=seed))
 
 
-def _draft_of_saved(actor: Actor, found: TemplateRef, request: PreviewInput) -> Source:
-    spec, _ = templates.loader(found.id, found.version)()
+def _draft_of_saved(actor: Actor, template_ref: TemplateRef, request: PreviewInput) -> CompiledTemplate:
+    spec, _ = templates.loader(template_ref.id, template_ref.version)()
     source = _source_json(request.source) if "source" in request.model_fields_set else spec.get("source")
     invalid = _invalid_json(request.invalid) if "invalid" in request.model_fields_set else spec.get("invalid")
-    referenced = related_templates.gather(
+    referenced = related_templates.collect_related(
         request.fields,
-        found.id,
-        lambda template_ids: related_templates.newest(actor, template_ids),
+        template_ref.id,
+        lambda template_ids: related_templates.newest_versions(actor, template_ids),
         request.locale or spec["locale"],
     )
-    parsed = compilation.parsed_fields(
+    parsed = compilation.parse_fields(
         request.fields,
         name=spec["name"],
         locale=spec["locale"],
         source=source,
         invalid=invalid,
-        instead=request.locale,
+        request_locale=request.locale,
     )
     stored_fields = spec["fields"]
-    merged = groups.assign(field_ids.carry_over(parsed, stored_fields), field_ids.settled(stored_fields))
-    library = related_templates.library(referenced, found.id, spec["quantity"], request.rows)
-    plan = compilation.compiled(merged, compilation.vocabulary(), request.locale, library)
-    related = related_templates.related_of(referenced, library)
-    return Source(
-        plan, spec["name"], spec["quantity"], compilation.anchor_of(spec), found.id, found.version, related
+    merged = groups.assign(
+        field_ids.carry_over(parsed, stored_fields), field_ids.ungrouped_ids(stored_fields)
+    )
+    library = related_templates.build_library(referenced, template_ref.id, spec["quantity"], request.rows)
+    plan = compilation.compile_template(merged, compilation.vocabulary(), request.locale, library)
+    related = related_templates.related_pins(referenced, library)
+    return CompiledTemplate(
+        plan,
+        spec["name"],
+        spec["quantity"],
+        compilation.anchor_of(spec),
+        template_ref.id,
+        template_ref.version,
+        related,
     )
 
 
 def _preview(
-    source: Source,
+    source: CompiledTemplate,
     request: PreviewInput | DraftInput,
     actor: Actor | None = None,
     fetch: bool = False,
@@ -564,15 +585,20 @@ def _preview(
     recipe, rows = _first_rows(source, row_request, actor, fetch, is_displayed=True)
     warnings = [fault.as_dict() for fault in recipe.bound.warnings]
     warnings += (
-        external_values.warnings(source, recipe)
+        external_values.placeholder_warnings(source, recipe)
         + capacity_warnings(recipe)
-        + cut_warnings(recipe, row_request)
+        + truncation_warnings(recipe, row_request)
     )
-    return Preview(recipe, rows, warnings, recipe.bad_cells() if recipe.bound.bad is not None else None)
+    return Preview(
+        recipe,
+        rows,
+        warnings,
+        recipe.invalid_cells() if recipe.bound.invalid_data_injector is not None else None,
+    )
 
 
 def _first_rows(
-    source: Source,
+    source: CompiledTemplate,
     request: GenerateInput,
     actor: Actor | None,
     fetch: bool = False,
@@ -584,40 +610,44 @@ def _first_rows(
     if fetch or (
         source_spec is not None and source_spec.file is not None
     ):  # a file of the workspace is read without an explicit fetch
-        source = sources.open_source(actor, source, whole=False)
-    empty = generation_rows.recipe(source, request.model_copy(update={"count": 0}), present=clock.now())
+        source = sources.open_source(actor, source, is_complete=False)
+    empty_recipe = generation_rows.build_recipe(
+        source, request.model_copy(update={"count": 0}), current_time=clock.now()
+    )
     assert request.count is not None
     low, high = 0, request.count
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _has_rows(empty, middle) else (low, middle - 1)
+        low, high = (middle, high) if _has_rows(empty_recipe, middle) else (low, middle - 1)
     if low == 0:
-        return empty, b"[]"
+        return empty_recipe, b"[]"
     if is_displayed:
-        low, _ = preview_rows(actor, empty, low)
-    recipe = external_values.recipe(
-        actor, source, request.model_copy(update={"count": low}), pins=empty.pins, fetch=fetch
+        low, _ = limit_preview_rows(actor, empty_recipe, low)
+    recipe = external_values.build_recipe(
+        actor, source, request.model_copy(update={"count": low}), pins=empty_recipe.pins, fetch=fetch
     )
     return recipe, recipe.open().read()
 
 
-def preview_rows(actor: Actor | None, recipe: Recipe, count: int, before: int = 0) -> tuple[int, int]:
+def limit_preview_rows(
+    actor: Actor | None, recipe: Recipe, count: int, previous_records: int = 0
+) -> tuple[int, int]:
     """Return how many of the first `count` rows a preview shows, and the number of objects in the arrays of the
-    preview. It shows fewer rows if their arrays have more than PREVIEW_RECORDS objects in total. `before`: the objects
-    of the tables before this one. Raises quota_exceeded if previews have shown too many within an hour."""
-    found = record_counts.charged(recipe.bound, recipe.offset, count) if count else 0
-    while count > 1 and found > limits.PREVIEW_RECORDS:
+    preview. It shows fewer rows if their arrays have more than PREVIEW_RECORDS objects in total. `previous_records`:
+    the objects of the tables before this one. Raises quota_exceeded if previews have shown too many within an hour."""
+    records_shown = record_counts.count_records(recipe.bound, recipe.offset, count) if count else 0
+    while count > 1 and records_shown > limits.PREVIEW_RECORDS:
         count -= 1
-        found = record_counts.charged(recipe.bound, recipe.offset, count)
-    records, free_records = before + found, limits.PREVIEW_FREE_RECORDS
-    if actor is not None and found and records > free_records:
-        quotas.take_preview_records(actor, found if before > free_records else records)
+        records_shown = record_counts.count_records(recipe.bound, recipe.offset, count)
+    records, free_records = previous_records + records_shown, limits.PREVIEW_FREE_RECORDS
+    if actor is not None and records_shown and records > free_records:
+        quotas.count_preview_records(actor, records_shown if previous_records > free_records else records)
     return count, records
 
 
-def cut_warnings(recipe: Recipe, request: GenerateInput) -> list[dict[str, Any]]:
+def truncation_warnings(recipe: Recipe, request: GenerateInput) -> list[dict[str, Any]]:
     """Return the warning that a preview shows fewer rows because of large arrays."""
-    if recipe.count >= (request.count or 0) or not record_counts.charged(recipe.bound, 0, 1):
+    if recipe.count >= (request.count or 0) or not record_counts.count_records(recipe.bound, 0, 1):
         return []
     if not _has_rows(recipe, recipe.count + 1):
         return []
@@ -638,16 +668,18 @@ def _has_rows(recipe: Recipe, count: int) -> bool:
 def capacity_warnings(recipe: Recipe) -> list[dict[str, Any]]:
     """Return unique fields with fewer values than the template's quantity requires."""
     try:
-        recipe.bound.check(0, recipe.source.count(None))
+        recipe.bound.check(0, recipe.source.row_count(None))
     except SpecError as error:
         return [fault.as_dict() for fault in error.faults]
     return []
 
 
-def sample(actor: Actor, request: DraftInput, count: int, own: str = "") -> tuple[Recipe, bytes]:
+def sample_draft(
+    actor: Actor, request: DraftInput, count: int, template_id: str = ""
+) -> tuple[Recipe, bytes]:
     """Return the first `count` rows of an unsaved template as JSON, for the distribution of their values.
     They are not delivered, and so not counted toward the quota. Raises validation_error."""
-    source = draft_source(actor, request, own)
+    source = draft_source(actor, request, template_id)
     while True:
         row_request = GenerateInput(count=count, seed=request.seed, locale=request.locale)
         try:
@@ -662,16 +694,21 @@ def sample(actor: Actor, request: DraftInput, count: int, own: str = "") -> tupl
 def capacity(recipe: Recipe, name: str) -> int | None:
     """Return how many values a field can have with its options; None if unknown."""
     column = recipe.bound.layer.columns[name]
-    return None if column.formula is not None else column.type.space_in(recipe.bound.states.get(name))
+    return (
+        None if column.formula is not None else column.type.distinct_count_for(recipe.bound.states.get(name))
+    )
 
 
-def cost(recipe: Recipe, name: str, timer: Callable[[], float] = time.perf_counter) -> float:
+def measure_cost(recipe: Recipe, name: str, timer: Callable[[], float] = time.perf_counter) -> float:
     """Return the seconds per value of a field: the fastest of a few blocks, without the fields that it reads."""
     column = recipe.bound.layer.columns[name]
-    needs = {*column.type.needs, *(column.formula.needs if column.formula is not None else ())} - {name}
+    needs = {
+        *column.type.required_fields,
+        *(column.formula.required_fields if column.formula is not None else ()),
+    } - {name}
     durations = []
     for _ in range(limits.COST_TRIES):
-        block = recipe.bound.at(np.arange(recipe.count, dtype=np.uint64))
+        block = recipe.bound.block_at(np.arange(recipe.count, dtype=np.uint64))
         for other in needs:
             block.column(other)
         started = timer()
@@ -698,14 +735,18 @@ def estimate(
 ) -> Estimate:
     """Estimate size and time from the first rows, which are discarded and not counted toward the quota.
 
-    Raises what `saved` raises, except for quota_exceeded.
+    Raises what `generate_saved` raises, except for quota_exceeded.
     """
-    source = saved_source(find_template(actor, template_id, "generate"), request.locale, rows_of=request.rows)
+    source = saved_source(
+        find_template(actor, template_id, "generate"), request.locale, row_counts=request.rows
+    )
     source = sources.open_source(actor, source)
-    count = source.count(request.count)
+    count = source.row_count(request.count)
     quotas.check_rows(actor, count)
     sample = min(count, limits.ESTIMATE_ROWS)
-    recipe = external_values.recipe(actor, source, request.model_copy(update={"count": sample}), fetch=False)
+    recipe = external_values.build_recipe(
+        actor, source, request.model_copy(update={"count": sample}), fetch=False
+    )
     started = timer()
     length, output = 0, recipe.open()
     try:

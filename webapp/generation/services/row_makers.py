@@ -23,10 +23,10 @@ from webapp.engine.blocks import Block, BoundPlan, GenerationContext
 from webapp.engine.errors import SpecError
 from webapp.engine.formats.nested import is_json_text
 from webapp.engine.formulas import types as formulas_types
-from webapp.engine.formulas.expression import Columns, Expression, compile_with, kind_of
+from webapp.engine.formulas.expression import ColumnResolver, Expression, compile_with, kind_of
 from webapp.engine.formulas.types import FormulaError, FormulaErrors, Kind
 from webapp.engine.layers import Column
-from webapp.engine.leaks import Watch
+from webapp.engine.leaks import LeakChecker
 from webapp.engine.mixed_columns import clean_type, is_mixed
 from webapp.engine.random import RandomStream
 from webapp.engine.relations import RELATION
@@ -34,7 +34,7 @@ from webapp.errors import Fault, did_you_mean
 from webapp.sources.services.files import kind_of_value, text_of
 
 
-class View(ABC):
+class RowBatch(ABC):
     """Some rows. Columns are generated on first use."""
 
     rows: np.ndarray
@@ -44,11 +44,11 @@ class View(ABC):
     def column(self, name: str) -> pa.Array:
         """Return a field of the rows, or a member of an object by its path (`address.city`)."""
 
-    def sent_column(self, name: str) -> pa.Array:
+    def output_column(self, name: str) -> pa.Array:
         """Return the column as it is sent: with injected invalid values."""
         return self.column(name)
 
-    def parents(self, field: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def parent_rows(self, field: str) -> tuple[np.ndarray, np.ndarray | None]:
         """Return which rows of the other template a reference points to (``uint64[n]``), and where it is not
         null (None: everywhere)."""
         raise KeyError(field)
@@ -64,7 +64,7 @@ class Field:
     column: Column | None = None
     sensitive: bool = False
     hidden: bool = False
-    longest: int | None = None
+    max_length: int | None = None
     """Length of the longest text in characters, if known."""
     json: bool = False
     """Texts contain JSON, to be embedded unquoted."""
@@ -80,39 +80,39 @@ class RowGenerator(ABC):
     """By path: visible ones, with the members of an object after it; hidden ones last."""
     block_rows: int
     """The most rows that should be generated together."""
-    watch: Watch | None = None
+    watch: LeakChecker | None = None
     """The leak check of the output, with its findings so far."""
 
     @abstractmethod
-    def at(self, rows: np.ndarray) -> View:
+    def batch_at(self, rows: np.ndarray) -> RowBatch:
         """Return any rows (``uint64[n]``, from 0)."""
 
-    def spoils(self, names: Iterable[str]) -> bool:
+    def has_invalid_values(self, names: Iterable[str]) -> bool:
         """Return whether any of these fields has injected invalid values."""
         return False
 
-    def can_make(self, offset: int, count: int) -> bool:
+    def can_generate(self, offset: int, count: int) -> bool:
         """Return whether there are ``count`` rows after ``offset``: unique fields may have fewer values."""
         return False
 
-    def records(self, offset: int, count: int, names: Collection[str]) -> int:
+    def count_records(self, offset: int, count: int, names: Collection[str]) -> int:
         """Count the objects in arrays of these fields in ``count`` rows after ``offset``: they count as rows."""
         return 0
 
-    def bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
+    def invalid_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
         """Return ``bool[n]``: the rows with an injected invalid value in one of these fields."""
         return np.zeros(rows.size, np.bool_)
 
     @abstractmethod
-    def kinds(self) -> dict[str, Kind]:
+    def formula_columns(self) -> dict[str, Kind]:
         """Return the columns that formulas may read."""
 
-    def formula(self, source: str, path: str) -> Expression:
-        """Compile a formula over the fields. Raises `InvalidRows` with all faults."""
+    def compile_formula(self, source: str, path: str) -> Expression:
+        """Compile a formula over the fields. Raises `InvalidRowsError` with all faults."""
         try:
-            return compile_with(Columns(self.kinds()), source, path=path)
+            return compile_with(ColumnResolver(self.formula_columns()), source, path=path)
         except FormulaErrors as errors:
-            raise InvalidRows(
+            raise InvalidRowsError(
                 [
                     Fault(path, error.code, error.message, error.hint, position=error.position)
                     for error in errors.errors
@@ -120,7 +120,7 @@ class RowGenerator(ABC):
             ) from None
 
 
-class InvalidRows(Exception):
+class InvalidRowsError(Exception):
     """Faults of a request."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
@@ -128,12 +128,12 @@ class InvalidRows(Exception):
         super().__init__(str(faults))
 
 
-class FormulaRows(RandomStream):
+class FormulaContext(RandomStream):
     """Provides rows to formulas for columns that no template has."""
 
     __slots__ = ("_view", "env")
 
-    def __init__(self, view: View, env: GenerationContext, name: str) -> None:
+    def __init__(self, view: RowBatch, env: GenerationContext, name: str) -> None:
         super().__init__(random.key(env.seed, "computed", name), view.rows)
         self._view, self.env = view, env
 
@@ -150,33 +150,35 @@ class TemplateRows(RowGenerator):
 
     def __init__(self, bound: BoundPlan) -> None:
         self._bound = bound
-        self.env, self.watch = bound.env, bound.watch
-        self.block_rows = max(1, limits.BLOCK_LEAVES // bound.plan.leaves)
+        self.env, self.watch = bound.env, bound.leak_checker
+        self.block_rows = max(1, limits.BLOCK_LEAVES // bound.plan.max_cells_per_row)
         self.fields = {item.name: item for item in _fields_of(bound)}
 
-    def at(self, rows: np.ndarray) -> View:
-        return _TemplateView(self._bound.at(rows), self._bound.watch)
+    def batch_at(self, rows: np.ndarray) -> RowBatch:
+        return _TemplateBatch(self._bound.block_at(rows), self._bound.leak_checker)
 
-    def spoils(self, names: Iterable[str]) -> bool:
-        return self._bound.bad is not None and any(map(self._bound.bad.has, names))
+    def has_invalid_values(self, names: Iterable[str]) -> bool:
+        return self._bound.invalid_data_injector is not None and any(
+            map(self._bound.invalid_data_injector.has_field, names)
+        )
 
-    def can_make(self, offset: int, count: int) -> bool:
+    def can_generate(self, offset: int, count: int) -> bool:
         try:
             self._bound.check(offset, count)
         except SpecError:
             return False
         return True
 
-    def records(self, offset: int, count: int, names: Collection[str]) -> int:
-        return records.charged(
+    def count_records(self, offset: int, count: int, names: Collection[str]) -> int:
+        return records.count_records(
             self._bound, offset, count, {name.partition(".")[0] for name in names} | {*names}
         )
 
-    def bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
-        bad = self._bound.bad
+    def invalid_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
+        bad = self._bound.invalid_data_injector
         return np.zeros(rows.size, np.bool_) if bad is None else bad.bad_rows(rows, names)
 
-    def kinds(self) -> dict[str, Kind]:
+    def formula_columns(self) -> dict[str, Kind]:
         found = {}
         for name, column in self._bound.layer.columns.items():
             try:
@@ -186,8 +188,8 @@ class TemplateRows(RowGenerator):
         return found
 
 
-class _TemplateView(View):
-    def __init__(self, block: Block, watch: Watch | None) -> None:
+class _TemplateBatch(RowBatch):
+    def __init__(self, block: Block, watch: LeakChecker | None) -> None:
         self._block, self.rows, self._watch = block, block.rows, watch
         self._checked: set[str] = set()
         self._source_values: dict[str, Any] = {}
@@ -198,9 +200,11 @@ class _TemplateView(View):
             return self._column(name)
         return pc.struct_field(self._column(first), inner.split("."))
 
-    def sent_column(self, name: str) -> pa.Array:
-        values, bad = self.column(name), self._block.bound.bad
-        return values if bad is None or not bad.has(name) else bad.column(self._block, name, values)
+    def output_column(self, name: str) -> pa.Array:
+        values, bad = self.column(name), self._block.bound.invalid_data_injector
+        return (
+            values if bad is None or not bad.has_field(name) else bad.inject_column(self._block, name, values)
+        )
 
     def _column(self, name: str) -> pa.Array:
         values = self._block.column(name)
@@ -209,7 +213,7 @@ class _TemplateView(View):
             self._checked.add(name)
         return values
 
-    def parents(self, field: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def parent_rows(self, field: str) -> tuple[np.ndarray, np.ndarray | None]:
         spec = self._block.layer.columns[field].spec
         parent_rows = self._block.group(spec.group or RELATION, RELATION)
         return parent_rows.rows, parent_rows.valid
@@ -219,22 +223,22 @@ def _fields_of(bound: BoundPlan) -> Iterable[Field]:
     layer = bound.layer
     for field in bound.schema:
         column = layer.columns[field.name]
-        yield _field(field, column, column.spec.type.label)
-        yield from _members(field.name, field.type, column)
+        yield _build_field(field, column, column.spec.type.label)
+        yield from _nested_fields(field.name, field.type, column)
     for name, column in layer.columns.items():
         if name not in layer.visible:
-            yield _field(column.arrow_field(), column, column.spec.type.label, hidden=True)
+            yield _build_field(column.arrow_field(), column, column.spec.type.label, hidden=True)
 
 
-def _field(field: pa.Field, column: Column, label: str, *, hidden: bool = False) -> Field:
+def _build_field(field: pa.Field, column: Column, label: str, *, hidden: bool = False) -> Field:
     max_length = (field.metadata or {}).get(b"max_length")
     longest = int(max_length) if max_length else None
     sensitive = bool(column.spec.common.sensitive)
-    dtype, mixed = clean_type(plain(field.type)), is_mixed(field.type)
+    dtype, mixed = clean_type(decoded_type(field.type)), is_mixed(field.type)
     return Field(field.name, dtype, label, column, sensitive, hidden, longest, is_json_text(field), mixed)
 
 
-def _members(path: str, dtype: pa.DataType, column: Column) -> Iterable[Field]:
+def _nested_fields(path: str, dtype: pa.DataType, column: Column) -> Iterable[Field]:
     if not pa.types.is_struct(dtype):
         return
     sensitive = bool(column.spec.common.sensitive)
@@ -242,11 +246,11 @@ def _members(path: str, dtype: pa.DataType, column: Column) -> Iterable[Field]:
         max_length = (child.metadata or {}).get(b"max_length")
         name = f"{path}.{child.name}"
         longest = int(max_length) if max_length else None
-        yield Field(name, plain(child.type), "", None, sensitive, False, longest, is_json_text(child))
-        yield from _members(name, child.type, column)
+        yield Field(name, decoded_type(child.type), "", None, sensitive, False, longest, is_json_text(child))
+        yield from _nested_fields(name, child.type, column)
 
 
-def plain(dtype: pa.DataType) -> pa.DataType:
+def decoded_type(dtype: pa.DataType) -> pa.DataType:
     """Return a type without its dictionary encoding."""
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
@@ -254,7 +258,7 @@ def plain(dtype: pa.DataType) -> pa.DataType:
 # --- From the request ---
 
 
-class GivenRows(RowGenerator):
+class SubmittedRows(RowGenerator):
     """Rows that were sent with the request. `table` has a column for each key."""
 
     def __init__(self, table: pa.Table, seed: str, now: datetime) -> None:
@@ -265,20 +269,20 @@ class GivenRows(RowGenerator):
         for field in table.schema:
             self.fields[field.name] = Field(field.name, field.type, json=is_json_text(field))
 
-    def at(self, rows: np.ndarray) -> View:
-        return _GivenView(self._table, rows)
+    def batch_at(self, rows: np.ndarray) -> RowBatch:
+        return _SubmittedBatch(self._table, rows)
 
-    def kinds(self) -> dict[str, Kind]:
+    def formula_columns(self) -> dict[str, Kind]:
         found = {}
         for field in self._table.schema:
             try:
-                found[field.name] = formulas_types.of_arrow(field.type, origin=field.name)
+                found[field.name] = formulas_types.from_arrow(field.type, origin=field.name)
             except TypeError:
                 continue
         return found
 
 
-class _GivenView(View):
+class _SubmittedBatch(RowBatch):
     def __init__(self, table: pa.Table, rows: np.ndarray) -> None:
         self._table, self.rows = table, rows
         self._indices = pa.array(rows)
@@ -300,7 +304,7 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     such.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
-    arrays = [_column([row.get(name) for row in rows]) for name in names]
+    arrays = [_build_array([row.get(name) for row in rows]) for name in names]
     fields = [
         pa.field(name, column.type, metadata=JSON_TEXT if _is_json([row.get(name) for row in rows]) else None)
         for name, column in zip(names, arrays, strict=True)
@@ -313,7 +317,7 @@ def _is_json(values: Sequence[Any]) -> bool:
     return "nested" in kinds and kinds <= {"nested", "list", "empty"}
 
 
-def _column(values: list[Any]) -> pa.Array:
+def _build_array(values: list[Any]) -> pa.Array:
     kinds = {kind_of_value(value) for value in values if value is not None}
     if not kinds:
         return pa.array(values, pa.string())
@@ -333,7 +337,7 @@ def _column(values: list[Any]) -> pa.Array:
     return pa.array([None if value is None else text_of(value) for value in values], pa.string())
 
 
-def unknown_field(path: str, name: str, fields: Iterable[str]) -> Fault:
+def unknown_field_fault(path: str, name: str, fields: Iterable[str]) -> Fault:
     """Return the fault for an unknown field."""
     text = f'There is no field "{name}".'
     return Fault(path, "unknown_field", text, did_you_mean(name, fields))

@@ -35,16 +35,16 @@ from webapp import fork_server, limits
 from webapp.engine import processor_time
 from webapp.engine import record_counts as records
 from webapp.engine.blocks import BoundPlan, GenerationContext
-from webapp.engine.budget import megabytes
+from webapp.engine.budget import format_megabytes
 from webapp.engine.errors import SpecError
-from webapp.engine.external_values import Recorder
+from webapp.engine.external_values import RequestRecorder
 from webapp.engine.formats import FORMATS, Piece, write
 from webapp.engine.formats.base import Format
 from webapp.engine.invalid_data.answer_key import AnswerKey
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.generation.services.pins import Pins
 from webapp.row_templates.schemas import GenerateInput
-from webapp.row_templates.services.compiled_plans import Source
+from webapp.row_templates.services.compiled_plans import CompiledTemplate
 
 _SLOTS: Final = 2  # one that is filled while the reader empties the other
 # A copy of this size stays in the cache of the processor, that of a whole slot does not.
@@ -55,15 +55,15 @@ def processes_for(recipe: Recipe) -> int:
     """Return how many processes generate the rows of a recipe: 1 if that is not worthwhile or not possible."""
     bound = recipe.bound
     is_sequential = (
-        not recipe.format.continues
+        not recipe.format.is_resumable
         or recipe.count < limits.PARALLEL_FROM_ROWS
-        or bound.watch is not None  # the leak check counts what it has seen
+        or bound.leak_checker is not None  # the leak check counts what it has seen
         or bound.env.recorder is not None
     )
     return 1 if is_sequential else len(os.sched_getaffinity(0))
 
 
-def part_rows(recipe: Recipe) -> int:
+def rows_per_part(recipe: Recipe) -> int:
     """Return the number of rows in a part, estimated from the bytes of the first rows.
 
     A part consists of whole blocks if at least one fits, and of whole SQL statements: otherwise the bytes would depend
@@ -71,24 +71,24 @@ def part_rows(recipe: Recipe) -> int:
     sample = min(recipe.count, limits.FIRST_BLOCK_ROWS)
     size = sum(map(len, recipe.part(recipe.offset, sample).open()))
     maximum = max(1, min(limits.PARALLEL_PART_BYTES * sample // max(size, 1), limits.PARALLEL_PART_ROWS))
-    blocks, statement = recipe.bound.block_rows, recipe.writer().together
+    blocks, statement = recipe.bound.block_rows, recipe.writer().rows_per_split
     maximum = maximum // blocks * blocks or maximum
     return max(1, maximum // statement) * statement
 
 
-def pieces(recipe: Recipe, processes: int, report_rows: Callable[[int], None]) -> Generator[Piece]:
+def generate_parallel(recipe: Recipe, processes: int, report_rows: Callable[[int], None]) -> Generator[Piece]:
     """Yield the bytes of a recipe, and call `report_rows` with the number of rows after each part.
 
     Raises the error that a process raised; RuntimeError if one ended without an error, for example because the system
     has no memory left.
     """
-    rows = part_rows(recipe)
+    rows = rows_per_part(recipe)
     parts = [
         recipe.part(start, min(rows, recipe.offset + recipe.count - start))
         for start in range(recipe.offset, recipe.offset + recipe.count, rows)
     ]
     unassigned = iter(range(len(parts)))
-    ahead: dict[int, Iterator[Piece]] = {}  # parts of this process
+    pieces_ahead: dict[int, Iterator[Piece]] = {}  # parts of this process
     senders: dict[int, _Worker] = {}
     workers: list[_Worker] = []
     writer = recipe.writer()  # shared by all parts: a layout takes megabytes
@@ -98,20 +98,20 @@ def pieces(recipe: Recipe, processes: int, report_rows: Callable[[int], None]) -
         first = next(unassigned)
         for worker in workers * _SLOTS:
             _assign(worker, unassigned, senders)
-        ahead[first] = _bytes_of(parts[first], writer)
+        pieces_ahead[first] = _encode_part(parts[first], writer)
         for number, part in enumerate(parts):
-            if number not in ahead:
+            if number not in pieces_ahead:
                 sender = senders.pop(number)
                 while (
-                    len(ahead) < _SLOTS
-                    and not sender.ready
+                    len(pieces_ahead) < _SLOTS
+                    and not sender.is_ready
                     and (next_number := next(unassigned, None)) is not None
                 ):
-                    ahead[next_number] = _ahead(parts[next_number], writer)
-                yield from sender.received(part)
+                    pieces_ahead[next_number] = _generate_ahead(parts[next_number], writer)
+                yield from sender.receive(part)
                 _assign(sender, unassigned, senders)
             else:
-                yield from ahead.pop(number)
+                yield from pieces_ahead.pop(number)
             report_rows(part.count)
     finally:
         for worker in workers:
@@ -125,19 +125,19 @@ def _assign(worker: _Worker, unassigned: Iterator[int], senders: dict[int, _Work
         worker.generate(number)
 
 
-def _ahead(part: Recipe, writer: Format) -> Iterator[Piece]:
+def _generate_ahead(part: Recipe, writer: Format) -> Iterator[Piece]:
     """Return the bytes of a part, generated now. One that is larger than expected, or has an error, is generated when
     it is its turn."""
     pieces, size = [], 0
     with suppress(ApiError, SpecError, ConnectionError):
-        for piece in _bytes_of(part, writer):
+        for piece in _encode_part(part, writer):
             pieces.append(piece)
             size += len(piece)
             if size > _SLOTS * limits.PARALLEL_PART_BYTES:
                 break
         else:
             return iter(pieces)
-    return _bytes_of(part, writer)
+    return _encode_part(part, writer)
 
 
 class _Worker:
@@ -162,14 +162,14 @@ class _Worker:
     def generate(self, number: int) -> None:
         """Make the process generate a part after those that were requested before."""
         with suppress(BrokenPipeError):  # it has ended: noticed when its bytes are received
-            self._reader.send_bytes(_encoded(number))
+            self._reader.send_bytes(_encode_number(number))
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether bytes can be received without waiting, or the process has ended."""
         return self._reader.poll()
 
-    def received(self, part: Recipe) -> Iterator[Piece]:
+    def receive(self, part: Recipe) -> Iterator[Piece]:
         """Yield the bytes of the next part."""
         with suppress(EOFError, ConnectionResetError):
             while size := int.from_bytes(self._reader.recv_bytes()):
@@ -199,11 +199,11 @@ class _Worker:
             while True:
                 while not self._numbers:
                     self._receive()
-                for piece in _bytes_of(parts[self._numbers.popleft()], writer):
+                for piece in _encode_part(parts[self._numbers.popleft()], writer):
                     self._write(memoryview(piece))
                 if self._slot_bytes:
                     self._send_slot()
-                self._writer.send_bytes(_encoded(0))
+                self._writer.send_bytes(_encode_number(0))
 
     def _write(self, piece: memoryview) -> None:
         """Append bytes to the slot, and pass on each slot that is full."""
@@ -232,20 +232,20 @@ class _Worker:
             self._free_slots += 1
 
     def _send_slot(self) -> None:
-        self._writer.send_bytes(_encoded(self._slot_bytes))
+        self._writer.send_bytes(_encode_number(self._slot_bytes))
         self._slot, self._slot_bytes = (self._slot + 1) % _SLOTS, 0
 
 
-def _bytes_of(part: Recipe, writer: Format) -> Iterator[Piece]:
+def _encode_part(part: Recipe, writer: Format) -> Iterator[Piece]:
     """Yield the bytes of a part. The first block is a full one, because no client waits for it."""
     yield writer.start() if part.first else writer.resume()
     for block in part.bound.blocks_for(writer, part.offset, part.count, small_first=False):
-        yield from writer.block(block)
+        yield from writer.write_block(block)
     yield from writer.finish() if part.last else writer.pause()
 
 
-def _encoded(size: int) -> bytes:
-    return size.to_bytes(8)
+def _encode_number(number: int) -> bytes:
+    return number.to_bytes(8)
 
 
 # --- Rows ---------------------------------------------------------------------------------------------------
@@ -259,7 +259,12 @@ def new_seed(random: Callable[[int], bytes] = os.urandom) -> str:
 
 
 def pins_for(
-    source: Source, *, seed: str | None, now: datetime | None, locale: str | None, present: datetime
+    source: CompiledTemplate,
+    *,
+    seed: str | None,
+    now: datetime | None,
+    locale: str | None,
+    current_time: datetime,
 ) -> Pins:
     """Return the pins of a request. Default of `now`: with a seed the template's anchor, else the present (in
     whole seconds)."""
@@ -267,7 +272,7 @@ def pins_for(
         now = source.anchor if seed is not None else None
     return Pins(
         seed=seed if seed is not None else new_seed(),
-        now=now if now is not None else present.replace(microsecond=0),
+        now=now if now is not None else current_time.replace(microsecond=0),
         vocabulary=source.plan.vocabulary.id,
         template_id=source.template_id,
         version=source.version,
@@ -281,7 +286,7 @@ def pins_for(
 class Recipe:
     """One output, determined to the last byte: which rows of which bound plan in which format."""
 
-    source: Source
+    source: CompiledTemplate
     bound: BoundPlan
     pins: Pins
     offset: int
@@ -310,19 +315,19 @@ class Recipe:
 
     def headers(self) -> dict[str, str]:
         """Return the headers that describe the content and how to reproduce it."""
-        return {**self.pins.headers(), "Content-Disposition": attachment(self.file_name)}
+        return {**self.pins.headers(), "Content-Disposition": content_disposition(self.file_name)}
 
-    def records(self, done: int = 0) -> int:
-        """Count the objects in arrays of its rows, or of those after the first `done`: they count as rows."""
-        return records.charged(self.bound, self.offset + done, self.count - done)
+    def count_records(self, skip: int = 0) -> int:
+        """Count the objects in arrays of its rows, or of those after the first `skip`: they count as rows."""
+        return records.count_records(self.bound, self.offset + skip, self.count - skip)
 
-    def answers(self, table: str | None = None) -> AnswerKey:
+    def answer_key(self, table: str | None = None) -> AnswerKey:
         """Return which cells are injected invalid values. `table` is its name among several."""
         return AnswerKey(self.bound, self.offset, self.count, table)
 
-    def bad_cells(self) -> list[dict[str, Any]]:
+    def invalid_cells(self) -> list[dict[str, Any]]:
         """Return the invalid cells of a few rows: `{row, field, kind, good}`, rows counted from 1."""
-        kind, key = FORMATS["ndjson"], self.answers()
+        kind, key = FORMATS["ndjson"], self.answer_key()
         writer = kind(key.schema(json=True), kind.Options(), title="answers")
         return [orjson.loads(line) for line in b"".join(write(writer, key.blocks(json=True))).splitlines()]
 
@@ -333,24 +338,24 @@ class Recipe:
     def part(self, offset: int, count: int) -> Recipe:
         """Return the recipe of `count` rows from `offset` on. The concatenated bytes of all parts equal those
         of the whole; if the format does not allow that, each part is a separate file."""
-        if not self.format.continues:
+        if not self.format.is_resumable:
             return replace(self, offset=offset, count=count)
         last = offset + count == self.offset + self.count
         return replace(self, offset=offset, count=count, first=offset == self.offset, last=last)
 
-    def open(self, processes: int = 1) -> Output:
+    def open(self, processes: int = 1) -> RecipeStream:
         """Generate the first block. The rest follows on demand, by several processes if there are more than one
         (see `pieces`). Raises `validation_error` for values that the format cannot represent."""
-        output = Output(self, processes)
-        output.prime()
+        output = RecipeStream(self, processes)
+        output.generate_first_block()
         return output
 
 
-def recipe(
-    source: Source,
+def build_recipe(
+    source: CompiledTemplate,
     request: GenerateInput,
     *,
-    present: datetime,
+    current_time: datetime,
     format: str | None = None,
     pins: Pins | None = None,
     anchored: bool | None = None,
@@ -362,9 +367,9 @@ def recipe(
     Raises validation_error for overrides, uniqueness, format options and row numbers that are too large.
     """
     pinned = pins or pins_for(
-        source, seed=request.seed, now=request.now, locale=request.locale, present=present
+        source, seed=request.seed, now=request.now, locale=request.locale, current_time=current_time
     )
-    count = source.count(request.count)
+    count = source.row_count(request.count)
     kind = FORMATS[format or request.format]
     options = request.options_for(kind)
     uses_own_anchors = pinned.now == source.anchor if anchored is None else anchored
@@ -373,16 +378,16 @@ def recipe(
 
 
 def bind(
-    source: Source,
+    source: CompiledTemplate,
     pins: Pins,
     overrides: dict[str, Any],
     offset: int,
     count: int,
     anchored: bool = False,
-    recorder: Recorder | None = None,
+    recorder: RequestRecorder | None = None,
 ) -> BoundPlan:
     """Bind the plan to seed and now, and check it for these rows. Raises `validation_error` with all faults."""
-    processor_time.allow(count)
+    processor_time.raise_limit(count)
     try:
         bound = BoundPlan(
             source.plan, GenerationContext(pins.seed, pins.now, pins.locale, anchored, recorder), overrides
@@ -391,9 +396,9 @@ def bind(
     except SpecError as error:
         raise validation_error(error.faults) from None
     last = offset + count
-    if last * source.plan.leaves >= 1 << 63:  # addresses of nested elements are 63-bit numbers
+    if last * source.plan.max_cells_per_row >= 1 << 63:  # addresses of nested elements are 63-bit numbers
         text = (
-            f"Row {last:,} is not available: the template has {source.plan.leaves:,} elements per "
+            f"Row {last:,} is not available: the template has {source.plan.max_cells_per_row:,} elements per "
             "row, so the row number is too large."
         )
         raise validation_error([Fault("offset", "out_of_range", text, "Use a smaller offset.")])
@@ -411,33 +416,33 @@ class Stream(ABC):
         self.rows_generated = 0
         self.rows_sent = 0
         self.leaks: list[dict[str, Any]] | None = None
-        self._pieces = self._make()
-        self._first: list[Piece] = []
+        self._pieces = self._generate()
+        self._buffered: list[Piece] = []
 
     @abstractmethod
-    def _make(self) -> Generator[Piece]:
+    def _generate(self) -> Generator[Piece]:
         """Yield all pieces."""
 
-    def prime(self) -> None:
+    def generate_first_block(self) -> None:
         """Generate the first block, so that errors are raised before anything is sent."""
         try:
             while not self.rows_generated and (piece := next(self._pieces, None)) is not None:
-                self._first.append(piece)
+                self._buffered.append(piece)
         except SpecError as error:
             raise validation_error(error.faults) from None
 
     @property
-    def primed(self) -> int:
+    def buffered_bytes(self) -> int:
         """Return the bytes of the first block that are not read yet."""
-        return sum(map(len, self._first))
+        return sum(map(len, self._buffered))
 
-    def _rows(self, recipe: Recipe, writer: Format) -> Iterator[Piece]:
+    def _encode_rows(self, recipe: Recipe, writer: Format) -> Iterator[Piece]:
         """Yield the pieces of one table."""
         start = writer.start() if recipe.first else writer.resume()
         if start:
             yield start
         for block in recipe.bound.blocks_for(writer, recipe.offset, recipe.count):
-            count, pieces = len(block[0]), writer.block(block)
+            count, pieces = len(block[0]), writer.write_block(block)
             del block  # what is not used any more is free while the next block is made
             first = next(pieces, None)
             self.rows_generated += count
@@ -447,17 +452,17 @@ class Stream(ABC):
             yield from pieces
             self.rows_sent = self.rows_generated
         yield from writer.finish() if recipe.last else writer.pause()
-        if recipe.bound.watch is not None:
-            watch = recipe.bound.watch
+        if recipe.bound.leak_checker is not None:
+            watch = recipe.bound.leak_checker
             report = {"table": recipe.title, "columns": watch.report(), "unmasked": list(watch.unmasked)}
             self.leaks = [*(self.leaks or ()), report]
 
     def __iter__(self) -> Iterator[Piece]:
         """Yield all pieces in order, including those of the first block."""
-        if self._first:
-            head, self._first = self._first, []
-            yield from [b"".join(head)] if sum(map(len, head)) <= limits.MB else head
-            del head
+        if self._buffered:
+            buffered, self._buffered = self._buffered, []
+            yield from [b"".join(buffered)] if sum(map(len, buffered)) <= limits.MB else buffered
+            del buffered
         yield from self._pieces
 
     def read(self, max_bytes: int = limits.PREVIEW_BYTES) -> bytes:
@@ -468,9 +473,9 @@ class Stream(ABC):
                 pieces.append(piece)
                 size += len(piece)
                 if size > max_bytes:
-                    limit = megabytes(limits.PREVIEW_BYTES)
+                    limit = format_megabytes(limits.PREVIEW_BYTES)
                     text = (
-                        f"The first {self.rows_generated:,} rows take at least {megabytes(size)}; "
+                        f"The first {self.rows_generated:,} rows take at least {format_megabytes(size)}; "
                         f"the limit of a preview is {limit}."
                     )
                     hint = (
@@ -486,22 +491,22 @@ class Stream(ABC):
 
     def close(self) -> None:
         """Stop the work."""
-        self._first.clear()
+        self._buffered.clear()
         self._pieces.close()
 
 
-class Output(Stream):
+class RecipeStream(Stream):
     """Return the bytes of a recipe."""
 
     def __init__(self, recipe: Recipe, processes: int = 1) -> None:
         self.recipe, self.processes = recipe, processes
         super().__init__()
 
-    def _make(self) -> Generator[Piece]:
+    def _generate(self) -> Generator[Piece]:
         if self.processes > 1:
-            yield from pieces(self.recipe, self.processes, self._count_rows)
+            yield from generate_parallel(self.recipe, self.processes, self._count_rows)
         else:
-            yield from self._rows(self.recipe, self.recipe.writer())
+            yield from self._encode_rows(self.recipe, self.recipe.writer())
 
     def _count_rows(self, rows: int) -> None:
         """Count rows whose bytes were all read."""
@@ -532,7 +537,7 @@ def file_stem(name: str) -> str:
     return cleaned.strip(" ._")[:100].strip(" .") or "rows"
 
 
-def attachment(file_name: str) -> str:
+def content_disposition(file_name: str) -> str:
     """Return a Content-Disposition header for `file_name` (RFC 6266; other letters by RFC 8187)."""
     if file_name.isascii() and '"' not in file_name:
         return f'attachment; filename="{file_name}"'

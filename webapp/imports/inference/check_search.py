@@ -30,22 +30,22 @@ Change = tuple[Literal["null", "value", "filled"], Any]
 """Always null, always this value, or never null."""
 
 
-class _Unknown(Exception):
+class _UnsupportedExpressionError(Exception):
     """An expression that is not evaluated here."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ColumnOptions:
     """The possible changes of a column. `values` are constants of its type; arrays are tuples."""
 
-    nullable: bool
-    fixed: bool
+    can_be_null: bool
+    can_be_fixed: bool
     """Whether its values may be replaced by one constant."""
     values: tuple[Any, ...]
 
 
 def search(
-    checks: Iterable[str], rows: Sequence[Row], filled: Sequence[Row], options: Mapping[str, Options]
+    checks: Iterable[str], rows: Sequence[Row], filled: Sequence[Row], options: Mapping[str, ColumnOptions]
 ) -> dict[str, Change]:
     """Return the changes, by column, after which all rows satisfy the checks.
 
@@ -53,7 +53,7 @@ def search(
     columns that may change. Checks that share a column are solved together. Where no combination satisfies them,
     nothing changes.
     """
-    found: dict[str, Change] = {}
+    changes_by_column: dict[str, Change] = {}
     for trees in _connected_checks([tree for tree in map(_parse, checks) if tree is not None]):
         if all(_is_satisfied(tree, rows) for tree in trees):
             continue
@@ -62,19 +62,19 @@ def search(
             evaluated = [tree for tree in trees if _can_evaluate(tree, filled)]
             if len(evaluated) < len(trees) and not all(_is_satisfied(tree, rows) for tree in evaluated):
                 changes = _solve(evaluated, filled, options)
-        found |= changes or {}
-    return found
+        changes_by_column |= changes or {}
+    return changes_by_column
 
 
 def _solve(
-    trees: Sequence[sql.Expression], filled: Sequence[Row], options: Mapping[str, Options]
+    trees: Sequence[sql.Expression], filled: Sequence[Row], options: Mapping[str, ColumnOptions]
 ) -> dict[str, Change] | None:
     """Return changes after which all rows satisfy all of these checks; None if none are found."""
     if not trees:
         return None
-    named = set().union(*map(_names, trees)) & options.keys()
+    named = set().union(*map(_column_names, trees)) & options.keys()
     known: dict[tuple[int, tuple[tuple[str, Any], ...]], bool] = {}
-    names_of_tree = [sorted(_names(tree)) for tree in trees]
+    names_of_tree = [sorted(_column_names(tree)) for tree in trees]
 
     def holds(index: int, constants: Mapping[str, Any]) -> bool:
         """Return whether a check holds for all rows. It depends only on the constants of its own columns."""
@@ -84,8 +84,8 @@ def _solve(
             known[index, own_constants] = _is_satisfied(trees[index], changed)
         return known[index, own_constants]
 
-    branches = [plan for tree in trees for plan in _branch_plans(tree, options)]
-    for plan in itertools.chain([{}], branches, _plans(trees, filled, options)):
+    branches = [plan for tree in trees for plan in _changes_by_branch(tree, options)]
+    for plan in itertools.chain([{}], branches, _candidate_changes(trees, filled, options)):
         constants = {name: value for name, (_, value) in plan.items()}
         if all(holds(index, constants) for index in range(len(trees))):
             return dict.fromkeys(named, ("filled", None)) | plan
@@ -159,14 +159,14 @@ def _without_casts(node: sql.Expression) -> sql.Expression:
     return node
 
 
-def constant(default: str, array: bool = False) -> Any:
+def parse_constant(default: str, array: bool = False) -> Any:
     """Return a column's default if it is a constant: a text, number, boolean or empty array; else None."""
     tree = _parse(default)
     if tree is None:
         return None
     try:
-        value = _value(tree, {})
-    except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
+        value = _evaluate(tree, {})
+    except (_UnsupportedExpressionError, TypeError, ValueError, ArithmeticError, RecursionError):
         return None
     if array:
         return [] if value == "{}" else None
@@ -177,7 +177,7 @@ def _connected_checks(trees: Iterable[sql.Expression]) -> list[list[sql.Expressi
     """Group the checks that share a column."""
     parts: list[tuple[set[str], list[sql.Expression]]] = []
     for tree in trees:
-        names, group = _names(tree), [tree]
+        names, group = _column_names(tree), [tree]
         for part in [item for item in parts if item[0] & names]:
             parts.remove(part)
             names, group = names | part[0], part[1] + group
@@ -185,37 +185,37 @@ def _connected_checks(trees: Iterable[sql.Expression]) -> list[list[sql.Expressi
     return [group for _, group in parts]
 
 
-def _names(tree: sql.Expression) -> set[str]:
+def _column_names(tree: sql.Expression) -> set[str]:
     return {column.name.casefold() for column in tree.find_all(sql.Column)}
 
 
-def _plans(
-    trees: Sequence[sql.Expression], rows: Sequence[Row], options: Mapping[str, Options]
+def _candidate_changes(
+    trees: Sequence[sql.Expression], rows: Sequence[Row], options: Mapping[str, ColumnOptions]
 ) -> Iterable[dict[str, Change]]:
     """Yield combinations of changes to the columns of these checks, those with the fewest changes first."""
     literals: list[Any] = []
     for item in (node for tree in trees for node in tree.find_all(sql.Literal, sql.Boolean)):
-        value = _value(item, {})
+        value = _evaluate(item, {})
         if isinstance(item.parent, sql.Like | sql.ILike) and isinstance(value, str):
             value = "".join(_WILDCARD_EXAMPLES.get(part, part[-1:]) for part in _LIKE_PARTS.findall(value))
         storable = not isinstance(value, Decimal) or abs(value) < 2**63
         if storable and value not in literals:
             literals.append(value)
     changes_by_column: dict[str, list[Change]] = {}
-    for name in sorted(set().union(*map(_names, trees))):
+    for name in sorted(set().union(*map(_column_names, trees))):
         allowed = options.get(name)
         if allowed is None:
             continue
         changes: list[Change] = []
-        if allowed.fixed:
-            seen = [_normalized(row[name]) for row in rows]
+        if allowed.can_be_fixed:
+            seen = [_normalize(row[name]) for row in rows]
             seen = [item for item in seen if isinstance(item, str | bool | Decimal)]
             matching = [literal for literal in literals if seen and type(literal) is type(seen[0])]
             changes += [
                 ("value", value)
                 for value in dict.fromkeys([*allowed.values, *matching, *seen[:_MAX_SAMPLES]])
             ]
-        if allowed.nullable:
+        if allowed.can_be_null:
             changes.append(("null", None))
         if changes:
             changes_by_column[name] = changes
@@ -228,7 +228,9 @@ def _plans(
     return itertools.islice(combined, limits.CHECK_PLANS)
 
 
-def _branch_plans(tree: sql.Expression, options: Mapping[str, Options]) -> Iterator[dict[str, Change]]:
+def _changes_by_branch(
+    tree: sql.Expression, options: Mapping[str, ColumnOptions]
+) -> Iterator[dict[str, Change]]:
     """Yield a plan for each branch of an OR: columns that equal a literal, and those that are null. Such a branch may
     refer to more columns than combinations can be tried."""
     for branch in itertools.islice(_flatten(tree, sql.Or), _MAX_BRANCHES):
@@ -241,8 +243,8 @@ def _branch_plans(tree: sql.Expression, options: Mapping[str, Options]) -> Itera
                 and isinstance(right, sql.Expression)
             ):
                 try:
-                    value = _value(right, {})
-                except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
+                    value = _evaluate(right, {})
+                except (_UnsupportedExpressionError, TypeError, ValueError, ArithmeticError, RecursionError):
                     continue
                 plan[left.name.casefold()] = ("value", value)
             elif (
@@ -261,7 +263,7 @@ def _branch_plans(tree: sql.Expression, options: Mapping[str, Options]) -> Itera
                 columns = [part.name.casefold() for part in left.expressions if isinstance(part, sql.Column)]
                 plan |= dict.fromkeys(columns, ("null", None))
         possible = all(
-            name in options and (options[name].nullable if kind == "null" else options[name].fixed)
+            name in options and (options[name].can_be_null if kind == "null" else options[name].can_be_fixed)
             for name, (kind, _) in plan.items()
         )
         if plan and possible:
@@ -287,8 +289,8 @@ _MAX_SAMPLES: Final = 8  # chosen: values of a column that are tried as constant
 def _is_satisfied(tree: sql.Expression, rows: Iterable[Row]) -> bool:
     """Return whether a check rejects no row, as far as it can be evaluated."""
     try:
-        return all(_value(tree, row) is not False for row in rows)
-    except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
+        return all(_evaluate(tree, row) is not False for row in rows)
+    except (_UnsupportedExpressionError, TypeError, ValueError, ArithmeticError, RecursionError):
         return False
 
 
@@ -296,8 +298,8 @@ def _can_evaluate(tree: sql.Expression, rows: Sequence[Row]) -> bool:
     """Return whether a check can be evaluated."""
     try:
         for row in rows:
-            _value(tree, row)
-    except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
+            _evaluate(tree, row)
+    except (_UnsupportedExpressionError, TypeError, ValueError, ArithmeticError, RecursionError):
         return False
     return True
 
@@ -321,7 +323,7 @@ def _parse(check: str) -> sql.Expression | None:
     return tree if isinstance(tree, sql.Expression) else None
 
 
-def _normalized(value: Any) -> Any:
+def _normalize(value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return value
     return Decimal(str(value)) if isinstance(value, int | float) else value
@@ -351,19 +353,19 @@ _LENGTH_FUNCTIONS: Final = frozenset({"cardinality", "jsonb_array_length", "json
 _JSON_TYPES: Final = frozenset({"jsonb_typeof", "json_typeof", "json_type"})
 
 
-def _value(node: sql.Expression, row: Row) -> Any:
-    """Return the value of an expression; None is null or unknown. Error: `_Unknown`."""
+def _evaluate(node: sql.Expression, row: Row) -> Any:
+    """Return the value of an expression; None is null or unknown. Error: `_UnsupportedExpressionError`."""
     if isinstance(node, sql.Cast):
-        inner = _value(node.this, row)
+        inner = _evaluate(node.this, row)
         numeric = node.to.this in sql.DataType.NUMERIC_TYPES
         return Decimal(inner) if numeric and isinstance(inner, str) else inner
     if isinstance(node, sql.Paren | sql.Collate):
-        return _value(node.this, row)
+        return _evaluate(node.this, row)
     if isinstance(node, sql.Column):
         name = node.name.casefold()
         if name not in row:
-            raise _Unknown
-        return _normalized(row[name])
+            raise _UnsupportedExpressionError
+        return _normalize(row[name])
     if isinstance(node, sql.Literal):
         return node.name if node.is_string else Decimal(node.name)
     if isinstance(node, sql.Boolean):
@@ -371,43 +373,43 @@ def _value(node: sql.Expression, row: Row) -> Any:
     if isinstance(node, sql.Null):
         return None
     if isinstance(node, sql.Connector):
-        return _connective(node, row)
+        return _evaluate_connective(node, row)
     if isinstance(node, sql.Not):
-        inner = _value(node.this, row)
+        inner = _evaluate(node.this, row)
         return None if inner is None else not inner
     if isinstance(node, sql.Is):
-        left, right = _value(node.this, row), _value(node.expression, row)
+        left, right = _evaluate(node.this, row), _evaluate(node.expression, row)
         is_same = left is None if right is None else left is right
         return is_same is not bool(node.args.get("negate"))
     if type(node) in _COMPARISONS:
         other = node.expression
         if not isinstance(other, sql.Any | sql.All):
-            return _compare(type(node), _value(node.this, row), _value(other, row))
+            return _compare(type(node), _evaluate(node.this, row), _evaluate(other, row))
         array = _without_casts(other.this)
         if not isinstance(array, sql.Array):
-            raise _Unknown
-        left = _value(node.this, row)
-        found = [_compare(type(node), left, _value(expression, row)) for expression in array.expressions]
+            raise _UnsupportedExpressionError
+        left = _evaluate(node.this, row)
+        found = [_compare(type(node), left, _evaluate(expression, row)) for expression in array.expressions]
         is_any = isinstance(other, sql.Any)
         return is_any if is_any in found else None if None in found else not is_any
     if type(node) in _ARITHMETIC:
-        left, right = _value(node.this, row), _value(node.expression, row)
+        left, right = _evaluate(node.this, row), _evaluate(node.expression, row)
         return None if left is None or right is None else _ARITHMETIC[type(node)](left, right)
     return _evaluate_function(node, row)
 
 
-def _connective(node: sql.Expression, row: Row) -> bool | None:
+def _evaluate_connective(node: sql.Expression, row: Row) -> bool | None:
     """Evaluate AND, OR and XOR. A side that cannot be evaluated is ignored if the other side decides."""
     if isinstance(node, sql.Xor):
-        left, right = _value(node.this, row), _value(node.expression, row)
+        left, right = _evaluate(node.this, row), _evaluate(node.expression, row)
         return None if left is None or right is None else left != right
     decisive = isinstance(node, sql.Or)
     found: list[bool | None] = []
-    unknown: _Unknown | None = None
+    unknown: _UnsupportedExpressionError | None = None
     for side in (node.this, node.expression):
         try:
-            found.append(_value(side, row))
-        except _Unknown as error:
+            found.append(_evaluate(side, row))
+        except _UnsupportedExpressionError as error:
             unknown = error
     if decisive in found:
         return decisive
@@ -421,31 +423,31 @@ def _compare(kind: type[sql.Expression], left: Any, right: Any) -> bool | None:
         return None
     if isinstance(left, date | datetime) or isinstance(right, date | datetime):
         if type(left) is not type(right):
-            raise _Unknown
+            raise _UnsupportedExpressionError
     elif isinstance(left, str) != isinstance(right, str):
-        raise _Unknown
+        raise _UnsupportedExpressionError
     return bool(_COMPARISONS[kind](left, right))
 
 
-def _case(node: sql.Case, row: Row) -> Any:
+def _evaluate_case(node: sql.Case, row: Row) -> Any:
     """Evaluate CASE: the value of the first true condition or equal value; else the default."""
     for item in node.args["ifs"]:
-        condition = _value(item.this, row)
+        condition = _evaluate(item.this, row)
         if node.this is not None:
-            condition = _compare(sql.EQ, _value(node.this, row), condition)
+            condition = _compare(sql.EQ, _evaluate(node.this, row), condition)
         if condition is True:
-            return _value(item.args["true"], row)
+            return _evaluate(item.args["true"], row)
     default = node.args.get("default")
-    return None if default is None else _value(default, row)
+    return None if default is None else _evaluate(default, row)
 
 
-def _matches(node: sql.Expression, row: Row) -> bool | None:
+def _evaluate_like(node: sql.Expression, row: Row) -> bool | None:
     """Return whether a text matches a pattern of LIKE, or starts with another text."""
-    text, pattern = _value(node.this, row), _value(node.expression, row)
+    text, pattern = _evaluate(node.this, row), _evaluate(node.expression, row)
     if text is None or pattern is None:
         return None
     if not isinstance(text, str) or not isinstance(pattern, str):
-        raise _Unknown
+        raise _UnsupportedExpressionError
     if isinstance(node, sql.StartsWith):
         return text.startswith(pattern)
     # LIKE is matched piece by piece between its `%`, in time that is linear in each piece.
@@ -466,16 +468,16 @@ def _matches(node: sql.Expression, row: Row) -> bool | None:
     return found is not None and start >= found.end() and others[-1].match(text, start) is not None
 
 
-def _contains(node: sql.Expression, row: Row) -> bool | None:
+def _evaluate_regex(node: sql.Expression, row: Row) -> bool | None:
     """Return whether a text matches a regular expression."""
-    text, pattern = _value(node.this, row), _value(node.expression, row)
+    text, pattern = _evaluate(node.this, row), _evaluate(node.expression, row)
     if text is None or pattern is None:
         return None
     if not isinstance(text, str) or not isinstance(pattern, str) or node.args.get("flag") is not None:
-        raise _Unknown
-    found = checks.expression(pattern, ignore_case=isinstance(node, sql.RegexpILike), negated=False)
+        raise _UnsupportedExpressionError
+    found = checks.translate_expression(pattern, ignore_case=isinstance(node, sql.RegexpILike), negated=False)
     if found is None or not found.is_quick or len(text) > checks.MATCHED_CHARS:
-        raise _Unknown
+        raise _UnsupportedExpressionError
     return found.allows(text)
 
 
@@ -487,80 +489,80 @@ _WILDCARD_EXAMPLES: Final = {"%": "example", "_": "a"}
 def _evaluate_function(node: sql.Expression, row: Row) -> Any:
     """Evaluate functions, IN, BETWEEN and a minus sign."""
     if isinstance(node, sql.In):
-        left = _value(node.this, row)
+        left = _evaluate(node.this, row)
         if not node.expressions:
-            raise _Unknown
-        found = [_compare(sql.EQ, left, _value(expression, row)) for expression in node.expressions]
+            raise _UnsupportedExpressionError
+        found = [_compare(sql.EQ, left, _evaluate(expression, row)) for expression in node.expressions]
         return True if True in found else None if None in found else False
     if isinstance(node, sql.Between):
-        low = _compare(sql.GTE, _value(node.this, row), _value(node.args["low"], row))
-        high = _compare(sql.LTE, _value(node.this, row), _value(node.args["high"], row))
+        low = _compare(sql.GTE, _evaluate(node.this, row), _evaluate(node.args["low"], row))
+        high = _compare(sql.LTE, _evaluate(node.this, row), _evaluate(node.args["high"], row))
         return False if low is False or high is False else None if low is None or high is None else True
     if isinstance(node, sql.RegexpLike | sql.RegexpILike):
-        return _contains(node, row)
+        return _evaluate_regex(node, row)
     if isinstance(node, sql.Like | sql.ILike | sql.StartsWith):
-        return _matches(node, row)
+        return _evaluate_like(node, row)
     if isinstance(node, sql.Neg):
-        inner = _value(node.this, row)
+        inner = _evaluate(node.this, row)
         return None if inner is None else -inner
     if isinstance(node, sql.Case):
-        return _case(node, row)
+        return _evaluate_case(node, row)
     if isinstance(node, sql.If):  # MySQL
-        chosen = node.args["true"] if _value(node.this, row) is True else node.args.get("false")
-        return None if chosen is None else _value(chosen, row)
+        chosen = node.args["true"] if _evaluate(node.this, row) is True else node.args.get("false")
+        return None if chosen is None else _evaluate(chosen, row)
     if isinstance(node, sql.Abs):
-        inner = _value(node.this, row)
+        inner = _evaluate(node.this, row)
         return None if inner is None else abs(inner)
     if isinstance(node, sql.Nullif):
-        left = _value(node.this, row)
-        return None if _compare(sql.EQ, left, _value(node.expression, row)) is True else left
+        left = _evaluate(node.this, row)
+        return None if _compare(sql.EQ, left, _evaluate(node.expression, row)) is True else left
     if isinstance(node, sql.Coalesce):
-        values = (_value(expression, row) for expression in (node.this, *node.expressions))
+        values = (_evaluate(expression, row) for expression in (node.this, *node.expressions))
         return next((value for value in values if value is not None), None)
     if isinstance(node, sql.Least | sql.Greatest):
         known = [
             item
-            for item in (_value(part, row) for part in (node.this, *node.expressions))
+            for item in (_evaluate(part, row) for part in (node.this, *node.expressions))
             if item is not None
         ]
         return None if not known else (min if isinstance(node, sql.Least) else max)(known)
     if isinstance(node, sql.Length):
-        inner = _value(node.this, row)
+        inner = _evaluate(node.this, row)
         return None if inner is None else Decimal(len(inner))
     if type(node) in _TEXT_FUNCTIONS:
-        inner = _value(node.this, row)
+        inner = _evaluate(node.this, row)
         return None if inner is None else _TEXT_FUNCTIONS[type(node)](inner)
     if isinstance(node, sql.ArraySize):  # array_length, which is null of an empty array
-        return Decimal(len(items)) if (items := _array(node.this, row)) else None
+        return Decimal(len(items)) if (items := _evaluate_array(node.this, row)) else None
     if isinstance(node, sql.JSONBContainsTopKey):
-        inner, name = _value(node.this, row), _value(node.expression, row)
+        inner, name = _evaluate(node.this, row), _evaluate(node.expression, row)
         return name in inner if isinstance(inner, dict | list | tuple) else None
     if isinstance(node, sql.Anonymous):
         return _evaluate_named_function(node, row)
-    raise _Unknown
+    raise _UnsupportedExpressionError
 
 
 def _evaluate_named_function(node: sql.Anonymous, row: Row) -> Any:
     """Evaluate functions of PostgreSQL that have no class in the parser."""
     name, arguments = node.name.casefold(), node.expressions
     if name in _NULL_FUNCTIONS:
-        nulls = sum(_value(argument, row) is None for argument in arguments)
+        nulls = sum(_evaluate(argument, row) is None for argument in arguments)
         return Decimal(nulls if name == "num_nulls" else len(arguments) - nulls)
     if name in _LENGTH_FUNCTIONS:
-        found = _array(arguments[0], row)
+        found = _evaluate_array(arguments[0], row)
         return None if found is None else Decimal(len(found))
     if name == "array_ndims":
-        return Decimal(1) if _array(arguments[0], row) else None
+        return Decimal(1) if _evaluate_array(arguments[0], row) else None
     if name in _JSON_TYPES and isinstance(arguments[0], sql.Column):
-        inner = _value(arguments[0], row)
+        inner = _evaluate(arguments[0], row)
         kinds = {dict: "object", list: "array", tuple: "array", bool: "boolean", Decimal: "number"}
         return None if inner is None else kinds.get(type(inner), "string")
-    raise _Unknown
+    raise _UnsupportedExpressionError
 
 
-def _array(node: sql.Expression, row: Row) -> Sequence[Any] | None:
-    """Return an array. Error: `_Unknown` for other values."""
-    found = _value(node, row)
+def _evaluate_array(node: sql.Expression, row: Row) -> Sequence[Any] | None:
+    """Return an array. Error: `_UnsupportedExpressionError` for other values."""
+    found = _evaluate(node, row)
     if found is not None and not isinstance(found, list | tuple):
-        raise _Unknown
+        raise _UnsupportedExpressionError
     return found

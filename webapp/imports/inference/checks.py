@@ -74,20 +74,20 @@ class Expression:
 
     def allows(self, text: str) -> bool:
         """Return whether a value of at most `MATCHED_CHARS` satisfies the expression. Only for quick ones."""
-        return (_compiled(self.pattern, self.ignore_case).search(text) is None) == self.negated
+        return (_compile_expression(self.pattern, self.ignore_case).search(text) is None) == self.negated
 
 
 @lru_cache(256)
-def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+def _compile_expression(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
 
 
-def expression(pattern: str, *, ignore_case: bool, negated: bool) -> Expression | None:
+def translate_expression(pattern: str, *, ignore_case: bool, negated: bool) -> Expression | None:
     """A regular expression of PostgreSQL as one of Python; None if it cannot be read."""
     for name, characters in _POSIX.items():
         pattern = pattern.replace(f"[:{name}:]", characters)
     try:
-        _compiled(pattern, ignore_case)
+        _compile_expression(pattern, ignore_case)
     except (re.error, OverflowError, RecursionError):
         return None
     return Expression(pattern, ignore_case, negated)
@@ -122,22 +122,22 @@ class Rule:
     """A regular expression that values match."""
     patterns: list[Expression] = field(default_factory=list)
     """All regular expressions that values match or do not match."""
-    shortest: int = 0
-    longest: int | None = None
+    min_length: int = 0
+    max_length: int | None = None
     excluded: list[Any] = field(default_factory=list)
 
     def restrict(self, sign: str, value: Any) -> None:
         """Add a comparison with a constant."""
         if sign == "=":
-            self.choose([value])
+            self.restrict_choices([value])
         elif sign == "<>":
             self.excluded.append(value)
-        elif sign in (">", ">=") and (self.low is None or _larger(value, self.low)):
+        elif sign in (">", ">=") and (self.low is None or _is_larger(value, self.low)):
             self.low, self.low_open = value, sign == ">"
-        elif sign in ("<", "<=") and (self.high is None or _larger(self.high, value)):
+        elif sign in ("<", "<=") and (self.high is None or _is_larger(self.high, value)):
             self.high, self.high_open = value, sign == "<"
 
-    def choose(self, values: list[Any]) -> None:
+    def restrict_choices(self, values: list[Any]) -> None:
         """Restrict the choices to these values."""
         allowed = set(values)
         self.choices = (
@@ -145,7 +145,7 @@ class Rule:
         )
 
 
-def _larger(a: Any, b: Any) -> bool:
+def _is_larger(a: Any, b: Any) -> bool:
     return a > b if type(a) is type(b) else False
 
 
@@ -154,17 +154,17 @@ class Rules:
     """The rules of the checks for the columns of a table."""
 
     columns: dict[str, Rule]
-    unread: dict[str, list[str]]
+    unsupported_checks: dict[str, list[str]]
     """Checks that were not read, by the columns that they name."""
-    later: dict[str, str]
+    earlier_column_by_column: dict[str, str]
     """Columns whose value is not below another column's of the same row, which is named."""
 
-    def of(self, column: str) -> Rule:
+    def rule_of(self, column: str) -> Rule:
         """Return the rule of one column."""
         return self.columns.get(column, Rule())
 
 
-class _Unread(Exception):
+class _UnsupportedConditionError(Exception):
     """A condition that the parser does not support."""
 
 
@@ -179,11 +179,11 @@ def read(checks: Iterable[str], columns: Iterable[str]) -> Rules:
         parser = _Parser(check[: limits.CHECK_CHARS], known)
         try:
             if len(check) > limits.CHECK_CHARS:
-                raise _Unread
-            facts = parser.facts()
-        except (_Unread, RecursionError):
-            for name in parser.named():
-                found.unread.setdefault(name, []).append(check[: limits.CHECK_CHARS])
+                raise _UnsupportedConditionError
+            facts = parser.parse_facts()
+        except (_UnsupportedConditionError, RecursionError):
+            for name in parser.referenced_columns():
+                found.unsupported_checks.setdefault(name, []).append(check[: limits.CHECK_CHARS])
             continue
         for fact in facts:
             fact(found)
@@ -191,13 +191,13 @@ def read(checks: Iterable[str], columns: Iterable[str]) -> Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _ColumnOperand:
     name: str
     length: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Now:
+class _NowOperand:
     pass
 
 
@@ -217,16 +217,16 @@ class _Parser:
             self._tokens.append((kind, match[kind]))
             at = match.end()
 
-    def named(self) -> list[str]:
+    def referenced_columns(self) -> list[str]:
         """Return the columns that the check refers to."""
         words = (text.strip('"`[]').casefold() for kind, text in self._tokens if kind in ("word", "quoted"))
         return list(dict.fromkeys(self._known[word] for word in words if word in self._known))
 
-    def facts(self) -> list[Fact]:
-        """Return the facts that the check states. Raises `_Unread`."""
+    def parse_facts(self) -> list[Fact]:
+        """Return the facts that the check states. Raises `_UnsupportedConditionError`."""
         found = self._parse_or()
         if self._at != len(self._tokens) or _is_null in found:
-            raise _Unread
+            raise _UnsupportedConditionError
         return found
 
     def _peek(self, ahead: int = 0) -> str:
@@ -244,7 +244,7 @@ class _Parser:
 
     def _expect(self, expected: str) -> None:
         if not self._take(expected):
-            raise _Unread
+            raise _UnsupportedConditionError
 
     def _parse_or(self) -> list[Fact]:
         parts = [self._parse_and()]
@@ -262,20 +262,20 @@ class _Parser:
             rules = Rules({}, {}, {})
             for fact in part:
                 fact(rules)
-            if len(rules.columns) != 1 or rules.later:
-                raise _Unread
+            if len(rules.columns) != 1 or rules.earlier_column_by_column:
+                raise _UnsupportedConditionError
             ((name, rule),) = rules.columns.items()
             has_only_choices = (
                 rule.low is None and rule.high is None and not rule.excluded and not rule.patterns
             )
-            if not rule.choices or not has_only_choices or rule.shortest or rule.longest is not None:
-                raise _Unread
+            if not rule.choices or not has_only_choices or rule.min_length or rule.max_length is not None:
+                raise _UnsupportedConditionError
             names.add(name)
             values += rule.choices
         if len(names) != 1:
-            raise _Unread
+            raise _UnsupportedConditionError
         column_name = names.pop()
-        return [lambda found: found.columns.setdefault(column_name, Rule()).choose(values)]
+        return [lambda found: found.columns.setdefault(column_name, Rule()).restrict_choices(values)]
 
     def _parse_and(self) -> list[Fact]:
         found = self._parse_term()
@@ -291,7 +291,7 @@ class _Parser:
                 self._expect(")")
                 if self._peek() in ("", "and", "or", ")"):
                     return found
-            except _Unread:
+            except _UnsupportedConditionError:
                 pass
             self._at = start  # the bracket was an operand's
         return self._parse_comparison()
@@ -305,7 +305,7 @@ class _Parser:
             flags = self._parse_operand() if self._take(",") else "c"
             self._expect(")")
             if flags not in ("c", "i"):
-                raise _Unread
+                raise _UnsupportedConditionError
             return [_pattern_fact(left, "~" if flags == "c" else "~*", right)]
         left = self._parse_operand()
         if self._take("is"):
@@ -318,7 +318,7 @@ class _Parser:
             self._expect("and")
             high = self._parse_operand()
             if negated:
-                raise _Unread
+                raise _UnsupportedConditionError
             return [_comparison_fact(left, ">=", low), _comparison_fact(left, "<=", high)]
         if self._take("in"):
             return [_choice_fact(left, self._parse_list("(", ")"), negated)]
@@ -328,7 +328,7 @@ class _Parser:
             return [_pattern_fact(left, "!~*" if negated else "~", self._parse_operand())]
         sign = self._peek()
         if negated or sign not in (*_REVERSED_SIGNS, "!=", *_PATTERN_OPERATORS):
-            raise _Unread
+            raise _UnsupportedConditionError
         self._at += 1
         if sign == "=" and self._take("any"):
             self._expect("(")
@@ -350,8 +350,8 @@ class _Parser:
         while self._take(","):
             values.append(self._parse_operand())
         self._expect(closed)
-        if any(isinstance(value, _Column | _Now) for value in values):
-            raise _Unread
+        if any(isinstance(value, _ColumnOperand | _NowOperand) for value in values):
+            raise _UnsupportedConditionError
         return values
 
     def _parse_operand(self) -> Any:
@@ -362,10 +362,10 @@ class _Parser:
         if self._take("-"):
             found = self._parse_operand()
             if not isinstance(found, Decimal):
-                raise _Unread
+                raise _UnsupportedConditionError
             return -found
         if self._at >= len(self._tokens):
-            raise _Unread
+            raise _UnsupportedConditionError
         kind, text = self._tokens[self._at]
         self._at += 1
         if kind == "text":
@@ -373,29 +373,29 @@ class _Parser:
         if kind == "number":
             return Decimal(text)
         if kind not in ("word", "quoted"):
-            raise _Unread
+            raise _UnsupportedConditionError
         plain = text.strip('"`[]').casefold()
         if kind == "word" and plain in ("true", "false"):
             return plain == "true"
         if kind == "word" and plain in _NOW_FUNCTIONS and plain not in self._known:
             if self._take("("):
                 self._expect(")")
-            return _Now()
+            return _NowOperand()
         if kind == "word" and plain in _LENGTH_FUNCTIONS and self._take("("):
             inner = self._parse_operand()
             self._expect(")")
-            if not isinstance(inner, _Column) or inner.length:
-                raise _Unread
-            return _Column(inner.name, True)
+            if not isinstance(inner, _ColumnOperand) or inner.length:
+                raise _UnsupportedConditionError
+            return _ColumnOperand(inner.name, True)
         if kind == "word" and plain in _TEXT_FUNCTIONS and plain not in self._known and self._take("("):
             inner = self._parse_operand()
             self._expect(")")
-            if not isinstance(inner, _Column) or inner.length:
-                raise _Unread
+            if not isinstance(inner, _ColumnOperand) or inner.length:
+                raise _UnsupportedConditionError
             return inner
         if plain not in self._known or self._peek() == "(":
-            raise _Unread
-        return _Column(self._known[plain])
+            raise _UnsupportedConditionError
+        return _ColumnOperand(self._known[plain])
 
 
 def _is_null(_: Rules) -> None:
@@ -407,47 +407,47 @@ def _is_not_null(_: Rules) -> None:
 
 
 def _comparison_fact(left: Any, sign: str, right: Any) -> Fact:
-    if not isinstance(left, _Column):
+    if not isinstance(left, _ColumnOperand):
         left, right, sign = right, left, _REVERSED_SIGNS[sign]
-    if not isinstance(left, _Column):
-        raise _Unread
-    if isinstance(right, _Column):
+    if not isinstance(left, _ColumnOperand):
+        raise _UnsupportedConditionError
+    if isinstance(right, _ColumnOperand):
         if left.length or right.length or sign not in (">", ">=", "<", "<="):
-            raise _Unread
+            raise _UnsupportedConditionError
         first, last = (right, left) if sign in (">", ">=") else (left, right)
-        return lambda found: found.later.__setitem__(last.name, first.name)
+        return lambda found: found.earlier_column_by_column.__setitem__(last.name, first.name)
     if left.length:
         return _length_fact(left, sign, right)
-    value = "now" if isinstance(right, _Now) else right
+    value = "now" if isinstance(right, _NowOperand) else right
     return lambda found: found.columns.setdefault(left.name, Rule()).restrict(sign, value)
 
 
-def _length_fact(column: _Column, sign: str, right: Any) -> Fact:
+def _length_fact(column: _ColumnOperand, sign: str, right: Any) -> Fact:
     if not isinstance(right, Decimal) or sign == "<>":
-        raise _Unread
+        raise _UnsupportedConditionError
     number = int(right)
 
     def fact(found: Rules) -> None:
         rule = found.columns.setdefault(column.name, Rule())
         if sign in (">", ">=", "="):
-            rule.shortest = max(rule.shortest, number + (sign == ">"))
+            rule.min_length = max(rule.min_length, number + (sign == ">"))
         if sign in ("<", "<=", "="):
             maximum = number - (sign == "<")
-            rule.longest = maximum if rule.longest is None else min(rule.longest, maximum)
+            rule.max_length = maximum if rule.max_length is None else min(rule.max_length, maximum)
 
     return fact
 
 
 def _choice_fact(left: Any, values: list[Any], negated: bool) -> Fact:
-    if not isinstance(left, _Column) or left.length:
-        raise _Unread
+    if not isinstance(left, _ColumnOperand) or left.length:
+        raise _UnsupportedConditionError
 
     def fact(found: Rules) -> None:
         rule = found.columns.setdefault(left.name, Rule())
         if negated:
             rule.excluded.extend(values)
         else:
-            rule.choose(values)
+            rule.restrict_choices(values)
 
     return fact
 
@@ -456,11 +456,11 @@ _PATTERN_OPERATORS: Final = ("~", "~*", "!~", "!~*")
 
 
 def _pattern_fact(left: Any, sign: str, right: Any) -> Fact:
-    if not isinstance(left, _Column) or left.length or not isinstance(right, str):
-        raise _Unread
-    found = expression(right, ignore_case=sign.endswith("*"), negated=sign.startswith("!"))
+    if not isinstance(left, _ColumnOperand) or left.length or not isinstance(right, str):
+        raise _UnsupportedConditionError
+    found = translate_expression(right, ignore_case=sign.endswith("*"), negated=sign.startswith("!"))
     if found is None:
-        raise _Unread
+        raise _UnsupportedConditionError
     if found.is_quick and all(map(found.allows, _TYPICAL_VALUES)):
         return _is_not_null
 
@@ -473,7 +473,7 @@ def _pattern_fact(left: Any, sign: str, right: Any) -> Fact:
     return fact
 
 
-def number(value: Any) -> Decimal | None:
+def finite_number(value: Any) -> Decimal | None:
     """A bound as a finite number, if it is one: `NaN` and infinities bound nothing."""
     if isinstance(value, bool) or value is None:
         return None

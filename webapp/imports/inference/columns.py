@@ -28,8 +28,8 @@ from webapp.engine.spec import parse
 from webapp.engine.types.registry import find
 from webapp.imports.inference import checks, domains, lexicon, names, texts
 from webapp.imports.inference.checks import Rules
-from webapp.imports.inference.evidence import ColumnEvidence, Field, definition, jsonable
-from webapp.pushes.services.value_checks import limit_of
+from webapp.imports.inference.evidence import ColumnEvidence, Field, definition, to_json_number
+from webapp.pushes.services.value_checks import number_range
 
 _DEFAULT_BITS: Final = 32
 _BYTE_BITS: Final = 8
@@ -38,7 +38,7 @@ _MAX_DIGITS: Final = (
     1_000  # PostgreSQL's NUMERIC has at most that many; a power of ten beyond some 10^6 overflows
 )
 _DEFAULT_RANGE: Final = (Decimal(1), Decimal(1000))
-_HTTP: Final = re.compile(r"(^|_)(http|response)_(status|code)$")
+_HTTP_STATUS_NAMES: Final = re.compile(r"(^|_)(http|response)_(status|code)$")
 _EPOCH_NAMES: Final = re.compile(
     r"_at$|(^|_)(timestamp|created|updated|modified|clock)$|_timestamp$"
     r"|(^|_)(time|date)_(created|modified|updated|added)$|_(time|date|since|until|deadline|expires?|expiry|last_change)$|^expires$|^timestamp_"
@@ -72,7 +72,7 @@ _TOTAL_RULES: Final = (
 """Totals: the name in English, the names of their two parts, and how these are combined."""
 _COUNTRY_TYPES: Final = ("country", "country_code")
 _RARELY_SET_PERCENT_BLANK: Final = 95  # chosen: percent of rows without a date of deletion
-_RARELY_SET: Final = re.compile(
+_RARELY_SET_NAMES: Final = re.compile(
     r"(^|_)(deleted|archived|cancell?ed|banned|suspended|locked|blocked|discarded|trashed|terminated|removed|revoked"
     r"|voided|retired|withdrawn|deactivated|purged|deceased|death|deletion_mark)(_at|_on|_by|_date|_time|_timestamp|_reason)?$"
     r"|(^|_)date_(deleted|removed|voided|retired|withdrawn|cancell?ed|archived|revoked)$"
@@ -114,24 +114,24 @@ _DECLARED_TYPES: Final[Sequence[tuple[str, str, dict[str, Any]]]] = (
     ),
     (r"^point$", "regexp", {"string": r"\([0-9]{1,2},[0-9]{1,2}\)"}),
 )
-_BIRTH: Final = re.compile(r"birth|born|\bdob\b")
-_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_BIRTH_DATE_NAMES: Final = re.compile(r"birth|born|\bdob\b")
+_ISO_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def integer_(evidence: ColumnEvidence) -> Field | None:
+def integer_field(evidence: ColumnEvidence) -> Field | None:
     """Return a field for a column of integers; None if its checks allow no value."""
     column = evidence.column
-    limit = limit_of(replace(column, bits=column.bits or _DEFAULT_BITS))
+    limit = number_range(replace(column, bits=column.bits or _DEFAULT_BITS))
     assert limit is not None
     minimum, maximum = int(limit[0]), int(limit[1])
     upper = min(maximum, limits.MAX_INTEGER)
-    bounds = _range(evidence, Decimal(max(minimum, -limits.MAX_INTEGER)), Decimal(upper), Decimal(1))
+    bounds = _infer_range(evidence, Decimal(max(minimum, -limits.MAX_INTEGER)), Decimal(upper), Decimal(1))
     if bounds is None:
         return None
     low, high = int(bounds[0]), int(bounds[1])
     if evidence.values or evidence.rule.low is not None or evidence.rule.high is not None or evidence.unique:
         return _number_field(evidence, low, high, minimum, maximum)
-    words = domains.words_of(evidence)
+    words = domains.english_column_name(evidence)
     codes = [int(code) for code in domains.comment_codes(evidence) if code.lstrip("-").isdigit()]
     if codes and all(minimum <= code <= maximum for code in codes):
         return definition(column.name, "enum", {"values": codes})
@@ -154,10 +154,10 @@ def integer_(evidence: ColumnEvidence) -> Field | None:
     if re.search(r"(^|_)(gender|sex)(_code|_id)?$", words) and minimum <= 1:
         evidence.notes.append("The name suggests numeric codes, but not which ones. Check the values.")
         return definition(column.name, "enum", {"values": [1, 2]})
-    if re.search(r"(^|_)(status|state|type|kind)(_code)?$", words) and not _HTTP.search(words):
+    if re.search(r"(^|_)(status|state|type|kind)(_code)?$", words) and not _HTTP_STATUS_NAMES.search(words):
         evidence.notes.append("The name suggests numeric codes, but not which ones. Check the values.")
         return definition(column.name, "enum", {"values": [1, 2, 3]})
-    named = domains.numbers(evidence, float(max(minimum, -limits.MAX_INTEGER)), float(upper), 0)
+    named = domains.number_field(evidence, float(max(minimum, -limits.MAX_INTEGER)), float(upper), 0)
     if named is None and re.search(r"(^|_)(class|category|group|grade|tier|phase|stage)(_code)?$", words):
         evidence.notes.append("The name suggests numeric codes, but not which ones. Check the values.")
         return definition(column.name, "enum", {"values": [1, 2, 3]})
@@ -168,12 +168,12 @@ def _number_field(evidence: ColumnEvidence, low: int, high: int, minimum: int, m
     """Return a number in a range, or a field of the type that the name suggests if its values are in the range."""
     column = evidence.column
     if not evidence.unique and not evidence.rule.excluded:
-        named_type = guess.type_of(column.name)
+        named_type = guess.suggest_type(column.name)
         if named_type in ("age", "year", "http_status", "epoch") and not evidence.values:
             named = definition(column.name, named_type)
             if _is_within(evidence, named, max(minimum, low), min(maximum, high)):
                 return named
-    evidence.guessed = _is_guess(evidence)
+    evidence.is_guessed = _is_guess(evidence)
     return definition(column.name, "number", {"min": low, "max": high}, unique=evidence.unique)
 
 
@@ -189,7 +189,7 @@ def _is_guess(evidence: ColumnEvidence) -> bool:
     )
 
 
-def decimal_(evidence: ColumnEvidence) -> Field | None:
+def decimal_field(evidence: ColumnEvidence) -> Field | None:
     """Return a field for a column of decimals; None if its checks allow no value."""
     column = evidence.column
     scale = 2 if column.scale is None else column.scale
@@ -199,56 +199,56 @@ def decimal_(evidence: ColumnEvidence) -> Field | None:
     if column.precision is not None:
         digits = min(column.precision - scale, _MAX_DIGITS)
         maximum = min(maximum, Decimal(10) ** digits - max(step, Decimal(10) ** -scale))
-    bounds = _range(evidence, -maximum, maximum, step)
+    bounds = _infer_range(evidence, -maximum, maximum, step)
     if bounds is None:
         return None
     if _is_guess(evidence):
-        named = domains.numbers(evidence, float(-maximum), float(maximum), places)
+        named = domains.number_field(evidence, float(-maximum), float(maximum), places)
         if named is not None:
             return named
-        evidence.guessed = True
-    low, high = (jsonable(bound) for bound in bounds)
+        evidence.is_guessed = True
+    low, high = (to_json_number(bound) for bound in bounds)
     return definition(
         column.name, "number", {"min": low, "max": high, "decimals": places}, unique=evidence.unique
     )
 
 
-def float_(evidence: ColumnEvidence) -> Field | None:
+def float_field(evidence: ColumnEvidence) -> Field | None:
     """Return a field for a column of floating point numbers; None if its checks allow no value."""
-    bounds = _range(evidence, Decimal(-(10**9)), Decimal(10**9), Decimal("0.01"))
+    bounds = _infer_range(evidence, Decimal(-(10**9)), Decimal(10**9), Decimal("0.01"))
     if bounds is None:
         return None
     if _is_guess(evidence):
-        named = domains.numbers(evidence, -1e9, 1e9, 6)
+        named = domains.number_field(evidence, -1e9, 1e9, 6)
         if named is not None:
             return named
-        evidence.guessed = True
-    low, high = (jsonable(bound) for bound in bounds)
+        evidence.is_guessed = True
+    low, high = (to_json_number(bound) for bound in bounds)
     return definition(
         evidence.column.name, "number", {"min": low, "max": high, "decimals": 2}, unique=evidence.unique
     )
 
 
-def _range(
+def _infer_range(
     evidence: ColumnEvidence, minimum: Decimal, maximum: Decimal, step: Decimal
 ) -> tuple[Decimal, Decimal] | None:
     """Return the minimum and maximum: those of the checks; within these, those of the sample; else the default ones."""
     rule = evidence.rule
     low, high = minimum, maximum
-    if (bound := checks.number(rule.low)) is not None:
+    if (bound := checks.finite_number(rule.low)) is not None:
         low = max(low, _round_to_step(bound + (step if rule.low_open else 0), step, up=True))
-    if (bound := checks.number(rule.high)) is not None:
+    if (bound := checks.finite_number(rule.high)) is not None:
         high = min(high, _round_to_step(bound - (step if rule.high_open else 0), step, up=False))
     if low > high:
         evidence.notes.append("No value satisfies its checks.")
         return None
-    numbers = [decimal for decimal in map(checks.number, evidence.values) if decimal is not None]
+    numbers = [decimal for decimal in map(checks.finite_number, evidence.values) if decimal is not None]
     if evidence.unique:
         first, last = (max(numbers, default=Decimal(0)) + step, high)
     elif len(numbers) >= limits.INFER_FEW:
         first, last = (
-            texts.rounded(min(numbers), down=True),
-            texts.rounded(max(numbers), down=False),
+            texts.round_bound(min(numbers), down=True),
+            texts.round_bound(max(numbers), down=False),
         )
     else:
         first, last = _DEFAULT_RANGE
@@ -260,9 +260,9 @@ def _range(
     )
     if first > last:
         first, last = low, high
-    if Decimal(0) in map(checks.number, rule.excluded) and first <= 0 <= last:
+    if Decimal(0) in map(checks.finite_number, rule.excluded) and first <= 0 <= last:
         first, last = (step, last) if last >= step else (first, -step)
-    for number in filter(None, map(checks.number, rule.excluded)):
+    for number in filter(None, map(checks.finite_number, rule.excluded)):
         if first <= number <= last:  # keep the longer part next to it
             if number - first > last - number:
                 last = _round_to_step(number - step, step, up=False)
@@ -297,29 +297,29 @@ class ColumnResult:
     field: Field | None
     state: State
     reason: str
-    guessed: bool = False
+    is_guessed: bool = False
     """Whether nothing says what the column contains, so that the field is only one of the column's type."""
 
     @property
     def confidence(self) -> Confidence:
         """How sure the choice is: high only for what was recognized."""
-        if self.state == "red" or self.guessed:
+        if self.state == "red" or self.is_guessed:
             return "unknown"
         return "high" if self.state == "green" else "check"
 
 
-def columns(
+def infer_columns(
     entity: Entity, sample: pa.RecordBatch | None, vocabulary: Vocabulary, rows: int = limits.DEFAULT_QUANTITY
 ) -> list[ColumnResult]:
-    """Return a field for each column that rows must provide. Foreign keys are handled by `services.tables`.
+    """Return a field for each column that rows must provide. Foreign keys are handled by `imports.services.tables`.
 
     `rows`: the minimum number of values of a unique column.
     """
     rules = checks.read(entity.checks, [field.name for field in entity.fields])
-    alone = {names[0] for names in (*entity.uniques, entity.keys) if len(names) == 1}
-    locale = lexicon.locale_of(
+    single_unique_columns = {names[0] for names in (*entity.uniques, entity.keys) if len(names) == 1}
+    locale = lexicon.detect_locale(
         [
-            names.split(item)
+            names.split_words(item)
             for item in ((entity.parts or (entity.name,))[-1], *(field.name for field in entity.fields))
         ]
     )
@@ -328,13 +328,24 @@ def columns(
         values: list[Any] = []
         if sample is not None and column.name in sample.schema.names:
             values = sample.column(column.name).to_pylist()
-        plain = [value for value in values if value is not None]
-        unique = column.unique or column.name in alone
-        rule = rules.of(column.name)
-        nulls = len(values) - len(plain)
-        joined = any(len(names) > 1 and column.name in names for names in (*entity.uniques, entity.keys))
+        non_null_values = [value for value in values if value is not None]
+        unique = column.unique or column.name in single_unique_columns
+        rule = rules.rule_of(column.name)
+        nulls = len(values) - len(non_null_values)
+        is_part_of_composite_key = any(
+            len(names) > 1 and column.name in names for names in (*entity.uniques, entity.keys)
+        )
         evidence = ColumnEvidence(
-            entity, column, rule, plain, nulls, unique, joined, vocabulary, rows, locale=locale
+            entity,
+            column,
+            rule,
+            non_null_values,
+            nulls,
+            unique,
+            is_part_of_composite_key,
+            vocabulary,
+            rows,
+            locale=locale,
         )
         results.append(_infer_column(evidence, rules, {field.name: field for field in entity.fields}))
     _resolve_unique_conflicts(results, vocabulary)
@@ -353,9 +364,9 @@ def _separate_ranges(rules: Rules, results: Sequence[ColumnResult]) -> None:
         and "formula" not in result.field
         and {"min", "max"} <= result.field["options"].keys()
     }
-    later = {**_named_pairs(fields), **rules.later}
-    pairs = [(first, last) for last, first in later.items() if first in fields and last in fields]
-    pairs.sort(key=lambda pair: _depth(pair[0], later))
+    later_columns = {**_pairs_by_name(fields), **rules.earlier_column_by_column}
+    pairs = [(first, last) for last, first in later_columns.items() if first in fields and last in fields]
+    pairs.sort(key=lambda pair: _ordering_depth(pair[0], later_columns))
     for first, last in pairs:
         low, high = fields[first].field, fields[last].field
         assert low is not None
@@ -372,15 +383,15 @@ def _separate_ranges(rules: Rules, results: Sequence[ColumnResult]) -> None:
         start = max(middle + step, Decimal(str(high["options"]["min"])))
         if minimum > end or start > maximum:
             continue
-        low["options"] = {**low["options"], "max": jsonable(end)}
-        high["options"] = {**high["options"], "min": jsonable(start)}
-        why = "as a check demands" if last in rules.later else "as their names say"
+        low["options"] = {**low["options"], "max": to_json_number(end)}
+        high["options"] = {**high["options"], "min": to_json_number(start)}
+        why = "as a check demands" if last in rules.earlier_column_by_column else "as their names say"
         fields[last].reason = f"{fields[last].reason} Above {first}, {why}."
 
 
-def _named_pairs(columns: Iterable[str]) -> dict[str, str]:
+def _pairs_by_name(columns: Iterable[str]) -> dict[str, str]:
     """Return the numbers whose name differs from another one's only in `max` for `min` and the like, with that one."""
-    by_words = {tuple(lexicon.english(names.split(item))): item for item in columns}
+    by_words = {tuple(lexicon.translate_to_english(names.split_words(item))): item for item in columns}
     found = {}
     for words, column in by_words.items():
         for high, low in _MAX_MIN_WORDS:
@@ -390,7 +401,7 @@ def _named_pairs(columns: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _depth(column: str, later: Mapping[str, str]) -> int:
+def _ordering_depth(column: str, later: Mapping[str, str]) -> int:
     """Return how many columns are below a column in checks."""
     depth = 0
     while column in later and depth < len(later):
@@ -405,13 +416,16 @@ def _derive_totals(entity: Entity, rules: Rules, results: list[ColumnResult]) ->
         for result in results
         if result.field is not None and result.field["type"] == "number"
     }
-    columns = {"_".join(lexicon.english(names.split(name))): entity.column(name) for name in fields}
+    columns = {
+        "_".join(lexicon.translate_to_english(names.split_words(name))): entity.column(name)
+        for name in fields
+    }
     for words, column in columns.items():
         if (
             column is None
             or column.type not in ("decimal", "float")
             or column.unique
-            or column.name in rules.unread
+            or column.name in rules.unsupported_checks
         ):
             continue
         for pattern, first, second, sign in _TOTAL_RULES:
@@ -424,7 +438,7 @@ def _derive_totals(entity: Entity, rules: Rules, results: list[ColumnResult]) ->
                 assert field is not None
                 field["formula"] = f" {sign} ".join(part.name for part in parts if part is not None)
                 fields[column.name].reason = f"Calculated from other columns: {field['formula']}."
-                fields[column.name].state, fields[column.name].guessed = "green", False
+                fields[column.name].state, fields[column.name].is_guessed = "green", False
                 break
 
 
@@ -436,7 +450,7 @@ def _can_combine(
     sign: str,
 ) -> bool:
     maximum, decimals = Decimal(1 if sign == "*" else 0), 0
-    rule = rules.of(column.name)
+    rule = rules.rule_of(column.name)
     if rule.low is not None or rule.high is not None or rule.choices is not None:
         return False
     for part in parts:
@@ -537,18 +551,18 @@ def _infer_column(evidence: ColumnEvidence, rules: Rules, columns: Mapping[str, 
         field["percent_blank"] = min(95, round(100 * evidence.nulls / total / 5) * 5)
     elif column.nullable and not evidence.values and not evidence.unique and field["type"] != "boolean":
         seldom = ("date", "timestamp", "timestamptz", "text", "integer")
-        if _RARELY_SET.search(domains.words_of(evidence)) and column.type in seldom:
+        if _RARELY_SET_NAMES.search(domains.english_column_name(evidence)) and column.type in seldom:
             field["percent_blank"] = _RARELY_SET_PERCENT_BLANK
-    unread = rules.unread.get(column.name, [])
+    unread = rules.unsupported_checks.get(column.name, [])
     if unread:
         return ColumnResult(
             column.name, field, "yellow", f"Its check cannot be read, so rows may be rejected: {unread[0]}"
         )
     if evidence.notes:
-        return ColumnResult(column.name, field, "yellow", " ".join(evidence.notes), evidence.guessed)
+        return ColumnResult(column.name, field, "yellow", " ".join(evidence.notes), evidence.is_guessed)
     kind = find(field["type"])
     label = kind.label if kind else field["type"]
-    if evidence.guessed:
+    if evidence.is_guessed:
         reason = f"Neither the name nor the values show what it contains: {label}. Please choose a type."
         return ColumnResult(column.name, field, "yellow", reason, True)
     return ColumnResult(column.name, field, "green", f"Recognized as {label}.")
@@ -561,7 +575,7 @@ def _relative_date(evidence: ColumnEvidence, rules: Rules, columns: Mapping[str,
     """Return a date that is not before another date of its row, if a check or its name requires that: an end after its
     start, an update after a creation."""
     column, rule = evidence.column, evidence.rule
-    checked = columns.get(rules.later.get(column.name, ""))
+    checked = columns.get(rules.earlier_column_by_column.get(column.name, ""))
     if checked is not None:
         pairs = {("date", "date"), ("timestamp", "timestamp"), ("timestamptz", "timestamptz")}
         if (column.type, checked.type) in pairs and not evidence.unique:
@@ -575,7 +589,7 @@ def _relative_date(evidence: ColumnEvidence, rules: Rules, columns: Mapping[str,
         return None
     if rule.low is not None or rule.high is not None or rule.choices is not None or column.generated:
         return None
-    words = domains.words_of(evidence)
+    words = domains.english_column_name(evidence)
     for later, earlier, minimum, maximum in _ORDERED_DATES:
         if not re.search(later, words):
             continue
@@ -584,9 +598,11 @@ def _relative_date(evidence: ColumnEvidence, rules: Rules, columns: Mapping[str,
             for other in columns.values()
             if other.type == column.type
             and other.name != column.name
-            and re.search(earlier, other_words := "_".join(lexicon.english(names.split(other.name))))
+            and re.search(
+                earlier, other_words := "_".join(lexicon.translate_to_english(names.split_words(other.name)))
+            )
             and not any(re.search(item[0], other_words) for item in _ORDERED_DATES)
-            and not _RARELY_SET.search(other_words)
+            and not _RARELY_SET_NAMES.search(other_words)
         ]
         if others:  # the one whose name shares the most words
             _, other = max(others, key=lambda item: item[0])
@@ -603,17 +619,17 @@ def _field_by_type(evidence: ColumnEvidence) -> Field | None:
     column, rule = evidence.column, evidence.rule
     if rule.choices is not None and column.type != "enum":
         return _choice_field(evidence, rule.choices)
-    makers: dict[str, Callable[[ColumnEvidence], Field | None]] = {
-        "text": texts.text, "integer": integer_, "decimal": decimal_,
-        "float": float_, "boolean": _boolean_field, "date": _date_field, "timestamp": _date_field,
-        "timestamptz": _date_field, "time": _field_maker("time"), "interval": _field_maker("duration"),
-        "uuid": _field_maker("uuid"), "json": _json_field, "enum": _enum_field, "binary": _binary_field,
-        "array": _array_field, "objectid": _field_maker("mongodb_objectid"), "other": _other_field,
+    functions_by_type: dict[str, Callable[[ColumnEvidence], Field | None]] = {
+        "text": texts.infer_text_field, "integer": integer_field, "decimal": decimal_field,
+        "float": float_field, "boolean": _boolean_field, "date": _date_field, "timestamp": _date_field,
+        "timestamptz": _date_field, "time": _field_function("time"), "interval": _field_function("duration"),
+        "uuid": _field_function("uuid"), "json": _json_field, "enum": _enum_field, "binary": _binary_field,
+        "array": _array_field, "objectid": _field_function("mongodb_objectid"), "other": _other_field,
     }  # fmt: skip
-    return makers[column.type](evidence)
+    return functions_by_type[column.type](evidence)
 
 
-def _field_maker(kind: str) -> Callable[[ColumnEvidence], Field]:
+def _field_function(kind: str) -> Callable[[ColumnEvidence], Field]:
     def make(evidence: ColumnEvidence) -> Field:
         return definition(evidence.column.name, kind, unique=evidence.unique and kind != "uuid")
 
@@ -623,10 +639,10 @@ def _field_maker(kind: str) -> Callable[[ColumnEvidence], Field]:
 def _choice_field(evidence: ColumnEvidence, choices: Sequence[Any]) -> Field | None:
     values = [choice for choice in choices if choice not in evidence.rule.excluded]
     if evidence.column.type in ("integer", "decimal", "float"):
-        numbers = [checks.number(value) for value in values]
-        values = [jsonable(number) for number in numbers if number is not None]
-    elif evidence.longest is not None:
-        values = [value for value in values if not isinstance(value, str) or len(value) <= evidence.longest]
+        numbers = [checks.finite_number(value) for value in values]
+        values = [to_json_number(number) for number in numbers if number is not None]
+    elif evidence.max_chars is not None:
+        values = [value for value in values if not isinstance(value, str) or len(value) <= evidence.max_chars]
     if not values:
         return None
     if evidence.unique:
@@ -636,7 +652,7 @@ def _choice_field(evidence: ColumnEvidence, choices: Sequence[Any]) -> Field | N
     if (
         evidence.column.type == "text"
         and not evidence.unique
-        and domains.is_flag(words := domains.words_of(evidence))
+        and domains.is_flag(words := domains.english_column_name(evidence))
     ):
         folded = {str(value).upper(): value for value in values}
         yes, no = (
@@ -662,7 +678,7 @@ def _boolean_field(evidence: ColumnEvidence) -> Field:
     if evidence.unique:
         evidence.notes.append("It must be unique and allows only two values: at most two rows.")
         return definition(evidence.column.name, "enum", {"values": [True, False]}, unique=True)
-    words = domains.words_of(evidence)
+    words = domains.english_column_name(evidence)
     share = domains.flag_share(words)
     if len(evidence.values) >= limits.INFER_FEW:
         share = round(sum(map(bool, evidence.values)) / len(evidence.values), 2)
@@ -679,7 +695,7 @@ def _json_field(evidence: ColumnEvidence) -> Field:
 
 
 def _binary_field(evidence: ColumnEvidence) -> Field:
-    length = max(evidence.rule.shortest, min(evidence.longest or 16, 16))
+    length = max(evidence.rule.min_length, min(evidence.max_chars or 16, 16))
     evidence.notes.append("Its bytes are generated as random hexadecimal digits.")
     return definition(
         evidence.column.name, "regexp", {"string": f"[a-f0-9]{{{length}}}"}, unique=evidence.unique
@@ -715,25 +731,30 @@ def _other_field(evidence: ColumnEvidence) -> Field | None:
 def _date_field(evidence: ColumnEvidence) -> Field | None:
     column, rule = evidence.column, evidence.rule
     kind = "date" if column.type == "date" else "datetime"
-    low, high = _day(rule.low, rule.low_open), _day(rule.high, -1 if rule.high_open else 0)
+    low, high = _day_bound(rule.low, rule.low_open), _day_bound(rule.high, -1 if rule.high_open else 0)
     options: dict[str, Any] = {}
     if low is not None:
-        options = {"min": "+1d", "max": "+365d"} if low == "now" else {"min": low, "max": _years_after(low)}
+        options = {"min": "+1d", "max": "+365d"} if low == "now" else {"min": low, "max": _add_years(low)}
     if high is not None:
         options |= {"max": "-1d" if high == "now" else high}
-        options.setdefault("min", "-3650d" if high == "now" else _years_after(high, -10))
+        options.setdefault("min", "-3650d" if high == "now" else _add_years(high, -10))
     if (rule.low is not None and low is None) or (rule.high is not None and high is None):
         evidence.notes.append("A limit in its checks cannot be read, so rows may be rejected.")
-    if kind == "date" and low is None and high in (None, "now") and _BIRTH.search(domains.words_of(evidence)):
+    if (
+        kind == "date"
+        and low is None
+        and high in (None, "now")
+        and _BIRTH_DATE_NAMES.search(domains.english_column_name(evidence))
+    ):
         options = {"min": "-27000d", "max": "-6600d"}
     return definition(column.name, kind, options, unique=evidence.unique)
 
 
-def _day(value: Any, extra_days: int = 0) -> str | None:
+def _day_bound(value: Any, extra_days: int = 0) -> str | None:
     """Return a bound as a day, plus `extra_days`; `now` is returned unchanged."""
     if value == "now":
         return "now"
-    if not isinstance(value, str) or not (match := _DAY.match(value)):
+    if not isinstance(value, str) or not (match := _ISO_DAY.match(value)):
         return None
     try:
         return (date.fromisoformat(match[0]) + timedelta(days=int(extra_days))).isoformat()
@@ -741,7 +762,7 @@ def _day(value: Any, extra_days: int = 0) -> str | None:
         return None
 
 
-def _years_after(day: str, years: int = 10) -> str:
+def _add_years(day: str, years: int = 10) -> str:
     """Return the day so many years later, within the range of the calendar."""
     first, last = date.min.toordinal(), date.max.toordinal()
     moved = date.fromisoformat(day).toordinal() + 365 * years
@@ -756,4 +777,6 @@ def is_combinable(field: Field, vocabulary: Vocabulary) -> bool:
         column = compile_plan(parse([field]), vocabulary).layer.columns[field["name"]]
     except SpecError:
         return False
-    return column.type.primary or (column.type.space() is not None and column.type.group_kind is None)
+    return column.type.is_primary_key or (
+        column.type.distinct_count() is not None and column.type.group_kind is None
+    )

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from webapp.imports.inference.evidence import ColumnEvidence, Field, definition
-from webapp.imports.inference.lexicon import english
-from webapp.imports.inference.names import split
+from webapp.imports.inference.lexicon import translate_to_english
+from webapp.imports.inference.names import split_words
 
 # Values of a status by a word of the table's name; the first line that fits decides.
 _STATUSES: Final = (
@@ -112,15 +112,17 @@ _FLAG_NAMES: Final = re.compile(
 )
 
 
-def words_of(evidence: ColumnEvidence) -> str:
+def english_column_name(evidence: ColumnEvidence) -> str:
     """Return the column's name in English, in small letters, with `_` between its words."""
-    return "_".join(english(split(evidence.column.name)))
+    return "_".join(translate_to_english(split_words(evidence.column.name)))
 
 
-def table_of(evidence: ColumnEvidence) -> str:
+def english_table_name(evidence: ColumnEvidence) -> str:
     """Return the table's name in English, in the same form."""
     return "_".join(
-        english(split(evidence.entity.parts[-1] if evidence.entity.parts else evidence.entity.name))
+        translate_to_english(
+            split_words(evidence.entity.parts[-1] if evidence.entity.parts else evidence.entity.name)
+        )
     )
 
 
@@ -143,7 +145,7 @@ def comment_codes(evidence: ColumnEvidence) -> list[str]:
     return []
 
 
-def default_of(evidence: ColumnEvidence) -> str | None:
+def constant_default(evidence: ColumnEvidence) -> str | None:
     """Return the default's text, if it is a constant."""
     match = re.match(r"^\(*N?'([^']{1,40})'", evidence.column.default or "")
     return match[1] if match else None
@@ -169,13 +171,13 @@ _STATE_NAMES: Final = re.compile(
 )
 
 
-def choices(evidence: ColumnEvidence) -> Iterator[Field]:
+def choice_fields(evidence: ColumnEvidence) -> Iterator[Field]:
     """Yield fields with the values that a column of this name has, best first."""
     name, words, table, longest = (
         evidence.column.name,
-        words_of(evidence),
-        table_of(evidence),
-        evidence.longest,
+        english_column_name(evidence),
+        english_table_name(evidence),
+        evidence.max_chars,
     )
     codes = comment_codes(evidence)
     if codes and (longest is None or max(map(len, codes)) <= longest):
@@ -203,13 +205,13 @@ def choices(evidence: ColumnEvidence) -> Iterator[Field]:
         values = next(
             (text for pattern, text in _TYPES if re.search(pattern, f"{table}_{words}")), _DEFAULT_TYPES
         )
-        evidence.guessed = not any(re.search(pattern, f"{table}_{words}") for pattern, _ in _TYPES)
+        evidence.is_guessed = not any(re.search(pattern, f"{table}_{words}") for pattern, _ in _TYPES)
         yield from _choice_fields(evidence, values, "")
 
 
 def _truth_values(evidence: ColumnEvidence, longest: int) -> tuple[str, str]:
     """Return the texts for yes and no: as in the column's default, else the usual ones for its length."""
-    default = (default_of(evidence) or "").casefold()
+    default = (constant_default(evidence) or "").casefold()
     for pair in (("1", "0"), ("T", "F"), ("Y", "N"), ("on", "off"), ("yes", "no"), ("true", "false")):
         if default and default in map(str.casefold, pair) and max(map(len, pair)) <= longest:
             upper = (evidence.column.default or "").strip("'(\")N").isupper()
@@ -225,7 +227,7 @@ def _choice_fields(evidence: ColumnEvidence, plain: str, letters: str) -> Iterat
     values = plain.split("|") if "|" in plain else plain.split()
     if plain.count("|") == 0 and "van de" in plain:
         values = [plain]
-    default = default_of(evidence)
+    default = constant_default(evidence)
     if default is not None and default.lower() not in map(str.lower, values):
         if len(default) <= _FLAG_CHARS * 3 and letters:
             values = letters.split()
@@ -234,7 +236,7 @@ def _choice_fields(evidence: ColumnEvidence, plain: str, letters: str) -> Iterat
             values = [default, *values]
     elif default is not None and default.isupper():
         values = [value.upper() for value in values]
-    for candidate in _shortened(values, letters.split(), evidence.longest):
+    for candidate in _shortened(values, letters.split(), evidence.max_chars):
         allowed = [item for item in candidate if item not in evidence.rule.excluded]
         if len(allowed) >= min(2, len(candidate)):
             yield definition(evidence.column.name, "enum", {"values": allowed})
@@ -353,9 +355,9 @@ _PERCENT_DIGITS: Final = 3  # digits before the point of a column that is a rate
 _PERCENT_NAMES: Final = re.compile(r"percent|rate$|discount$|(^|_)vat$")
 
 
-def numbers(evidence: ColumnEvidence, low: float, high: float, decimals: int) -> Field | None:
+def number_field(evidence: ColumnEvidence, low: float, high: float, decimals: int) -> Field | None:
     """Return a number field with the range that a column of this name has, inside `low` and `high`."""
-    words, table = words_of(evidence), table_of(evidence)
+    words, table = english_column_name(evidence), english_table_name(evidence)
     precision, scale = evidence.column.precision, evidence.column.scale
     integer_digits = (precision or 99) - (scale or 0)
     fraction = scale is not None and precision is not None and precision - scale < 2

@@ -26,7 +26,7 @@ class ColumnEvidence:
     """Of the sample, without blanks."""
     nulls: int
     unique: bool
-    joined: bool
+    is_part_of_composite_key: bool
     """Unique together with other columns."""
     vocabulary: Vocabulary
     rows: int = limits.DEFAULT_QUANTITY
@@ -34,14 +34,14 @@ class ColumnEvidence:
     notes: list[str] = field(default_factory=list)
     locale: str | None = None
     """Of the language that the names of the table are in, if they are not in English."""
-    guessed: bool = False
+    is_guessed: bool = False
     """Whether neither names nor values nor constraints decided: any other field would do as well."""
 
     @property
-    def longest(self) -> int | None:
+    def max_chars(self) -> int | None:
         """The maximum number of characters."""
-        ends = [item for item in (self.column.max_length, self.rule.longest) if item is not None]
-        return min(ends) if ends else None
+        lengths = [item for item in (self.column.max_length, self.rule.max_length) if item is not None]
+        return min(lengths) if lengths else None
 
 
 def definition(name: str, kind: str, options: Mapping[str, Any] | None = None, **common: Any) -> Field:
@@ -50,7 +50,7 @@ def definition(name: str, kind: str, options: Mapping[str, Any] | None = None, *
     return {"name": name, "type": kind, "options": dict(options or {}), **present}
 
 
-def jsonable(value: Decimal) -> int | float | str:
+def to_json_number(value: Decimal) -> int | float | str:
     """Return a number for JSON; as text if it exceeds 64 bits."""
     if abs(value) >= 2**63:
         return format(value, "f")

@@ -17,7 +17,7 @@ from typing import Any, Final
 from webapp import limits
 from webapp.connectors.json_schema import shapes
 from webapp.connectors.json_schema.validation import Document
-from webapp.connectors.openapi.document import column_of, omission_reason
+from webapp.connectors.openapi.document import create_column, omission_reason
 from webapp.connectors.schema import Column, Entity
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary
@@ -27,7 +27,7 @@ from webapp.engine.spec import parse
 from webapp.imports.inference import columns as imports_columns
 from webapp.imports.inference import names
 from webapp.imports.inference.columns import ColumnResult
-from webapp.imports.inference.evidence import Field, definition, jsonable
+from webapp.imports.inference.evidence import Field, definition, to_json_number
 
 Shape = Mapping[str, Any]
 _FORMATS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
@@ -45,22 +45,23 @@ _NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _CHECKED_ROWS: Final = 40  # chosen: values that are compared with the shape
 
 
-def columns(entity: Entity, vocabulary: Vocabulary, rows: int) -> list[ColumnResult]:
+def infer_columns(entity: Entity, vocabulary: Vocabulary, rows: int) -> list[ColumnResult]:
     """A field for each column of an operation."""
-    return _Fields(vocabulary, rows).of(entity, 1)
+    return _FieldBuilder(vocabulary, rows).build_fields(entity, 1)
 
 
-class _Fields:
+class _FieldBuilder:
     """Create the fields of one template."""
 
     def __init__(self, vocabulary: Vocabulary, rows: int) -> None:
         self._vocabulary, self._rows = vocabulary, rows
 
-    def of(self, entity: Entity, depth: int) -> list[ColumnResult]:
+    def build_fields(self, entity: Entity, depth: int) -> list[ColumnResult]:
         """Return a field for each column of an object."""
-        vague = replace(entity, fields=tuple(field for field in entity.fields if _is_vague(field)))
+        vague = replace(entity, fields=tuple(field for field in entity.fields if _is_untyped(field)))
         named = {
-            item.column: item for item in imports_columns.columns(vague, None, self._vocabulary, self._rows)
+            item.column: item
+            for item in imports_columns.infer_columns(vague, None, self._vocabulary, self._rows)
         }
         return [self._infer_column(column, named.get(column.name), depth) for column in entity.fields]
 
@@ -70,15 +71,18 @@ class _Fields:
             return ColumnResult(name, None, "green", "The target sets it; it is not sent.")
         if reason := omission_reason(column):
             return ColumnResult(
-                name, None, "red" if shapes.LOST in shape else "yellow", f"Not generated: {reason}"
+                name,
+                None,
+                "red" if shapes.UNREADABLE_KEYWORD in shape else "yellow",
+                f"Not generated: {reason}",
             )
-        if shapes.LOST in shape:
-            text_reason = f"Imported as text: {shape[shapes.LOST]}"
+        if shapes.UNREADABLE_KEYWORD in shape:
+            text_reason = f"Imported as text: {shape[shapes.UNREADABLE_KEYWORD]}"
             return ColumnResult(name, definition(name, "words", {"count": 2}), "red", text_reason)
         for candidate in self._candidates(column, shape, named, depth):
             if candidate.field is not None and self._is_valid(candidate.field, shape):
                 return candidate
-        value = shapes.sent(shapes.sample(shape, 0))
+        value = shapes.without_locked(shapes.sample(shape, 0))
         return ColumnResult(
             name,
             _fixed_value(name, value),
@@ -102,23 +106,23 @@ class _Fields:
             else:
                 yield ColumnResult(name, choice, "green", "One of the accepted values.")
         elif kind == "object":
-            yield self._object(column, shape, depth)
+            yield self._infer_object(column, shape, depth)
         elif kind == "array":
-            yield self._array(column, shape, depth)
+            yield self._infer_array(column, shape, depth)
         elif kind in ("integer", "number"):
             if {"minimum", "maximum", "multipleOf"} & shape.keys():
                 yield _number_field(name, shape)
-            yield from self._by_name(named, shape)
+            yield from self._field_by_name(named, shape)
             yield _number_field(name, shape)
         elif kind == "boolean":
-            yield from self._by_name(named, shape)
+            yield from self._field_by_name(named, shape)
             yield ColumnResult(name, definition(name, "boolean"), "green", "True or false.")
         elif kind == "null":
             yield ColumnResult(name, definition(name, "null"), "green", "Always null.")
         else:
             yield from self._text_candidates(name, shape, named)
 
-    def _by_name(self, named: ColumnResult | None, shape: Shape) -> Iterator[ColumnResult]:
+    def _field_by_name(self, named: ColumnResult | None, shape: Shape) -> Iterator[ColumnResult]:
         if named is not None and named.field is not None:
             field = {
                 key: value
@@ -143,7 +147,7 @@ class _Fields:
             yield ColumnResult(
                 name, definition(name, kind, options), "green", f"Texts in the format {format_name}."
             )
-        yield from self._by_name(named, shape)
+        yield from self._field_by_name(named, shape)
         high = min(max_length if max_length is not None else max(min_length, 16), limits.MAX_PATTERN_PLACES)
         low = min(max(min_length, 1 if high else 0, min(high, 8)), high)
         yield ColumnResult(
@@ -157,21 +161,23 @@ class _Fields:
 
     # --- Objects and arrays -----------------------------------------------------------------------------------
 
-    def _object(self, column: Column, shape: Shape, depth: int) -> ColumnResult:
+    def _infer_object(self, column: Column, shape: Shape, depth: int) -> ColumnResult:
         name, properties = column.name, shape.get("properties") or {}
         required = set(shape.get("required") or ())
         members = Entity(
             name,
             (name,),
-            tuple(column_of(key, inner, key in required) for key, inner in properties.items()),
+            tuple(create_column(key, inner, key in required) for key, inner in properties.items()),
             "operation",
         )
         if depth < limits.MAX_NESTING:
-            fields = [result.field for result in self.of(members, depth + 1) if result.field is not None]
+            fields = [
+                result.field for result in self.build_fields(members, depth + 1) if result.field is not None
+            ]
             if fields:
                 field = definition(name, "nested", {"fields": fields})
                 return ColumnResult(name, field, "green", "An object with fields of its own.")
-        plain = shapes.sent(shapes.sample({**shape, "readOnly": False}, 0))
+        plain = shapes.without_locked(shapes.sample({**shape, "readOnly": False}, 0))
         reason = (
             "A fixed object: it is nested too deeply."
             if plain
@@ -179,13 +185,13 @@ class _Fields:
         )
         return ColumnResult(name, _fixed_value(name, plain), "yellow", reason)
 
-    def _array(self, column: Column, shape: Shape, depth: int) -> ColumnResult:
+    def _infer_array(self, column: Column, shape: Shape, depth: int) -> ColumnResult:
         name, inner = column.name, shape["items"]
         low = min(shape["minItems"], limits.MAX_ARRAY_PRODUCT)
         count = {"min": low, "max": min(shape["maxItems"], limits.MAX_ARRAY_PRODUCT)}
         singular = names.singular(name.casefold()) or name
-        member = column_of(singular, inner, True)
-        (result,) = self.of(
+        member = create_column(singular, inner, True)
+        (result,) = self.build_fields(
             Entity("rows", ("rows",), (member,), "operation"),
             depth if inner.get("type") == "object" else depth + 1,
         )
@@ -203,8 +209,8 @@ class _Fields:
         field = definition(name, "array", {"of": item, "count": count})
         if depth < limits.MAX_NESTING and self._can_compile(field):
             reason = f"An array of values of type {element['type']}."
-            return ColumnResult(name, field, result.state, reason, result.guessed)
-        value = shapes.sent(shapes.sample(shape, 0))
+            return ColumnResult(name, field, result.state, reason, result.is_guessed)
+        value = shapes.without_locked(shapes.sample(shape, 0))
         return ColumnResult(name, _fixed_value(name, value), "yellow", "The same array in every row.")
 
     # --- Verification -----------------------------------------------------------------------------------------
@@ -233,15 +239,15 @@ class _Fields:
         (values,) = bound.block(0, _CHECKED_ROWS)
         plain = {key: item for key, item in shape.items() if key != "pattern"}
         validator = Document({})  # a new one each time: it counts what it visits
-        return all(validator.valid(_as_json(value), plain) for value in values.to_pylist())
+        return all(validator.is_valid(_as_json(value), plain) for value in values.to_pylist())
 
 
-def one_value(column: Column, reason: str) -> ColumnResult | None:
+def constant_field(column: Column, reason: str) -> ColumnResult | None:
     """Return a field of one valid value for a column of a schema; None if its shape is not known."""
     shape = column.schema or {}
-    if "type" not in shape or shapes.LOST in shape:
+    if "type" not in shape or shapes.UNREADABLE_KEYWORD in shape:
         return None
-    value = shapes.sent(shapes.sample({**shape, "readOnly": False}, 0))
+    value = shapes.without_locked(shapes.sample({**shape, "readOnly": False}, 0))
     return ColumnResult(column.name, _fixed_value(column.name, value), "yellow", f"A fixed value: {reason}")
 
 
@@ -255,7 +261,7 @@ def _fixed_value(name: str, value: Any) -> Field:
     )
 
 
-def _is_vague(column: Column) -> bool:
+def _is_untyped(column: Column) -> bool:
     """Return whether the schema leaves the type open, so that the name of the column is considered."""
     shape = column.schema or {}
     kind = shape.get("type", "string")
@@ -287,11 +293,11 @@ def _number_field(name: str, shape: Shape) -> ColumnResult:
     if step is not None:
         low = (low / step).to_integral_value("ROUND_CEILING") * step
         high = (high / step).to_integral_value("ROUND_FLOOR") * step
-        options["step"] = jsonable(step)
+        options["step"] = to_json_number(step)
         decimals = _decimal_places(step)
     elif not is_integer:
         decimals = max(2 if high - low >= Decimal("0.1") else 6, _decimal_places(low), _decimal_places(high))
-    options = {"min": jsonable(low), "max": jsonable(high), **options}
+    options = {"min": to_json_number(low), "max": to_json_number(high), **options}
     if decimals:
         options["decimals"] = min(decimals, limits.MAX_DECIMALS)
     reason = f"Numbers from {low:f} to {high:f}" + (f", multiples of {step:f}." if step is not None else ".")

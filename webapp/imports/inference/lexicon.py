@@ -1,7 +1,7 @@
 """Column names of other languages, of SAP and of abbreviating schemas, in English words.
 
-`english` translates the words of a name. Words that several languages share with English, such as `data` or `name`,
-keep their English meaning unless another word of the name is foreign.
+`translate_to_english` translates the words of a name. Words that several languages share with English, such as `data`
+or `name`, keep their English meaning unless another word of the name is foreign.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from itertools import groupby
 from typing import Final
 
 
-def _pairs(text: str) -> dict[str, tuple[str, ...]]:
+def _parse_pairs(text: str) -> dict[str, tuple[str, ...]]:
     return {word: tuple(meaning.split("_")) for word, meaning in (item.split("=") for item in text.split())}
 
 
-ABBREVIATED: Final = _pairs(
+ABBREVIATIONS: Final = _parse_pairs(
     "nbr=number no=number num=number nmbr=number cd=code typ=type typecode=type stat=status sts=status"
     " amt=amount"
     " dt=date"
@@ -46,7 +46,7 @@ ABBREVIATED: Final = _pairs(
     " mname=middle_name emplid=employee_number yrs=years estd=established instr=instruction"
     " dest=destination dept=department"
 )
-_GERMAN: Final = _pairs(
+_GERMAN: Final = _parse_pairs(
     "vorname=first_name nachname=last_name familienname=last_name zuname=last_name anrede=salutation"
     " titel=title"
     " geschlecht=gender geburtsdatum=birth_date geburtstag=birth_date geburtsort=birth_city"
@@ -103,7 +103,7 @@ _GERMAN: Final = _pairs(
     " vertrag=contract vertrags=contract versicherung=insurance versicherungs=insurance zeit=time"
     " abgabe=fee geburtsland=birth_country"
 )
-_DUTCH: Final = _pairs(
+_DUTCH: Final = _parse_pairs(
     "voornaam=first_name achternaam=last_name tussenvoegsel=name_particle voorletters=initials"
     " aanhef=salutation"
     " geslacht=gender geboortedatum=birth_date geboorteplaats=city straat=street_name straatnaam=street_name"
@@ -130,7 +130,7 @@ _DUTCH: Final = _pairs(
     " burgerlijkestaat=marital_status dienst=service bruto=gross_amount geboorteland=country"
     ""
 )
-_FRENCH: Final = _pairs(
+_FRENCH: Final = _parse_pairs(
     "nom=name prenom=first_name prénom=first_name civilite=salutation sexe=gender naissance=birth ville=city"
     " commune=city"
     " famille=family naissances=birth pays=country departement=state rue=street_name voie=street_name"
@@ -160,7 +160,7 @@ _FRENCH: Final = _pairs(
     " fille=maiden"
     " lieu=place vente=sale achat=purchase moyen=method inscrit=registered"
 )
-_SPANISH: Final = _pairs(
+_SPANISH: Final = _parse_pairs(
     "nombre=name nombres=first_name apellido=last_name apellidos=last_name sexo=gender genero=gender"
     " fecha=date"
     " nacimiento=birth nac=birth ciudad=city localidad=city municipio=city poblacion=city provincia=state"
@@ -195,7 +195,7 @@ _SPANISH: Final = _pairs(
     " lugar=place forma=method pago=payment venta=sale ventas=sale compra=purchase ingreso=hire"
     " empleo=employment"
 )
-_PORTUGUESE: Final = _pairs(
+_PORTUGUESE: Final = _parse_pairs(
     "nome=name sobrenome=last_name nascimento=birth cidade=city bairro=district uf=state_code"
     " logradouro=street_name"
     " endereco=address cep=zip_code telefone=phone fone=phone senha=password usuario=user"
@@ -224,7 +224,7 @@ _PORTUGUESE: Final = _pairs(
     " forma=method pagamento=payment compra=purchase demissao=end venda=sale bruto=gross"
     " validade=expiry"
 )
-_ITALIAN: Final = _pairs(
+_ITALIAN: Final = _parse_pairs(
     "cognome=last_name indirizzo=address citta=city città=city comune=city cap=zip_code nazione=country"
     " paese=country"
     " regione=state sesso=gender nascita=birth azienda=company_name ragione=company sociale=social"
@@ -250,7 +250,7 @@ _ITALIAN: Final = _pairs(
     " luogo=place modalita=method pagamento=payment vendita=sale acquisto=purchase lordo=gross"
     " misura=measure unita=unit giacenza=stock"
 )
-_POLISH: Final = _pairs(
+_POLISH: Final = _parse_pairs(
     "imie=first_name imię=first_name nazwisko=last_name nazwa=name plec=gender płeć=gender urodzenia=birth"
     " ulica=street_name"
     " domu=street miasto=city miejscowosc=city kraj=country wojewodztwo=state pocztowy=postal kod=code"
@@ -276,9 +276,9 @@ _POLISH: Final = _pairs(
     " magazyn=stock stawka=rate wartosc=total"
 )
 _LATIN: Final = {**_PORTUGUESE, **_ITALIAN, **_POLISH, **_SPANISH, **_FRENCH}
-_FOREIGN: Final = {**_LATIN, **_DUTCH, **_GERMAN}
+_FOREIGN_WORDS: Final = {**_LATIN, **_DUTCH, **_GERMAN}
 
-SAP: Final = _pairs(
+SAP_NAMES: Final = _parse_pairs(
     "kunnr=customer_number lifnr=supplier_number matnr=material_number vbeln=document_number"
     " belnr=document_number"
     " ebeln=document_number aufnr=order_number posnr=item_number ebelp=item_number pernr=personnel_number"
@@ -348,30 +348,30 @@ _PHRASES: Final = {
 }  # fmt: skip
 
 
-def english(words: Sequence[str]) -> list[str]:
+def translate_to_english(words: Sequence[str]) -> list[str]:
     """Return the words of a column's or table's name in English.
 
     English names are returned unchanged, except for abbreviations.
     """
-    return list(_english(tuple(words)))
+    return list(_translate_cached(tuple(words)))
 
 
 @lru_cache(4_096)
-def _english(words: tuple[str, ...]) -> tuple[str, ...]:
+def _translate_cached(words: tuple[str, ...]) -> tuple[str, ...]:
     combined = "".join(words)
     for known in ("_".join(words), combined):
-        if known in SAP:
-            return SAP[known]
-    if len(words) > 1 and combined in _FOREIGN:
-        return _FOREIGN[combined]
+        if known in SAP_NAMES:
+            return SAP_NAMES[known]
+    if len(words) > 1 and combined in _FOREIGN_WORDS:
+        return _FOREIGN_WORDS[combined]
     if words == ("tag",):  # German for a day, but on its own a label
         return words
     if len(words) > 1 and words[0] in _HUNGARIAN_PREFIXES and _translate(words[1]) is not None:
         words = words[1:]
-    foreign = any(_translate(word) is not None and word not in ABBREVIATED for word in words)
+    foreign = any(_translate(word) is not None and word not in ABBREVIATIONS for word in words)
     found: list[str]
     if not foreign:
-        found = [part for word in words for part in ABBREVIATED.get(word) or _split_compound(word)]
+        found = [part for word in words for part in ABBREVIATIONS.get(word) or _split_compound(word)]
         if len(found) == 2 and found[0] in ("code", "number") and found[1] in _CODED_NOUNS:
             found.reverse()  # `code_client`
         return tuple(found)
@@ -383,7 +383,7 @@ def _english(words: tuple[str, ...]) -> tuple[str, ...]:
         if word == "data" and len(words) > 1:
             found.append("date")
             continue
-        found += _translate(word) or ABBREVIATED.get(word) or _split_compound(word)
+        found += _translate(word) or ABBREVIATIONS.get(word) or _split_compound(word)
     if found[0] == "text" and len(found) > 1:
         found = found[1:]
     joined = " ".join(found)
@@ -468,8 +468,8 @@ def _split_compound(word: str) -> tuple[str, ...]:
 
 @lru_cache(4_096)
 def _translate(word: str) -> tuple[str, ...] | None:
-    if word in _FOREIGN:
-        return _FOREIGN[word]
+    if word in _FOREIGN_WORDS:
+        return _FOREIGN_WORDS[word]
     plain = word.rstrip("0123456789")
     if plain != word:  # `telefon2`
         known = _translate(plain) if plain else None
@@ -477,9 +477,9 @@ def _translate(word: str) -> tuple[str, ...] | None:
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) >= len(ending) + 3:
             stem = word.removesuffix(ending)
-            known = _FOREIGN.get(stem) or _FOREIGN.get(stem.removesuffix("s"))
+            known = _FOREIGN_WORDS.get(stem) or _FOREIGN_WORDS.get(stem.removesuffix("s"))
             if known is not None:
-                return (*known, *_FOREIGN[ending]) if ending in _FOREIGN else (*known, ending)
+                return (*known, *_FOREIGN_WORDS[ending]) if ending in _FOREIGN_WORDS else (*known, ending)
     for language in (_GERMAN, _DUTCH):
         for cut in range(_MIN_PART_CHARS, len(word) - _MIN_PART_CHARS + 1):
             stem, ending = word[:cut], word[cut:]
@@ -496,9 +496,9 @@ def _translate(word: str) -> tuple[str, ...] | None:
             return (word.removesuffix(ending), *_GERMAN[ending])
     for beginning in _BEGINNINGS:
         rest = word.removeprefix(beginning)
-        if rest != word and rest in _FOREIGN and beginning in _FOREIGN | {"cod": 0, "num": 0}:
-            head = {"cod": ("code",), "num": ("number",)}.get(beginning) or _FOREIGN[beginning]
-            return (*_FOREIGN[rest], *head)
+        if rest != word and rest in _FOREIGN_WORDS and beginning in _FOREIGN_WORDS | {"cod": 0, "num": 0}:
+            head = {"cod": ("code",), "num": ("number",)}.get(beginning) or _FOREIGN_WORDS[beginning]
+            return (*_FOREIGN_WORDS[rest], *head)
     return None
 
 
@@ -518,7 +518,7 @@ _SHARED_WORDS: Final = frozenset(
 """Words that other languages, or English, have too."""
 
 
-def locale_of(names: Sequence[Sequence[str]]) -> str | None:
+def detect_locale(names: Sequence[Sequence[str]]) -> str | None:
     """Return the locale of the language that several names of a table are in, or None."""
     votes: dict[str, int] = {}
     for words in names:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from webapp.connectors.schema import Column, Entity, Relation
-from webapp.imports.inference.names import NOISE, singular, split
+from webapp.imports.inference.names import TABLE_NAME_NOISE, singular, split_words
 
 _KEY_TYPES: Final = frozenset({"integer", "uuid"})
 _KEY_NAMES: Final = frozenset({"id", "uuid", "guid"})
@@ -33,28 +33,28 @@ def named_references(
     # Keys by names that are more than `id`; None where several tables have the same.
     by_key: dict[str, Entity | None] = {}
     for item in parents:
-        if item.kind == "table" and len(item.keys) == 1 and len(split(item.keys[0])) > 1:
+        if item.kind == "table" and len(item.keys) == 1 and len(split_words(item.keys[0])) > 1:
             name = item.keys[0].casefold()
             by_key[name] = None if name in by_key else item
     dependencies = {
         item.name: {relation.entity for relation in item.relations if relation.entity != item.name}
         for item in (*parents, *entities)
     }
-    found: dict[str, tuple[Relation, ...]] = {}
+    references: dict[str, tuple[Relation, ...]] = {}
     for entity in entities:
         if entity.kind != "table":
             continue
         taken = {name for relation in entity.relations for name in relation.columns}
-        column_names = [split(field.name) for field in entity.fields]
+        column_names = [split_words(field.name) for field in entity.fields]
         relations = []
         for column in entity.fields:
             own = entity.keys == (column.name,)
             if own or column.name in taken or column.type not in _KEY_TYPES or column.generated:
                 continue
-            stem = split(column.name)[:-1]
+            stem = split_words(column.name)[:-1]
             if [*stem, "type"] in column_names or [*stem, "class"] in column_names:
                 continue  # `item_type` next to `item_id`: its table differs by row
-            parent = _parent(column, entity, by_noun) or _by_key_name(column, entity, by_key)
+            parent = _find_parent(column, entity, by_noun) or _find_by_key_name(column, entity, by_key)
             if parent is None or (
                 parent is not entity and _depends_on(parent.name, entity.name, dependencies)
             ):
@@ -63,31 +63,31 @@ def named_references(
                 dependencies[entity.name].add(parent.name)
             relations.append(Relation("", (column.name,), parent.name, parent.keys))
         if relations:
-            found[entity.name] = tuple(relations)
-    return found
+            references[entity.name] = tuple(relations)
+    return references
 
 
 def _tables_by_noun(parents: Sequence[Entity]) -> dict[Words, Entity | None]:
     """Return the tables by the words of their names, without what all names begin with; None where several have the
     same."""
     found: dict[Words, Entity | None] = {}
-    first = {tuple(split(_table_name(parent))[:1]) for parent in parents}
+    first = {tuple(split_words(_table_name(parent))[:1]) for parent in parents}
     common = next(iter(first)) if len(first) == 1 and len(parents) > 1 else ()
     for entity in parents:
-        words = _singular(tuple(split(_table_name(entity))))
+        words = _singular(tuple(split_words(_table_name(entity))))
         if entity.kind != "table" or not words:
             continue
-        short = words[1:] if words[:1] == common or words[0] in NOISE else words
+        short = words[1:] if words[:1] == common or words[0] in TABLE_NAME_NOISE else words
         for item in {words, short} - {()}:
             found[item] = entity if found.get(item, entity) is entity else None
     return found
 
 
-def _by_key_name(column: Column, entity: Entity, by_key: Mapping[str, Entity | None]) -> Entity | None:
+def _find_by_key_name(column: Column, entity: Entity, by_key: Mapping[str, Entity | None]) -> Entity | None:
     """Return the only other table whose key has the name of a column."""
     parent = by_key.get(column.name.casefold())
     key = parent.column(parent.keys[0]) if parent is not None and parent is not entity else None
-    if key is None or key.type != column.type or not {*split(key.name)} & _KEY_NAMES:
+    if key is None or key.type != column.type or not {*split_words(key.name)} & _KEY_NAMES:
         return None
     return parent if (column.bits or _DEFAULT_BITS) >= min(key.bits or _DEFAULT_BITS, _DEFAULT_BITS) else None
 
@@ -100,10 +100,10 @@ def _singular(words: Words) -> Words:
     return (*words[:-1], singular(words[-1])) if words else ()
 
 
-def _parent(column: Column, entity: Entity, by_noun: Mapping[Words, Entity | None]) -> Entity | None:
+def _find_parent(column: Column, entity: Entity, by_noun: Mapping[Words, Entity | None]) -> Entity | None:
     """Return the table whose name a column has: `user_id`, `id_user`, `owner_user_id`. The parent of a row of the same
     table may be left out."""
-    words = tuple(split(column.name))
+    words = tuple(split_words(column.name))
     if len(words) > 1 and words[-1] in _KEY_NAMES:
         nouns = _singular(words[:-1])
     elif len(words) > 1 and words[0] in _KEY_NAMES:
@@ -129,18 +129,18 @@ def _can_reference(column: Column, parent: Entity, noun: Words) -> bool:
         return False
     if (column.bits or _DEFAULT_BITS) < min(key.bits or _DEFAULT_BITS, _DEFAULT_BITS):
         return False
-    words = {singular(item) for item in split(key.name)}
-    own = {singular(item) for item in split(_table_name(parent))}
+    words = {singular(item) for item in split_words(key.name)}
+    own = {singular(item) for item in split_words(_table_name(parent))}
     return bool(words & _KEY_NAMES) and words <= _KEY_NAMES | own | set(noun)
 
 
 def _depends_on(start: str, goal: str, dependencies: Mapping[str, set[str]]) -> bool:
     """Return whether a table refers to another one, directly or through others."""
-    seen, waiting = {start}, [start]
-    while waiting:
-        name = waiting.pop()
+    seen, pending = {start}, [start]
+    while pending:
+        name = pending.pop()
         if name == goal:
             return True
-        waiting += dependencies.get(name, set()) - seen
+        pending += dependencies.get(name, set()) - seen
         seen |= dependencies.get(name, set())
     return False

@@ -25,8 +25,8 @@ from webapp.engine.spec import parse
 from webapp.engine.types.registry import find
 from webapp.imports.inference import checks, domains, lexicon, names
 from webapp.imports.inference.evidence import ColumnEvidence, Field, definition
-from webapp.imports.inference.lexicon import english
-from webapp.imports.inference.names import NameMeaning, split
+from webapp.imports.inference.lexicon import translate_to_english
+from webapp.imports.inference.names import NameMeaning, split_words
 
 _Kind = tuple[str, dict[str, Any]]
 _COUNTRY_CODES: Final[tuple[_Kind, ...]] = (
@@ -58,7 +58,7 @@ _OBJECT_ID_CHARS: Final = 24
 _MAX_CODE_CHARS: Final = 5  # chosen: characters up to which a column takes codes
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z _/&-]*[A-Za-z]|[A-Z]")
 _PRINTABLE: Final = re.compile(r"[!-~]+(?: [!-~]+)*")
-_KINDS_OF: Final = frozenset(
+_CATEGORY_NOUNS: Final = frozenset(
     "status state type kind category class level priority role method channel mode unit size color colour stage"
     " segment tier severity outcome result source origin region carrier shipping payment currency plan grade".split()
 )
@@ -88,14 +88,14 @@ _CODE_CHARS: Final = 8
 _SAP_COLUMNS: Final = 3  # chosen
 _SAP_CHARS: Final = 5
 _MAJORITY: Final = 0.7
-_SHORTENABLE: Final = ("username",)
+_SHORTENABLE_TYPES: Final = ("username",)
 """Types whose values are as good when they are shorter."""
-_PROSE: Final = ("words", "sentences", "paragraphs", "slogan", "catch_phrase")
-_RANDOM: Final = frozenset(
+_PROSE_TYPES: Final = ("words", "sentences", "paragraphs", "slogan", "catch_phrase")
+_RANDOM_TYPES: Final = frozenset(
     "email url phone_number mobile password_hash token uuid iban username regexp".split()
 )
 """Types without a vocabulary: those of their values that are short are not typical."""
-_CODES: Final[dict[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
+_CODES_BY_TYPE: Final[dict[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
     "country": (("country_code", {"format": "alpha3"}), ("country_code", {})),
     "country_code": (("country_code", {}),), "state": (("state_abbr", {}),), "currency_name": (("currency_code", {}),),
     "language": (("language", {"format": "code"}),), "airline": (("airline", {"format": "iata"}),),
@@ -113,120 +113,124 @@ _MATCHED_VALUES: Final = 300  # chosen: values that are matched with the regular
 _SAMPLE_SIZE: Final = 2_000  # chosen: values that are checked for being too long
 
 
-def _kinds(text: str) -> tuple[_Kind, ...]:
+def _parse_kinds(text: str) -> tuple[_Kind, ...]:
     return tuple((item, {}) for item in text.split())
 
 
 # A name in English (after the table's noun or another word), and the types in order; the first that fits is taken.
 _TYPES_BY_NAME: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
-    (r"(^|_)(first|given|fore)_?name$", _kinds("first_name")),
-    (r"(^|_)(last|family|birth|maiden)_?name(_paternal|_maternal)?$|(^|_)surname$", _kinds("last_name")),
-    (r"(^|_)middle_(name|initial)$", _kinds("middle_name")),
-    (r"(^|_)salutation(_code)?$", _kinds("title")),
-    (r"(^|_)(e_?mail|email_address|e_mail_address|email_addr)(_address|_1|1)?$", _kinds("email")),
+    (r"(^|_)(first|given|fore)_?name$", _parse_kinds("first_name")),
+    (r"(^|_)(last|family|birth|maiden)_?name(_paternal|_maternal)?$|(^|_)surname$", _parse_kinds("last_name")),
+    (r"(^|_)middle_(name|initial)$", _parse_kinds("middle_name")),
+    (r"(^|_)salutation(_code)?$", _parse_kinds("title")),
+    (r"(^|_)(e_?mail|email_address|e_mail_address|email_addr)(_address|_1|1)?$", _parse_kinds("email")),
     (r"(^|_)(mobile|cell)(_phone|_number|_phone_number)?$", (("mobile", {}), *_PHONE_TYPES[1:])),
     (r"^email_(to|from|reply_to|cc|bcc|sender|recipient|alt|work|home|primary|secondary|other|constraint|canonical"
-     r"|original|new|old|pending)$|(^|_)unconfirmed_email$", _kinds("email")),
-    (r"(^|_)(birth_?place|place_of_birth)$", _kinds("city")),
-    (r"(^|_)(last|first|current|previous|login|registration|signup)_ip(_address)?$", _kinds("ipv4")),
+     r"|original|new|old|pending)$|(^|_)unconfirmed_email$", _parse_kinds("email")),
+    (r"(^|_)(birth_?place|place_of_birth)$", _parse_kinds("city")),
+    (r"(^|_)(last|first|current|previous|login|registration|signup)_ip(_address)?$", _parse_kinds("ipv4")),
     (r"(^|_)(phone|telephone|fax)(_(number|no|1|2|home|work|cell|office|business|day|evening|contact|main|mother|father))?$"
      r"|(^|_)contact_(number|no|phone)$", _PHONE_TYPES),
-    (r"(^|_)(address_line_2|line_2|address_?2|street_2)$", _kinds("address_line_2")),
-    (r"(^|_)(address_line_1|line_1|address_?1|street_address|street_1)$", _kinds("street_address street_name")),
-    (r"(^|_)(street|house)_(number|no)$", _kinds("street_number")),
-    (r"(^|_)street_name$", _kinds("street_name")),
+    (r"(^|_)(address_line_2|line_2|address_?2|street_2)$", _parse_kinds("address_line_2")),
+    (r"(^|_)(address_line_1|line_1|address_?1|street_address|street_1)$", _parse_kinds("street_address street_name")),
+    (r"(^|_)(street|house)_(number|no)$", _parse_kinds("street_number")),
+    (r"(^|_)street_name$", _parse_kinds("street_name")),
     (r"(^|_)(ship|shipping|bill|billing|home|mailing|delivery|customer|company)_address$|^address$",
-     _kinds("street_address")),
+     _parse_kinds("street_address")),
     (r"(^|_)(zip|postal|post)_?(code)?$|(^|_)zip_code$|(^|_)postcode$", (("zip_code", {}), ("zip_code",
      {"format": "#####"}), ("regexp", {"string": "[0-9]{5}"}))),
-    (r"(^|_)(city|city_name|town)$", _kinds("city")),
+    (r"(^|_)(city|city_name|town)$", _parse_kinds("city")),
     (r"(^|_)(state|province|region)_(code|abbr|cd|key)$", (("state_abbr", {}), ("regexp", {"string": "[A-Z]{2}"}))),
     (r"(^|_)(country|nation)_?(code|iso|iso2|key|iso_code)2?$", ()),
     (r"(^|_)country_?(code_?3|iso_?3|alpha_?3)$", (_COUNTRY_CODES[0],)),
-    (r"(^|_)(currency|ccy)(_code|_iso|_key)$", _kinds("currency_code")),
+    (r"(^|_)(currency|ccy)(_code|_iso|_key)$", _parse_kinds("currency_code")),
     (r"(^|_)(language|lang)(_code|_iso)$|(^|_)locale$", (("language", {"format": "code"}), ("enum",
      {"values": ["en", "de", "fr", "es"]}))),
     (r"(^|_)language_key$", (("enum", {"values": ["E", "D", "F", "S"]}),)),
-    (r"(^|_)(vat|vat_id|vat_number|vat_reg_number)$", _kinds("vat_id tax_id")),
+    (r"(^|_)(vat|vat_id|vat_number|vat_reg_number)$", _parse_kinds("vat_id tax_id")),
     (r"(^|_)(tax_id|tax_number|fiscal_code)$", (("tax_id", {}), ("regexp", {"string": "[0-9]{9}"}))),
     (r"(^|_)(national_(id|identifier|insurance|insurance_number)|social_security)(_number)?$|(^|_)ssn?$",
      (("national_id", {}), ("regexp", {"string": "[0-9]{11}"}))),
     (r"(^|_)gender(_code|_key)?$|(^|_)sex(_code)?$", (("gender", {}), ("sex", {}), ("enum", {"values": ["M", "F"]}))),
-    (r"(^|_)(job_title|occupation|profession|job_name)$", _kinds("job_title")),
-    (r"(^|_)company(_name)?$", _kinds("company_name")),
-    (r"(^|_)department(_name)?$", _kinds("department")),
+    (r"(^|_)(job_title|occupation|profession|job_name)$", _parse_kinds("job_title")),
+    (r"(^|_)company(_name)?$", _parse_kinds("company_name")),
+    (r"(^|_)department(_name)?$", _parse_kinds("department")),
     (r"(^|_)(created|updated|modified|changed|entered|inserted|deleted|approved|last_modified"
-     r"|last_updated)_by(_user|_user_id|_name|_user_name)?$", _kinds("username")),
-    (r"(^|_)(user|employee)_(created|updated|modified|deleted|approved)$", _kinds("username")),
-    (r"(^|_)(user_?name|user_?login|login|login_name|user_id|username)$", _kinds("username")),
+     r"|last_updated)_by(_user|_user_id|_name|_user_name)?$", _parse_kinds("username")),
+    (r"(^|_)(user|employee)_(created|updated|modified|deleted|approved)$", _parse_kinds("username")),
+    (r"(^|_)(user_?name|user_?login|login|login_name|user_id|username)$", _parse_kinds("username")),
     (r"(^|_)(encrypted|hashed|crypted)_password$|(^|_)(password_hash|password_digest|passwordhash|pass_hash)$",
-     _kinds("password_hash sha256 md5")),
-    (r"(^|_)password$", _kinds("password_hash password")),
-    (r"(^|_)(ip|ip_address|ip_addr|remote_addr|remote_ip|client_ip)$", _kinds("ipv4")),
-    (r"(^|_)mac(_address)?$", _kinds("mac_address")),
-    (r"(^|_)(user_agent|browser_agent|agent_string|comment_agent)$", _kinds("user_agent")),
-    (r"(^|_)(hosts?|host_?name|fqdn|(name_?|dns_|mail_|smtp_|ntp_)?servers?)$", _kinds("hostname")),
+     _parse_kinds("password_hash sha256 md5")),
+    (r"(^|_)password$", _parse_kinds("password_hash password")),
+    (r"(^|_)(ip|ip_address|ip_addr|remote_addr|remote_ip|client_ip)$", _parse_kinds("ipv4")),
+    (r"(^|_)mac(_address)?$", _parse_kinds("mac_address")),
+    (r"(^|_)(user_agent|browser_agent|agent_string|comment_agent)$", _parse_kinds("user_agent")),
+    (r"(^|_)(hosts?|host_?name|fqdn|(name_?|dns_|mail_|smtp_|ntp_)?servers?)$", _parse_kinds("hostname")),
     (r"(^|_)(public|private|ssh)_?key$|(^|_)(client_|api_|shared_|connect_)?secrets?(_key)?$|(^|_)(nonce|salt|signature)$",
-     _kinds("token sha256 md5")),
-    (r"(^|_)(check_?sum|digest|e_?tag|fingerprint|hash)$", _kinds("sha256 sha1 md5")),
-    (r"(^|_)(domain|dns)(_name)?$", _kinds("domain_name")),
+     _parse_kinds("token sha256 md5")),
+    (r"(^|_)(check_?sum|digest|e_?tag|fingerprint|hash)$", _parse_kinds("sha256 sha1 md5")),
+    (r"(^|_)(domain|dns)(_name)?$", _parse_kinds("domain_name")),
     (r"(^|_)port$", (("regexp", {"string": "[1-9][0-9]{3}"}),)),
     (r"(^|_)(error|exception|last_error|error_msg|exception_msg|exception_message|error_message|reason|message)$",
      (("sentences", {}), ("words", {"count": 3}), ("words", {"count": 2}))),
-    (r"(^|_)(from_|to_|week_?)?day$", _kinds("weekday")),
+    (r"(^|_)(from_|to_|week_?)?day$", _parse_kinds("weekday")),
     (r"(^|_)(completed|executed|paused|locked|assigned|requested|reported|uploaded|closed|opened|verified|sent)_by$",
-     _kinds("username")),
+     _parse_kinds("username")),
     (r"_ids$", (("regexp", {"string": "[1-9][0-9]{0,2}(,[1-9][0-9]{0,2}){2}"}),)),
     (r"(^|_)json$|^json_", (("constant", {"value": "{}"}),)),
     (r"(^|_)(api_token|access_token|refresh_token|auth_token|reset_token|session_token|reset_password_token"
-     r"|confirmation_token|remember_token)$", _kinds("token")),
-    (r"(^|_)(twitter|instagram|github|skype|telegram)(_handle|_name|_username)?$", _kinds("messaging_handle"
+     r"|confirmation_token|remember_token)$", _parse_kinds("token")),
+    (r"(^|_)(twitter|instagram|github|skype|telegram)(_handle|_name|_username)?$", _parse_kinds("messaging_handle"
      " username")),
-    (r"(^|_)(avatar|photo|picture|image|thumbnail|logo|cover)_url$|^(image|photo|thumbnail)$", _kinds("image_url"
+    (r"(^|_)(avatar|photo|picture|image|thumbnail|logo|cover)_url$|^(image|photo|thumbnail)$", _parse_kinds("image_url"
      " file_name")),
-    (r"(^|_)(mime_type|content_type|media_type)$", _kinds("mime_type")),
+    (r"(^|_)(mime_type|content_type|media_type)$", _parse_kinds("mime_type")),
     (r"(^|_)(slug|permalink|url_key|post_name)$", (("slug", {}), ("slug", {"count": 2}))),
-    (r"(^|_)(bar_?code|ean|ean13|gtin)(_code|_number)?$", _kinds("ean13 ean8")),
-    (r"(^|_)(colou?r)_(code|hex)$|(^|_)hex_colou?r$", _kinds("hex_color")),
-    (r"(^|_)(colou?r)(_name)?$", _kinds("color")),
-    (r"(^|_)(iban)(_number)?$", _kinds("iban")),
-    (r"(^|_)(bic|swift|swift_code|bic_code)$", _kinds("bic")),
-    (r"(^|_)(bank_name|bank)$", _kinds("bank_name")),
+    (r"(^|_)(bar_?code|ean|ean13|gtin)(_code|_number)?$", _parse_kinds("ean13 ean8")),
+    (r"(^|_)(colou?r)_(code|hex)$|(^|_)hex_colou?r$", _parse_kinds("hex_color")),
+    (r"(^|_)(colou?r)(_name)?$", _parse_kinds("color")),
+    (r"(^|_)(iban)(_number)?$", _parse_kinds("iban")),
+    (r"(^|_)(bic|swift|swift_code|bic_code)$", _parse_kinds("bic")),
+    (r"(^|_)(bank_name|bank)$", _parse_kinds("bank_name")),
     (r"(^|_)account_(number|no)$", (("account_number", {}), ("account_number", {"length": 8}))),
-    (r"(^|_)account_holder$|(^|_)account_name$", _kinds("account_name")),
-    (r"(^|_)invoice_(number|no|ref)$", _kinds("invoice_number")),
-    (r"(^|_)order_(number|no|ref)$", _kinds("order_number")),
-    (r"(^|_)card_(brand|type|network)$", _kinds("credit_card_type")),
+    (r"(^|_)account_holder$|(^|_)account_name$", _parse_kinds("account_name")),
+    (r"(^|_)invoice_(number|no|ref)$", _parse_kinds("invoice_number")),
+    (r"(^|_)order_(number|no|ref)$", _parse_kinds("order_number")),
+    (r"(^|_)card_(brand|type|network)$", _parse_kinds("credit_card_type")),
     (r"last_?(4|four)(_digits)?$", (("regexp", {"string": "[0-9]{4}"}),)),
-    (r"(^|_)blood_(group|type)$", _kinds("blood_type")),
-    (r"(^|_)(icd|icd10|diagnosis|icd_10)_code$", _kinds("icd10_code")),
-    (r"(^|_)marital_status$", _kinds("marital_status")),
-    (r"(^|_)(license|licence|number|registration)_plate$|(^|_)plate_number$", _kinds("license_plate")),
-    (r"^(vehicles?|cars?)\.make$|(^|_)(car|vehicle)_make$", _kinds("car_make")),
-    (r"^(vehicles?|cars?)\.model$|(^|_)(car|vehicle)_model$", _kinds("car_model")),
-    (r"(^|_)flight_(number|no)$", _kinds("flight_number")),
+    (r"(^|_)blood_(group|type)$", _parse_kinds("blood_type")),
+    (r"(^|_)(icd|icd10|diagnosis|icd_10)_code$", _parse_kinds("icd10_code")),
+    (r"(^|_)marital_status$", _parse_kinds("marital_status")),
+    (r"(^|_)(license|licence|number|registration)_plate$|(^|_)plate_number$", _parse_kinds("license_plate")),
+    (r"^(vehicles?|cars?)\.make$|(^|_)(car|vehicle)_make$", _parse_kinds("car_make")),
+    (r"^(vehicles?|cars?)\.model$|(^|_)(car|vehicle)_model$", _parse_kinds("car_model")),
+    (r"(^|_)flight_(number|no)$", _parse_kinds("flight_number")),
     (r"(^|_)(carrier|airline)_code$", (("airline", {"format": "iata"}),)),
     (r"(origin|destination|departure|arrival|dest)_airport(_code)?$|(^|_)airport_code$|(^|_)iata(_code)?$",
-     _kinds("airport_code")),
-    (r"(^|_)(time_?zone|tz|timezone_name)$", _kinds("time_zone")),
+     _parse_kinds("airport_code")),
+    (r"(^|_)(time_?zone|tz|timezone_name)$", _parse_kinds("time_zone")),
     (r"(^|_)(customer|client|supplier|vendor|personnel|document|material|employee|member)_(number|no|code)$",
      _NUMBER_PATTERNS),
     (r"(^|_)(company|division)_key$|(^|_)bank_code$|(^|_)cost_center$|(^|_)account_code$", (("regexp",
      {"string": "[1-9][0-9]{7}"}), ("regexp", {"string": "[1-9]000"}), ("regexp", {"string": "[1-9]0"}))),
-    (r"(^|_)(os_version|app_version|client_version|sdk_version|version)$", _kinds("semver")),
+    (r"(^|_)(os_version|app_version|client_version|sdk_version|version)$", _parse_kinds("semver")),
     (r"(^|_)product_label$", (("product_name", {}), ("product", {}), ("words", {"count": 2}))),
     (r"(^|_)(comment|comments|remark|remarks|note|notes|observation|bio|biography)(_text)?$", (("sentences", {}),
      ("words", {"count": 3}), ("words", {"count": 2}), ("words", {"count": 1}))),
     (r"(^|_)description(_text|_long)?$", (("sentences", {}), ("words", {"count": 3}), ("words", {"count": 2}),
      ("words", {"count": 1}))),
-    (r"(^|_)sort_name$", _kinds("name")),
-    (r"(^|_)bill_to_name$|(^|_)(ship|recipient|contact|customer|client)_name$", _kinds("name")),
+    (r"(^|_)sort_name$", _parse_kinds("name")),
+    (r"(^|_)bill_to_name$|(^|_)(ship|recipient|contact|customer|client)_name$", _parse_kinds("name")),
 )  # fmt: skip
 
 
-def fields(evidence: ColumnEvidence) -> Iterator[Field]:
+def fields_by_name(evidence: ColumnEvidence) -> Iterator[Field]:
     """Yield the fields that a text column's name suggests, best first."""
-    words, table, longest = domains.words_of(evidence), domains.table_of(evidence), evidence.longest
+    words, table, longest = (
+        domains.english_column_name(evidence),
+        domains.english_table_name(evidence),
+        evidence.max_chars,
+    )
     name = evidence.column.name
     if longest == 1 and domains.is_flag(words):
         return
@@ -249,9 +253,9 @@ def fields(evidence: ColumnEvidence) -> Iterator[Field]:
 
 def _code_types(words: str, evidence: ColumnEvidence) -> Iterator[_Kind]:
     """Countries, states, currencies, languages, colors and ids in columns that take only their codes."""
-    longest = evidence.longest
+    longest = evidence.max_chars
     if words.endswith(("color", "colour")):
-        default = domains.default_of(evidence) or ""
+        default = domains.constant_default(evidence) or ""
         if longest == len("ffffff") or (_HEX.fullmatch(default) and not default.startswith("#")):
             yield "regexp", {"string": "[0-9A-F]{6}"}
         elif longest == len("#ffffff") or _HEX.fullmatch(default):
@@ -281,7 +285,9 @@ def _person_name_types(words: str, evidence: ColumnEvidence) -> Iterator[_Kind]:
     """Treat a `name` next to one half of a person's name as the other half."""
     if words not in ("name", "customer_name", "employee_name"):
         return
-    column_names = {"_".join(english(split(field.name))) for field in evidence.entity.fields}
+    column_names = {
+        "_".join(translate_to_english(split_words(field.name))) for field in evidence.entity.fields
+    }
     if "last_name" in column_names and "first_name" not in column_names:
         yield "first_name", {}
     elif "first_name" in column_names and "last_name" not in column_names:
@@ -294,7 +300,7 @@ def few_words(name: str, values: Sequence[Any]) -> list[str] | None:
     if len(values) < limits.INFER_FEW:
         return None
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).lower()
-    if not _KINDS_OF & set(re.findall("[a-z]+", spaced)):
+    if not _CATEGORY_NOUNS & set(re.findall("[a-z]+", spaced)):
         return None
     counted = Counter(values)
     if not 1 < len(counted) <= limits.INFER_WORDS or len(values) < limits.INFER_REPEATS * len(counted):
@@ -305,7 +311,7 @@ def few_words(name: str, values: Sequence[Any]) -> list[str] | None:
     return sorted(words)
 
 
-def shape_of(values: Sequence[Any]) -> str | None:
+def common_pattern(values: Sequence[Any]) -> str | None:
     """Return a regular expression for the common pattern of all values: which positions are upper-case letters,
     lower-case letters, digits or the same character. None if they differ, or are words."""
     texts = {value for value in values if isinstance(value, str)}
@@ -334,7 +340,7 @@ def _character_class(letter: str) -> str:
     return letter
 
 
-def rounded(value: Decimal, down: bool) -> Decimal:
+def round_bound(value: Decimal, down: bool) -> Decimal:
     """Return a bound of a range rounded outwards to its first two digits."""
     if value == 0:
         return value
@@ -343,10 +349,10 @@ def rounded(value: Decimal, down: bool) -> Decimal:
     return (value / unit).to_integral_value(rounding) * unit
 
 
-def text(evidence: ColumnEvidence) -> Field | None:
+def infer_text_field(evidence: ColumnEvidence) -> Field | None:
     """Return the first suggestion for a column of texts whose values fit."""
     for field in _candidates(evidence):
-        local = _localized(evidence, field)
+        local = _localize(evidence, field)
         if local is not field and _is_valid_field(evidence, local):
             return local
         if _is_valid_field(evidence, field):
@@ -356,7 +362,7 @@ def text(evidence: ColumnEvidence) -> Field | None:
 
 def _candidates(evidence: ColumnEvidence) -> Iterator[Field]:
     """Yield suggestions for a column of texts, best first; the last ones fit any column."""
-    name, rule, longest = evidence.column.name, evidence.rule, evidence.longest
+    name, rule, longest = evidence.column.name, evidence.rule, evidence.max_chars
     quick = all(pattern.is_quick for pattern in rule.patterns)
     if not quick:
         yield from _pattern_fields(evidence)
@@ -371,47 +377,49 @@ def _candidates(evidence: ColumnEvidence) -> Iterator[Field]:
     words = None if about_people or evidence.unique else few_words(name, evidence.values)
     if words is not None and all(word not in rule.excluded for word in words):
         yield definition(name, "enum", {"values": words})
-    if not evidence.values or shape_of(evidence.values) is None or evidence.longest in (2, 3):
+    if not evidence.values or common_pattern(evidence.values) is None or evidence.max_chars in (2, 3):
         for field in _fields_by_column_name(evidence):
-            if not (meaning.sure and field["type"] in _PROSE):
+            if not (meaning.is_certain and field["type"] in _PROSE_TYPES):
                 yield field
     if (
         not evidence.values
         and not evidence.unique
-        and not evidence.joined
+        and not evidence.is_part_of_composite_key
         and meaning.type != "product_category"
     ):
-        yield from domains.choices(evidence)
-        evidence.guessed = False
-    if meaning.sure:
+        yield from domains.choice_fields(evidence)
+        evidence.is_guessed = False
+    if meaning.is_certain:
         yield from _fields_by_meaning(evidence, meaning)
     if quick:
         yield from _pattern_fields(evidence)
-    shape = shape_of(evidence.values)
+    shape = common_pattern(evidence.values)
     if shape is not None and (not about_people or evidence.unique):
         yield definition(name, "regexp", {"string": shape}, unique=evidence.unique)
-    if not meaning.sure and (meaning.options or meaning.type not in (*guess.FALLBACK, "regexp")):
-        evidence.guessed = meaning.type in guess.STARTERS  # its options are an example
+    if not meaning.is_certain and (meaning.options or meaning.type not in (*guess.FALLBACK_TYPES, "regexp")):
+        evidence.is_guessed = meaning.type in guess.STARTER_OPTIONS  # its options are an example
         yield from _fields_by_meaning(evidence, meaning)
-        evidence.guessed = False
+        evidence.is_guessed = False
     if evidence.unique:
         if (
-            meaning.sure and meaning.type in names.NAMING
+            meaning.is_certain and meaning.type in names.NAME_TYPES
         ):  # too few names: words, which read better than letters
             yield definition(name, "words", {"count": _MIN_COUNT}, text_case="title", unique=True)
-        evidence.guessed = not evidence.column.key
-        size = max(rule.shortest, min(longest or 12, 12))
+        evidence.is_guessed = not evidence.column.key
+        size = max(rule.min_length, min(longest or 12, 12))
         if 36**size < _MANY_VALUES:
             evidence.notes.append(f"It must be unique and is short: at most {36**size:,} rows.")
         yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"}, unique=True)
         return
-    code_match = _CODE_NAMES.search(domains.words_of(evidence)) if meaning.type == "words" else None
+    code_match = (
+        _CODE_NAMES.search(domains.english_column_name(evidence)) if meaning.type == "words" else None
+    )
     if (
         (code_match is not None or _is_abbreviated(evidence))
         and (longest is None or longest >= _CODE_CHARS)
-        and rule.shortest <= 1
+        and rule.min_length <= 1
     ):
-        evidence.guessed = True
+        evidence.is_guessed = True
         yield definition(
             name,
             "regexp",
@@ -419,15 +427,15 @@ def _candidates(evidence: ColumnEvidence) -> Iterator[Field]:
         )
     if (
         meaning.type == "words"
-        and not evidence.joined
+        and not evidence.is_part_of_composite_key
         and (longest is None or longest >= 12)
-        and rule.shortest <= 1
+        and rule.min_length <= 1
     ):
-        evidence.guessed = True
+        evidence.is_guessed = True
         yield definition(name, "words", {"count": 2})
         yield definition(name, "words", {"count": 1})
-    evidence.guessed = True
-    size = max(rule.shortest, min(longest if longest is not None else 8, 8))
+    evidence.is_guessed = True
+    size = max(rule.min_length, min(longest if longest is not None else 8, 8))
     yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"})
 
 
@@ -446,7 +454,7 @@ def _pattern_fields(evidence: ColumnEvidence) -> Iterator[Field]:
 
 def _date_fields(evidence: ColumnEvidence) -> Iterator[Field]:
     """Yield a date as text if the name suggests a date and the length is that of a usual format."""
-    words = domains.words_of(evidence)
+    words = domains.english_column_name(evidence)
     clock = _TIME_FORMATS.get(evidence.column.max_length or 0)
     if clock is not None and words.endswith("_time") and not evidence.values:
         yield definition(evidence.column.name, "time", {"format": clock}, unique=evidence.unique)
@@ -466,7 +474,7 @@ def _is_abbreviated(evidence: ColumnEvidence) -> bool:
     """Return whether a column of an SAP table has an unknown short name, which is mostly a code."""
     names_ = [field.name.lower() for field in evidence.entity.fields]
     return (
-        sum(name in lexicon.SAP for name in names_) >= _SAP_COLUMNS
+        sum(name in lexicon.SAP_NAMES for name in names_) >= _SAP_COLUMNS
         and len(evidence.column.name) <= _SAP_CHARS
     )
 
@@ -474,26 +482,26 @@ def _is_abbreviated(evidence: ColumnEvidence) -> bool:
 def _fields_by_meaning(evidence: ColumnEvidence, meaning: NameMeaning) -> Iterator[Field]:
     """Yield the meanings of the names: unchanged; shorter, as words or as a code; finally, those of its values that
     fit."""
-    if evidence.joined and not evidence.unique and not meaning.sure:
+    if evidence.is_part_of_composite_key and not evidence.unique and not meaning.is_certain:
         return
     name = evidence.column.name
     common = {**meaning.common, "unique": evidence.unique}
     field = definition(name, meaning.type, meaning.options, **common)
-    if evidence.joined and not evidence.unique and not _can_combine(evidence, field):
+    if evidence.is_part_of_composite_key and not evidence.unique and not _can_combine(evidence, field):
         yield from _value_list(evidence, field)
         return
     yield field
-    if meaning.type in _PROSE:
+    if meaning.type in _PROSE_TYPES:
         for count in (3, 2, 1):
             yield definition(name, "words", {"count": count}, **common)
     if evidence.unique:
         yield from _closed_value_list(evidence, field)
-    if evidence.longest is None or evidence.unique:
+    if evidence.max_chars is None or evidence.unique:
         return
     yield from _fields_within_length(
         evidence, definition(name, meaning.type, meaning.options, **meaning.common)
     )
-    for kind, options in _CODES.get(meaning.type, ()):
+    for kind, options in _CODES_BY_TYPE.get(meaning.type, ()):
         yield definition(name, kind, options)
         yield from _fields_within_length(evidence, definition(name, kind, options))
     yield from _fields_within_length(
@@ -503,23 +511,23 @@ def _fields_by_meaning(evidence: ColumnEvidence, meaning: NameMeaning) -> Iterat
 
 def _fields_by_column_name(evidence: ColumnEvidence) -> Iterator[Field]:
     """Yield the fields that the column's own name suggests, and variants whose values fit."""
-    for field in fields(evidence):
-        if evidence.joined and not evidence.unique and not _can_combine(evidence, field):
+    for field in fields_by_name(evidence):
+        if evidence.is_part_of_composite_key and not evidence.unique and not _can_combine(evidence, field):
             yield from _value_list(evidence, field)
             continue
         yield field
         if evidence.unique:
             yield from _closed_value_list(evidence, field)
-        elif evidence.longest is not None:
+        elif evidence.max_chars is not None:
             yield from _fields_within_length(evidence, field)
 
 
 def _value_list(evidence: ColumnEvidence, field: Field) -> Iterator[Field]:
     """Yield a list of the values of a field: those of grouped fields cannot be combined freely, a list can."""
-    longest = limits.INFER_WORD_CHARS if evidence.longest is None else evidence.longest
+    longest = limits.INFER_WORD_CHARS if evidence.max_chars is None else evidence.max_chars
     values = [
         value
-        for value in dict.fromkeys(_sample_values(evidence, _localized(evidence, field)))
+        for value in dict.fromkeys(_sample_values(evidence, _localize(evidence, field)))
         if len(value) <= longest
     ]
     if len(values) >= _MIN_VALUES:
@@ -528,18 +536,18 @@ def _value_list(evidence: ColumnEvidence, field: Field) -> Iterator[Field]:
 
 def _closed_value_list(evidence: ColumnEvidence, field: Field) -> Iterator[Field]:
     """Yield a list of the values that fit a unique column, of a type that has all values there are."""
-    if field["type"] not in names.CLOSED or evidence.longest is None:
+    if field["type"] not in names.EXHAUSTIVE_TYPES or evidence.max_chars is None:
         return
-    local = _localized(evidence, field)
+    local = _localize(evidence, field)
     try:
         plan = compile_plan(parse([local]), evidence.vocabulary)
-        space = plan.layer.columns[field["name"]].type.space()
+        space = plan.layer.columns[field["name"]].type.distinct_count()
         if space is None or not _MIN_VALUES <= space <= _MAX_LISTED:
             return
         (column,) = BoundPlan(plan, GenerationContext("inference", _NOW)).block(0, space)
     except SpecError:
         return
-    values = [item for item in column.to_pylist() if len(item) <= evidence.longest]
+    values = [item for item in column.to_pylist() if len(item) <= evidence.max_chars]
     if _MIN_VALUES <= len(values) < space:
         yield definition(evidence.column.name, "enum", {"values": values}, unique=True)
 
@@ -550,7 +558,7 @@ def _can_combine(evidence: ColumnEvidence, field: Field) -> bool:
         column = compile_plan(parse([field]), evidence.vocabulary).layer.columns[field["name"]]
     except SpecError:
         return False
-    return column.type.space() is not None and column.type.group_kind is None
+    return column.type.distinct_count() is not None and column.type.group_kind is None
 
 
 def _fields_within_length(
@@ -561,8 +569,8 @@ def _fields_within_length(
     If longer values are rare, they are replaced by one that fits, so that the field still agrees with others of its
     group; else the values that fit become a list.
     """
-    longest = evidence.longest or 0
-    plain = _localized(
+    longest = evidence.max_chars or 0
+    plain = _localize(
         evidence, {key: value for key, value in plain.items() if key != "text_case"}
     )  # its texts may grow
     values = _sample_values(evidence, plain) if longest else ()
@@ -570,10 +578,10 @@ def _fields_within_length(
         return
     counted = Counter(item for item in values if len(item) <= longest)
     share = sum(counted.values()) / len(values)
-    if share == 1 or plain["type"] in _SHORTENABLE:
+    if share == 1 or plain["type"] in _SHORTENABLE_TYPES:
         yield {**plain, "formula": f"left(this, {longest})"}
     usual = counted.most_common(1)[0][0] if counted else ""
-    if plain["type"] in _RANDOM or plain["type"] in _PROSE:
+    if plain["type"] in _RANDOM_TYPES or plain["type"] in _PROSE_TYPES:
         return
     if share >= _MAJORITY and '"' not in usual and "\\" not in usual:
         yield {**plain, "formula": f'left(this if len(this) <= {longest} else "{usual}", {longest})'}
@@ -581,7 +589,7 @@ def _fields_within_length(
         yield definition(evidence.column.name, "enum", {"values": list(counted)[:_MAX_VALUES]})
 
 
-def _localized(evidence: ColumnEvidence, field: Field) -> Field:
+def _localize(evidence: ColumnEvidence, field: Field) -> Field:
     """Return the field in the language of the table's names, if its type supports it."""
     kind = find(field["type"])
     if evidence.locale is None or kind is None or not kind.localised or "locale" in field:
@@ -616,10 +624,12 @@ def _is_valid_field(evidence: ColumnEvidence, field: Field) -> bool:
     if not pa.types.is_string(arrow_field.type):
         return False
     column = plan.layer.columns[field["name"]]
-    space = column.type.space()
+    space = column.type.distinct_count()
     if field.get("unique") and field["type"] != "regexp" and (space is None or space < _MANY_VALUES):
-        closed = field["type"] in (*names.CLOSED, "enum") and space is not None and space >= _MIN_COUNT
-        if not closed and (field["type"] not in names.FEW or not _has_enough_values(evidence, plan)):
+        closed = (
+            field["type"] in (*names.EXHAUSTIVE_TYPES, "enum") and space is not None and space >= _MIN_COUNT
+        )
+        if not closed and (field["type"] not in names.SMALL_TYPES or not _has_enough_values(evidence, plan)):
             return False
         evidence.notes.append(
             "It must be unique, but the number of different values is limited: generate only a few rows."
@@ -627,7 +637,7 @@ def _is_valid_field(evidence: ColumnEvidence, field: Field) -> bool:
             else f"It must be unique: at most {space:,} rows."
         )
     max_length = (arrow_field.metadata or {}).get(b"max_length")
-    if evidence.longest is not None and (max_length is None or int(max_length) > evidence.longest):
+    if evidence.max_chars is not None and (max_length is None or int(max_length) > evidence.max_chars):
         return False
     if evidence.column.characters and field["type"] != "regexp" and not _can_encode(evidence, field):
         return False
@@ -638,12 +648,12 @@ def _is_valid_field(evidence: ColumnEvidence, field: Field) -> bool:
         for value in _sample_values(evidence, field)[:_MATCHED_VALUES]
     ):
         return False
-    if not evidence.rule.shortest and "" not in evidence.rule.excluded:
+    if not evidence.rule.min_length and "" not in evidence.rule.excluded:
         return True
     # Types do not know their shortest text: whether texts have the length that a CHECK constraint requires is tested.
     texts = BoundPlan(plan, GenerationContext("inference", _NOW)).block(0, limits.INFER_ROWS)[0]
     texts = texts.dictionary_decode() if pa.types.is_dictionary(texts.type) else texts
-    return (pc.min(pc.utf8_length(texts)).as_py() or 0) >= max(1, evidence.rule.shortest)
+    return (pc.min(pc.utf8_length(texts)).as_py() or 0) >= max(1, evidence.rule.min_length)
 
 
 def _can_encode(evidence: ColumnEvidence, field: Field) -> bool:

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from webapp import limits
 from webapp.imports.readers import json_rows, json_schema
-from webapp.imports.readers.base import Read, Source, Unreadable
+from webapp.imports.readers.base import ParsedFile, Source, UnreadableFileError
 
 _TIME: Final = {"type": "string", "format": "time"}
-_INSTANT: Final = {"type": "string", "format": "date-time"}
+_TIMESTAMP: Final = {"type": "string", "format": "date-time"}
 _PRIMITIVES: Final[Mapping[str, Mapping[str, Any]]] = {
     "boolean": {"type": "boolean"}, "int": {"type": "integer", "format": "int32"},
     "long": {"type": "integer", "format": "int64"}, "float": {"type": "number", "format": "float"},
@@ -19,48 +19,49 @@ _PRIMITIVES: Final[Mapping[str, Mapping[str, Any]]] = {
 }  # fmt: skip
 _LOGICAL_TYPES: Final[Mapping[str, Mapping[str, Any]]] = {
     "date": {"type": "string", "format": "date"}, "uuid": {"type": "string", "format": "uuid"},
-    "time-millis": _TIME, "time-micros": _TIME, "timestamp-millis": _INSTANT, "timestamp-micros": _INSTANT,
-    "timestamp-nanos": _INSTANT, "local-timestamp-millis": _INSTANT, "local-timestamp-micros": _INSTANT,
+    "time-millis": _TIME, "time-micros": _TIME, "timestamp-millis": _TIMESTAMP, "timestamp-micros": _TIMESTAMP,
+    "timestamp-nanos": _TIMESTAMP, "local-timestamp-millis": _TIMESTAMP, "local-timestamp-micros": _TIMESTAMP,
 }  # fmt: skip
 
 
-def read(source: Source) -> Read:
-    """Read a table for each record. Raises `Unreadable`."""
+def read(source: Source) -> ParsedFile:
+    """Read a table for each record. Raises `UnreadableFileError`."""
     value = json_rows.parse_json(source)
     translator = _Translator()
     tops = value if isinstance(value, list) else [value]
     objects: dict[str, Any] = {}
     for top in tops:
-        converted = translator.of(top, "", 0)
+        converted = translator.convert(top, "", 0)
         if isinstance(top, dict) and top.get("type") == "record":
             objects[str(top.get("name") or source.stem or "record")] = converted
     if not objects:
-        raise Unreadable(
+        raise UnreadableFileError(
             "The schema does not contain a record.",
             'It needs {"type": "record", "name": ..., "fields": [...]}.',
         )
-    return json_schema.tables({"$defs": translator.named}, objects, "avro")
+    return json_schema.build_tables({"$defs": translator.types_by_name}, objects, "avro")
 
 
 class _Translator:
-    """Converts one schema. `named` are its types by their full names, for `$ref`."""
+    """Converts one schema. `types_by_name` are its types by their full names, for `$ref`."""
 
     def __init__(self) -> None:
-        self.named: dict[str, Any] = {}
+        self.types_by_name: dict[str, Any] = {}
 
-    def of(self, schema: Any, space: str, depth: int) -> dict[str, Any]:
+    def convert(self, schema: Any, parent_namespace: str, depth: int) -> dict[str, Any]:
         """Convert an Avro schema to a JSON Schema; unknown types become an empty one."""
         if depth > limits.MAX_JSON_DEPTH:
             return {}
         if isinstance(schema, str):
             if schema in _PRIMITIVES:
                 return dict(_PRIMITIVES[schema])
-            full = schema if "." in schema or not space else f"{space}.{schema}"
-            known = full if full in self.named else schema
+            full = schema if "." in schema or not parent_namespace else f"{parent_namespace}.{schema}"
+            known = full if full in self.types_by_name else schema
             return {"$ref": "#/$defs/" + known.replace("~", "~0").replace("/", "~1")}
         if isinstance(schema, list):  # a union: the first that is not null
             converted = next(
-                (self.of(item, space, depth + 1) for item in schema if item != "null"), {"type": "null"}
+                (self.convert(item, parent_namespace, depth + 1) for item in schema if item != "null"),
+                {"type": "null"},
             )
             return (
                 {**converted, "nullable": True} if "null" in schema and "$ref" not in converted else converted
@@ -71,29 +72,29 @@ class _Translator:
         if isinstance(logical, str) and logical in _LOGICAL_TYPES:
             return dict(_LOGICAL_TYPES[logical])
         if logical in ("decimal", "big-decimal"):
-            return _decimal(schema)
+            return _convert_decimal(schema)
         if kind in ("record", "error"):
-            return self._record(schema, space, depth)
+            return self._convert_record(schema, parent_namespace, depth)
         if kind == "enum":
             symbols = [symbol for symbol in schema.get("symbols") or () if isinstance(symbol, str)]
-            return self._register(schema, space, {"type": "string", "enum": symbols})
+            return self._register(schema, parent_namespace, {"type": "string", "enum": symbols})
         if kind == "array":
-            return {"type": "array", "items": self.of(schema.get("items"), space, depth + 1)}
+            return {"type": "array", "items": self.convert(schema.get("items"), parent_namespace, depth + 1)}
         if kind == "map":
             return {"type": "object"}
         if kind == "fixed":
-            return self._register(schema, space, {"type": "string", "format": "byte"})
-        return self.of(kind, space, depth + 1)
+            return self._register(schema, parent_namespace, {"type": "string", "format": "byte"})
+        return self.convert(kind, parent_namespace, depth + 1)
 
-    def _record(self, schema: dict[str, Any], space: str, depth: int) -> dict[str, Any]:
-        namespace = str(schema.get("namespace") or space)
+    def _convert_record(self, schema: dict[str, Any], parent_namespace: str, depth: int) -> dict[str, Any]:
+        namespace = str(schema.get("namespace") or parent_namespace)
         converted: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
-        self._register(schema, space, converted)
+        self._register(schema, parent_namespace, converted)
         for field in schema.get("fields") or ():
             if not isinstance(field, dict):
                 continue
             name = str(field.get("name", ""))
-            property_schema = self.of(field.get("type"), namespace, depth + 1)
+            property_schema = self.convert(field.get("type"), namespace, depth + 1)
             if field.get("doc") and "$ref" not in property_schema:
                 property_schema["description"] = str(field["doc"])
             converted["properties"][name] = property_schema
@@ -102,15 +103,17 @@ class _Translator:
                 converted["required"].append(name)
         return converted
 
-    def _register(self, schema: dict[str, Any], space: str, converted: dict[str, Any]) -> dict[str, Any]:
+    def _register(
+        self, schema: dict[str, Any], parent_namespace: str, converted: dict[str, Any]
+    ) -> dict[str, Any]:
         name = str(schema.get("name", ""))
-        namespace = str(schema.get("namespace") or space)
-        self.named[name if "." in name or not namespace else f"{namespace}.{name}"] = converted
-        self.named.setdefault(name, converted)
+        namespace = str(schema.get("namespace") or parent_namespace)
+        self.types_by_name[name if "." in name or not namespace else f"{namespace}.{name}"] = converted
+        self.types_by_name.setdefault(name, converted)
         return converted
 
 
-def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
+def _convert_decimal(schema: dict[str, Any]) -> dict[str, Any]:
     scale, precision = schema.get("scale", 0), schema.get("precision", 9)
     is_valid = isinstance(scale, int) and isinstance(precision, int) and 0 <= scale <= precision
     scale, precision = (scale, min(precision, 15)) if is_valid else (2, 9)

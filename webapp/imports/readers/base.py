@@ -20,7 +20,7 @@ from webapp.imports.inference.evidence import definition
 class Source:
     """The input: its bytes, and the name of the file, or "" for a text."""
 
-    raw: bytes
+    content: bytes
     name: str = ""
 
     @property
@@ -30,21 +30,21 @@ class Source:
         return last.rpartition(".")[0] or last
 
     @property
-    def ending(self) -> str:
+    def extension(self) -> str:
         """`csv`, in small letters; "" for a text."""
         return self.name.rpartition(".")[2].casefold() if "." in self.name else ""
 
 
 @dataclass(slots=True)
 class Table:
-    """One table. `ready` are columns whose type the reader has determined, by name; `notes` are further notes on
-    columns; `sample` has values of the columns, independent of each other."""
+    """One table. `known_results` are columns whose type the reader has determined, by name; `notes` are further notes
+    on columns; `sample` has values of the columns, independent of each other."""
 
     entity: Entity
     sample: pa.RecordBatch | None = None
-    ready: dict[str, ColumnResult] = field(default_factory=dict)
+    known_results: dict[str, ColumnResult] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
-    reds: dict[str, str] = field(default_factory=dict)
+    rejected_columns: dict[str, str] = field(default_factory=dict)
     """Columns that could not be read, with the reason."""
 
     def note(self, column: str, text: str) -> None:
@@ -63,7 +63,7 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Read:
+class ParsedFile:
     """A file as tables."""
 
     format: str
@@ -71,7 +71,7 @@ class Read:
     problems: list[Problem] = field(default_factory=list)
 
 
-class Unreadable(Exception):
+class UnreadableFileError(Exception):
     """A file cannot be read. The message says why, `hint` what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -93,13 +93,13 @@ _INVISIBLE: Final = re.compile(
 )
 
 
-def clean(name: Any) -> str:
+def clean_name(name: Any) -> str:
     """Return a name as one line of visible characters, within the maximum length of names."""
     text = str(name)[: limits.IMPORT_NAME_BYTES]
     return " ".join(_INVISIBLE.sub(" ", text).split())[: limits.MAX_NAME_CHARS].strip()
 
 
-def unique_names(names: Iterable[Any], otherwise: str = "column") -> tuple[list[str], Mapping[str, str]]:
+def unique_names(names: Iterable[Any], default_name: str = "column") -> tuple[list[str], Mapping[str, str]]:
     """Return valid and unique column names in their order, and notes on the changed ones by name: empty names are
     numbered (`column_3`), duplicates get a suffix."""
     found: list[str] = []
@@ -107,9 +107,9 @@ def unique_names(names: Iterable[Any], otherwise: str = "column") -> tuple[list[
     taken: set[str] = set()
     numbers: dict[str, int] = {}
     for number, name in enumerate(names, 1):
-        cleaned = clean(name)
-        unique = cleaned or f"{otherwise}_{number}"
-        base = (cleaned or otherwise)[: limits.MAX_NAME_CHARS - 6]
+        cleaned = clean_name(name)
+        unique = cleaned or f"{default_name}_{number}"
+        base = (cleaned or default_name)[: limits.MAX_NAME_CHARS - 6]
         while unique in taken:
             numbers[base] = numbers.get(base, 1) + 1
             unique = f"{base}_{numbers[base]}"
@@ -134,22 +134,22 @@ _BYTE_ORDER_MARKS: Final = (
 _UTF16_SAMPLE_BYTES: Final = 4_096  # chosen: bytes that are searched for UTF-16 without a byte order mark
 
 
-def decoded(raw: bytes) -> tuple[str, str]:
+def decode(raw: bytes) -> tuple[str, str]:
     """Return the text, and a note on its encoding ("" for UTF-8).
 
     Detected by its byte order mark; else UTF-8; else UTF-16 if every second byte is zero; else Windows-1252, in which
-    all bytes except five are valid. Raises `Unreadable` for data that is not text.
+    all bytes except five are valid. Raises `UnreadableFileError` for data that is not text.
     """
     for mark, encoding in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             return _without_nulls(raw.decode(encoding, "replace")), ""
-    head = raw[:_UTF16_SAMPLE_BYTES]
+    beginning = raw[:_UTF16_SAMPLE_BYTES]
     for offset, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        zeros = head[offset::2].count(0)
-        if zeros > len(head) // 3 and not head[1 - offset :: 2].count(0):
+        zeros = beginning[offset::2].count(0)
+        if zeros > len(beginning) // 3 and not beginning[1 - offset :: 2].count(0):
             return _without_nulls(raw.decode(encoding, "replace")), ""
-    if head.count(0) > len(head) // 10:
-        raise Unreadable(
+    if beginning.count(0) > len(beginning) // 10:
+        raise UnreadableFileError(
             "The file is not a text file.", "Send CSV, JSON, SQL or a schema as text, or an XLSX workbook."
         )
     try:

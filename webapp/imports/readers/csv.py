@@ -20,24 +20,33 @@ from pyarrow import csv as arrow_csv
 
 from webapp import limits
 from webapp.connectors.schema import Entity
-from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, unique_names
+from webapp.imports.readers.base import (
+    ParsedFile,
+    Problem,
+    Source,
+    Table,
+    UnreadableFileError,
+    clean_name,
+    decode,
+    unique_names,
+)
 from webapp.imports.readers.values import ObservedColumn, observe_column
 
 
-def table(name: str, headers: Sequence[Any], columns: Iterable[pa.Array], read: Read) -> Table:
+def build_table(name: str, headers: Sequence[Any], columns: Iterable[pa.Array], read: ParsedFile) -> Table:
     """Return a table of texts, one array per column; exceeded limits are reported in `read`."""
     names, notes = unique_names(headers)
     used_names = names[: limits.MAX_FIELDS]
     report_excess_columns(name, names, read)
     observed = [observe_column(item, texts) for item, texts in zip(used_names, columns, strict=False)]
-    result = table_of_columns(name, observed)
+    result = build_table_from_columns(name, observed)
     for column, text in notes.items():
         if column in used_names:
             result.note(column, text)
     return result
 
 
-def report_excess_columns(name: str, names: Sequence[str], read: Read) -> None:
+def report_excess_columns(name: str, names: Sequence[str], read: ParsedFile) -> None:
     """Report columns beyond the maximum of a template."""
     text = f"Not imported: a template can have at most {limits.MAX_FIELDS} fields."
     excess = names[limits.MAX_FIELDS : limits.IMPORT_COLUMNS]
@@ -48,11 +57,11 @@ def report_excess_columns(name: str, names: Sequence[str], read: Read) -> None:
         )
 
 
-def table_of_columns(name: str, observed: Sequence[ObservedColumn]) -> Table:
+def build_table_from_columns(name: str, observed: Sequence[ObservedColumn]) -> Table:
     """Return a table of observed columns."""
-    table_name = clean(name) or "rows"
+    table_name = clean_name(name) or "rows"
     result = Table(Entity(table_name, (table_name,), tuple(column.column for column in observed)))
-    sampled = [column for column in observed if column.sample and column.ready is None]
+    sampled = [column for column in observed if column.sample and column.result is None]
     if sampled:
         size = max(len(column.sample) for column in sampled)
         result.sample = pa.RecordBatch.from_arrays(
@@ -63,8 +72,8 @@ def table_of_columns(name: str, observed: Sequence[ObservedColumn]) -> Table:
             names=[column.column.name for column in sampled],
         )
     for column in observed:
-        if column.ready is not None:
-            result.ready[column.column.name] = column.ready
+        if column.result is not None:
+            result.known_results[column.column.name] = column.result
         elif not column.sample:
             result.note(column.column.name, "It has no values in the file; the type is based on its name.")
     return result
@@ -77,16 +86,16 @@ _BLOCK_BYTES: Final = 8 * limits.MB  # chosen: size of Arrow's blocks, and maxim
 _VALUE_PATTERN: Final = re.compile(r"[+-]?[0-9][0-9.,:/ -]*|true|false|null|\S+@\S+\.\S+", re.I)
 
 
-def read(source: Source) -> Read:
-    """Read the file as one table. Raises `Unreadable` for a file without a row."""
-    text, encoding_note = decoded(source.raw)
+def read(source: Source) -> ParsedFile:
+    """Read the file as one table. Raises `UnreadableFileError` for a file without a row."""
+    text, encoding_note = decode(source.content)
     if not text or text.isspace():
-        raise Unreadable("The file is empty.", "Send at least a header row.")
+        raise UnreadableFileError("The file is empty.", "Send at least a header row.")
     delimiter = ""
     if (separator := re.match(r"sep=(.)\r?(?:\n|$)", text)) is not None:  # a line of Excel's
         text, delimiter = text[separator.end() :], separator[1]
     headers, delimiter, header = _read_header(text, delimiter)
-    found = Read("csv")
+    found = ParsedFile("csv")
     arrays = _read_with_arrow(text, delimiter, len(headers), header)
     ragged = arrays is None
     if arrays is None:
@@ -94,7 +103,7 @@ def read(source: Source) -> Read:
         width = min(len(headers), limits.MAX_FIELDS)
         padded = [(row[:width] + [""] * width)[:width] for row in rows]
         arrays = [pa.array([row[index] for row in padded], pa.string()) for index in range(width)]
-    result = table(source.stem, headers if header else [""] * len(headers), arrays, found)
+    result = build_table(source.stem, headers if header else [""] * len(headers), arrays, found)
     names = [field.name for field in result.entity.fields]
     if not header:
         for name in names:
@@ -124,7 +133,7 @@ def _read_header(text: str, delimiter: str) -> tuple[list[str], str, bool]:
     assert best is not None
     _, delimiter, rows = best
     if not rows:
-        raise Unreadable("The file contains no rows.", "Send at least a header row.")
+        raise UnreadableFileError("The file contains no rows.", "Send at least a header row.")
     first = [cell.strip() for cell in rows[0]]
     while (
         len(first) > 1

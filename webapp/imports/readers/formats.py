@@ -19,7 +19,7 @@ from webapp.imports.readers import (
     sql_script,
     workbook,
 )
-from webapp.imports.readers.base import Read, Source, Unreadable, decoded
+from webapp.imports.readers.base import ParsedFile, Source, UnreadableFileError, decode
 
 Format = Literal[
     "auto", "csv", "json", "ndjson", "xlsx", "sql", "json_schema", "openapi", "avro", "protobuf", "mockaroo"
@@ -33,55 +33,57 @@ _SNIFFED_CHARS: Final = 100_000  # chosen: characters by which the format of a t
 _ZIP: Final = b"PK\x03\x04"
 
 
-def read(source: Source, form: str, vocabulary: Vocabulary) -> Read:
-    """Read a file as tables; `form` is one of `FORMATS`. Raises `Unreadable` if nothing of it can be read."""
-    if not source.raw:
-        raise Unreadable("The file is empty.", "Send a file that contains rows or a schema.")
-    format_ = format_of(source) if form == "auto" else form
-    if source.raw.startswith(_ZIP) and format_ != "xlsx":
-        raise Unreadable(
+def read(source: Source, form: str, vocabulary: Vocabulary) -> ParsedFile:
+    """Read a file as tables; `form` is one of `FORMATS`. Raises `UnreadableFileError` if nothing of it can be read."""
+    if not source.content:
+        raise UnreadableFileError("The file is empty.", "Send a file that contains rows or a schema.")
+    format_ = detect_format(source) if form == "auto" else form
+    if source.content.startswith(_ZIP) and format_ != "xlsx":
+        raise UnreadableFileError(
             "The file is a ZIP archive, not a text file.",
             "Extract it and send its files, or send an XLSX workbook.",
         )
     readers: dict[str, Any] = {
         "csv": lambda: csv.read(source), "xlsx": lambda: workbook.read(source), "sql": lambda: sql.read(source),
-        "json": lambda: json_rows.read(source, vocabulary), "ndjson": lambda: json_rows.lines(source, vocabulary),
-        "json_schema": lambda: json_schema.read(source), "openapi": lambda: json_schema.of_openapi(source),
+        "json": lambda: json_rows.read(source, vocabulary), "ndjson": lambda: json_rows.read_lines(source, vocabulary),
+        "json_schema": lambda: json_schema.read(source), "openapi": lambda: json_schema.read_openapi(source),
         "avro": lambda: avro.read(source), "protobuf": lambda: protobuf.read(source),
         "mockaroo": lambda: mockaroo.read(source, vocabulary),
     }  # fmt: skip
-    result: Read = readers[format_]()
+    result: ParsedFile = readers[format_]()
     if not result.tables:
-        raise Unreadable(
+        raise UnreadableFileError(
             result.problems[0].reason if result.problems else "Nothing in the file can be imported."
         )
     return result
 
 
-def format_of(source: Source) -> str:
+def detect_format(source: Source) -> str:
     """Return the format of a file, by its content, then by its file name extension."""
-    if source.raw.startswith(_ZIP):
+    if source.content.startswith(_ZIP):
         return "xlsx"
-    text, _ = decoded(source.raw)
-    head = text[:_SNIFFED_CHARS].lstrip("\ufeff \t\r\n")
-    if head[:1] in ("{", "[") and _ENDINGS.get(source.ending) != "sql":  # Informix has comments in braces
-        return _json_format(text)
-    if source.ending in _ENDINGS:
-        return _ENDINGS[source.ending]
-    if re.search(r"^[ \t]*(openapi|swagger)\s*:", head, re.M):
+    text, _ = decode(source.content)
+    beginning = text[:_SNIFFED_CHARS].lstrip("\ufeff \t\r\n")
+    if (
+        beginning[:1] in ("{", "[") and _ENDINGS.get(source.extension) != "sql"
+    ):  # Informix has comments in braces
+        return _detect_json_format(text)
+    if source.extension in _ENDINGS:
+        return _ENDINGS[source.extension]
+    if re.search(r"^[ \t]*(openapi|swagger)\s*:", beginning, re.M):
         return "openapi"
-    if re.search(r"^[ \t]*(properties|\$schema)\s*:", head, re.M):
+    if re.search(r"^[ \t]*(properties|\$schema)\s*:", beginning, re.M):
         return "json_schema"
-    if re.search(r"^[ \t]*message\s+\w+\s*\{", head, re.M):
+    if re.search(r"^[ \t]*message\s+\w+\s*\{", beginning, re.M):
         return "protobuf"
-    if sql_script.MENTIONED.search(text[:_SNIFFED_CHARS]) or re.search(
+    if sql_script.EMBEDDED_DEFINITION.search(text[:_SNIFFED_CHARS]) or re.search(
         r"\bCREATE\s[\w\s]{0,80}\bTABLE\b", text, re.I
     ):
         return "sql"
     return "csv"
 
 
-def _json_format(text: str) -> str:
+def _detect_json_format(text: str) -> str:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -9,19 +9,28 @@ from typing import Any, Final
 
 from webapp import limits
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.json_schema.shapes import LEFT_OUT, Shape, Shaper
+from webapp.connectors.json_schema.shapes import OMISSION_KEYWORD, Shape, Shaper
 from webapp.connectors.json_schema.validation import Document
 from webapp.connectors.openapi import document
 from webapp.connectors.schema import Column, Entity
 from webapp.imports.readers import csv
-from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, unique_names
+from webapp.imports.readers.base import (
+    ParsedFile,
+    Problem,
+    Source,
+    Table,
+    UnreadableFileError,
+    clean_name,
+    decode,
+    unique_names,
+)
 
 _DEFINITION_KEYS: Final = ("definitions", "$defs")
 
 
-def read(source: Source) -> Read:
-    """Read a JSON Schema. Raises `Unreadable`."""
-    schema = loaded(source)
+def read(source: Source) -> ParsedFile:
+    """Read a JSON Schema. Raises `UnreadableFileError`."""
+    schema = parse_document(source)
     title = str(schema.get("title") or source.stem or "rows")
     objects: dict[str, Any] = {}
     if schema.keys() - {
@@ -40,51 +49,53 @@ def read(source: Source) -> Read:
             inner = schema.get(key)
             if isinstance(inner, dict):
                 objects.update(inner)
-    result = tables(schema, objects, "json_schema")
+    result = build_tables(schema, objects, "json_schema")
     if not result.tables and result.problems:
-        error = document.missing_reference(result.problems[0].reason)
-        raise Unreadable(error.message, error.hint or "")
+        error = document.missing_reference_error(result.problems[0].reason)
+        raise UnreadableFileError(error.message, error.hint or "")
     if not result.tables:
-        raise Unreadable(
+        raise UnreadableFileError(
             "The schema defines no object with properties.",
             'It needs {"type": "object", "properties": {...}}.',
         )
     return result
 
 
-def of_openapi(source: Source) -> Read:
+def read_openapi(source: Source) -> ParsedFile:
     """Read the components of an OpenAPI document; without components, the request bodies of its operations. Raises
-    `Unreadable`."""
-    schema = loaded(source)
+    `UnreadableFileError`."""
+    schema = parse_document(source)
     components = schema.get("components")
     schemas = (components.get("schemas") if isinstance(components, dict) else None) or schema.get(
         "definitions"
     )
-    result = tables(schema, schemas if isinstance(schemas, dict) else {}, "openapi")
+    result = build_tables(schema, schemas if isinstance(schemas, dict) else {}, "openapi")
     if result.tables:
         return result
     try:
-        entities = document.metadata(document.read(source.raw), "").entities
+        entities = document.metadata(document.read(source.content), "").entities
     except ConnectorError as error:
-        raise Unreadable(error.message, error.hint or "") from None
+        raise UnreadableFileError(error.message, error.hint or "") from None
     result.tables = [Table(entity) for entity in entities[: limits.IMPORT_TABLES]]
     if not result.tables:
-        raise Unreadable("The document has neither components nor operations that accept rows.", "")
+        raise UnreadableFileError("The document has neither components nor operations that accept rows.", "")
     return result
 
 
-def loaded(source: Source) -> Mapping[str, Any]:
-    """Parse JSON or YAML to an object. Raises `Unreadable`."""
-    text, _ = decoded(source.raw)
+def parse_document(source: Source) -> Mapping[str, Any]:
+    """Parse JSON or YAML to an object. Raises `UnreadableFileError`."""
+    text, _ = decode(source.content)
     try:
-        return document.loaded(text.encode("utf-8", "replace"))
+        return document.parse(text.encode("utf-8", "replace"))
     except ConnectorError as error:
-        raise Unreadable(error.message.replace("OpenAPI document", "schema"), error.hint or "") from None
+        raise UnreadableFileError(
+            error.message.replace("OpenAPI document", "schema"), error.hint or ""
+        ) from None
 
 
-def tables(schema_document: Mapping[str, Any], objects: Mapping[str, Any], form: str) -> Read:
+def build_tables(schema_document: Mapping[str, Any], objects: Mapping[str, Any], form: str) -> ParsedFile:
     """Return a table for each of these schemas that is an object; the others are parts of them."""
-    result = Read(form)
+    result = ParsedFile(form)
     names, _ = unique_names(objects, "schema")
     version = str(schema_document.get("openapi") or schema_document.get("swagger") or "")
     shaper = Shaper(Document(schema_document, legacy=bool(version) and version < "3.1"))
@@ -96,19 +107,19 @@ def tables(schema_document: Mapping[str, Any], objects: Mapping[str, Any], form:
             continue
         shape = shaper.shape(schema)
         if shape is None and shaper.document.visits_left <= 0:
-            reason = document.too_many_schemas().message
+            reason = document.too_many_schemas_error().message
             result.problems.append(Problem(name, "", reason))
             continue
         if shape is None:
             result.problems.append(Problem(name, "", "No value was found that satisfies the schema."))
-        elif LEFT_OUT in shape:
-            result.problems.append(Problem(name, "", shape[LEFT_OUT]))
-        elif (row := _row(shape)) is not None:
-            result.tables.append(_table(name, row, result))
+        elif OMISSION_KEYWORD in shape:
+            result.problems.append(Problem(name, "", shape[OMISSION_KEYWORD]))
+        elif (row := _row_schema(shape)) is not None:
+            result.tables.append(_build_table(name, row, result))
     return result
 
 
-def _row(shape: Shape) -> Shape | None:
+def _row_schema(shape: Shape) -> Shape | None:
     """Return the object that is a row: the value itself, or the elements of an array; None if there is none."""
     if shape.get("type") == "array" and "items" in shape:
         shape = shape["items"]
@@ -125,21 +136,21 @@ def _row(shape: Shape) -> Shape | None:
     return shape if document.has_columns(shape) else None
 
 
-def _table(name: str, shape: Shape, read: Read) -> Table:
+def _build_table(name: str, shape: Shape, read: ParsedFile) -> Table:
     names, notes = unique_names(shape["properties"])
     required = set(shape.get("required") or ())
     columns: list[Column] = []
     for valid_name, (key, inner) in list(zip(names, shape["properties"].items(), strict=True))[
         : limits.MAX_FIELDS
     ]:
-        column = document.column_of(valid_name, inner, key in required)
+        column = document.create_column(valid_name, inner, key in required)
         length = column.max_length
         is_valid_length = isinstance(length, int) and not isinstance(length, bool) and length > 0
         if length is not None and not is_valid_length:  # a schema may say what no column can be
             column = replace(column, max_length=None)
         columns.append(column)
     csv.report_excess_columns(name, names, read)
-    parts = (clean(name),)
+    parts = (clean_name(name),)
     table = Table(Entity(parts[0], parts, tuple(columns), "operation"))
     for column_name, text in notes.items():
         table.note(column_name, text)

@@ -25,8 +25,16 @@ from webapp.engine.types.registry import find
 from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import Field, definition
 from webapp.imports.readers import csv, json_rows, mockaroo_formulas
-from webapp.imports.readers.base import FALLBACK, Read, Source, Table, Unreadable, clean, unique_names
-from webapp.imports.readers.mockaroo_formulas import Untranslatable
+from webapp.imports.readers.base import (
+    FALLBACK,
+    ParsedFile,
+    Source,
+    Table,
+    UnreadableFileError,
+    clean_name,
+    unique_names,
+)
+from webapp.imports.readers.mockaroo_formulas import UntranslatableFormulaError
 
 _TYPES: Final[Mapping[str, str]] = {
     "custom list": "enum", "blank": "null", "row number": "row_number", "datetime": "datetime", "date": "date",
@@ -71,23 +79,23 @@ def is_schema_file(value: Any) -> bool:
     )
 
 
-def read(source: Source, vocabulary: Vocabulary) -> Read:
-    """Read the file as one table. Raises `Unreadable`."""
+def read(source: Source, vocabulary: Vocabulary) -> ParsedFile:
+    """Read the file as one table. Raises `UnreadableFileError`."""
     value = json_rows.parse_json(source)
     if not is_schema_file(value):
-        raise Unreadable(
+        raise UnreadableFileError(
             "The file is not a Mockaroo schema.", 'It needs {"name": ..., "columns": [{"name", "type"}]}.'
         )
-    result = Read("mockaroo")
+    result = ParsedFile("mockaroo")
     schema = _Schema(value, vocabulary)
-    title = clean(value.get("name") or source.stem) or "rows"
+    title = clean_name(value.get("name") or source.stem) or "rows"
     columns = schema.columns()
     table = Table(
         Entity(title, (title,), tuple(Column(column.name, "text", column.source_type) for column in columns))
     )
-    table.ready = {column.name: column.found() for column in columns}
+    table.known_results = {column.name: column.to_result() for column in columns}
     for name, text in schema.notes.items():
-        if name in table.ready:
+        if name in table.known_results:
             table.note(name, text)
     csv.report_excess_columns(
         title, unique_names(column.get("name", "") for column in value["columns"])[0], result
@@ -109,11 +117,11 @@ class _ColumnDraft:
     children: list[_ColumnDraft] = dataclasses.field(default_factory=list)
     path: str = ""
 
-    def definition(self) -> Field:
+    def to_field(self) -> Field:
         """Return the field, including its nested fields."""
         if not self.children:
             return self.field
-        options = {**self.field["options"], "fields": [child.definition() for child in self.children]}
+        options = {**self.field["options"], "fields": [child.to_field() for child in self.children]}
         return {**self.field, "options": options}
 
     def reasons(self) -> list[str]:
@@ -128,16 +136,16 @@ class _ColumnDraft:
         """Return whether the column, or one inside it, was replaced by text."""
         return bool(self.error) or any(child.is_red() for child in self.children)
 
-    def found(self) -> ColumnResult:
+    def to_result(self) -> ColumnResult:
         """Return the result for the report."""
         reasons, kind = self.reasons(), find(self.field["type"])
         if reasons:
             return ColumnResult(
-                self.name, self.definition(), "red" if self.is_red() else "yellow", " ".join(reasons)
+                self.name, self.to_field(), "red" if self.is_red() else "yellow", " ".join(reasons)
             )
         label = kind.label if kind else self.field["type"]
         reason = f'"{self.source_type}" is {label} here.' if self.source_type else f"An object: {label}."
-        return ColumnResult(self.name, self.definition(), "green", reason)
+        return ColumnResult(self.name, self.to_field(), "green", reason)
 
 
 class _Options:
@@ -164,11 +172,11 @@ class _Options:
             return None
         return int(found) if found == int(found) else found
 
-    def lose(self, *names: str) -> None:
+    def discard(self, *names: str) -> None:
         """Mark options as unused, so that they are reported as lost."""
         self._used -= set(names)
 
-    def left(self) -> list[str]:
+    def unused_names(self) -> list[str]:
         """Return the names of the options that were not used and are not false."""
         return [name for name, item in self._raw.items() if name not in self._used and item is not False]
 
@@ -177,7 +185,7 @@ class _Schema:
     def __init__(self, value: Mapping[str, Any], vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._raw: list[Mapping[str, Any]] = value["columns"][: limits.MAX_FIELDS]
-        self._paths = {clean(item.get("name", "")) for item in self._raw}
+        self._paths = {clean_name(item.get("name", "")) for item in self._raw}
         self.notes: dict[str, str] = {}
         form = str(value.get("file_format") or "json").casefold()
         self._nested = form == "json" or any(
@@ -199,9 +207,9 @@ class _Schema:
         names, changed = unique_names(item.get("name", "") for item in self._raw)
         self.notes = dict(changed)
         for name, raw in zip(names, self._raw, strict=True):
-            column = self._column(name, raw)
+            column = self._convert_column(name, raw)
             self._leaves.append((column, raw))
-            self._place(top, column, raw)
+            self._insert_column(top, column, raw)
         first: dict[str, str] = {}
         for column, _ in self._leaves:
             kind = find(column.field["type"])
@@ -212,11 +220,11 @@ class _Schema:
             if first.setdefault(kind.group_kind, restriction) != restriction:
                 column.field["group"] = f"{kind.group_kind}_{restriction.casefold()}"
         for draft in top:
-            self._check(draft)
+            self._make_valid(draft)
         self._translate_formulas(top)
         return top
 
-    def _place(self, top: list[_ColumnDraft], column: _ColumnDraft, raw: Mapping[str, Any]) -> None:
+    def _insert_column(self, top: list[_ColumnDraft], column: _ColumnDraft, raw: Mapping[str, Any]) -> None:
         """Put a column into the object that its name refers to."""
         parts = column.path.split(".")
         if not self._nested or not all(parts) or len(parts) > limits.MAX_NESTING:
@@ -255,8 +263,8 @@ class _Schema:
             column.field["hidden"] = True
         level.append(column)
 
-    def _column(self, name: str, raw: Mapping[str, Any]) -> _ColumnDraft:
-        source_type = clean(raw["type"])
+    def _convert_column(self, name: str, raw: Mapping[str, Any]) -> _ColumnDraft:
+        source_type = clean_name(raw["type"])
         kind = None
         if source_type.casefold() not in _UNSUPPORTED_TYPES:
             kind = find(_TYPES.get(source_type.casefold(), source_type))
@@ -265,8 +273,8 @@ class _Schema:
             error = f'Imported as text: the type "{source_type}" is not supported. Choose a similar type.'
             if kind is not None and kind.name == "dataset_column":
                 dataset, dataset_column = (
-                    clean(options.take("dataset") or ""),
-                    clean(options.take("column") or ""),
+                    clean_name(options.take("dataset") or ""),
+                    clean_name(options.take("column") or ""),
                 )
                 error = (
                     f'Imported as text: it uses the column "{dataset_column}" of the dataset "{dataset}".'
@@ -277,7 +285,7 @@ class _Schema:
             )
         else:
             column = _ColumnDraft(name, source_type, definition(name, kind.name), path=name)
-            convert = _CONVERT.get(kind.name)
+            convert = _CONVERTERS.get(kind.name)
             if convert is not None:
                 convert(self, column, options)
             if kind.name == "first_name":
@@ -293,9 +301,11 @@ class _Schema:
         share = _Options(raw).number("null_percentage", "percentBlank", "percentageBlank")
         if share is not None and 0 < share <= 100 and column.field["type"] != "null":
             column.field["percent_blank"] = round(float(share), 2)
-        for item in options.left():
+        for item in options.unused_names():
             value_text = json.dumps(raw[item], ensure_ascii=False)
-            column.warnings.append(f'The option "{clean(item)}" was not imported: {clean(value_text)[:60]}.')
+            column.warnings.append(
+                f'The option "{clean_name(item)}" was not imported: {clean_name(value_text)[:60]}.'
+            )
         return column
 
     def _restrict_countries(self, column: _ColumnDraft, kind: str, options: _Options) -> None:
@@ -315,7 +325,7 @@ class _Schema:
         elif len(codes) == 1 and (locale := self._locale(codes[0])) is not None:
             column.field["locale"] = locale
         else:
-            options.lose("countries", "country", "onlyUSPlaces", "onlyUsPlaces")
+            options.discard("countries", "country", "onlyUSPlaces", "onlyUsPlaces")
 
     def _locale(self, code: str | None) -> str | None:
         if code == "US":
@@ -327,7 +337,7 @@ class _Schema:
 
     # --- Options --------------------------------------------------------------------------------------------
 
-    def list_of_values(self, column: _ColumnDraft, options: _Options) -> None:
+    def convert_list(self, column: _ColumnDraft, options: _Options) -> None:
         """Convert a custom list: random, weighted, in order, or by rules about other columns."""
         values = _parse_list(options.take("values"))
         style = str(options.take("selectionStyle", "selection_style") or "random").casefold()
@@ -336,7 +346,7 @@ class _Schema:
         if isinstance(weights, list) and len(weights) == len(values):
             column.field["options"]["weights"] = weights
         elif weights is not None:
-            options.lose("weights")
+            options.discard("weights")
         if style in ("sequential", "cyclic", "cartesian") and values:
             self._select_in_order(column, values, style)
         elif style in ("custom", "weighted", "dynamic"):
@@ -351,10 +361,10 @@ class _Schema:
                 column.field["options"]["weights"] = distribution
                 return
         elif style != "random":
-            options.lose("selectionStyle", "selection_style")
+            options.discard("selectionStyle", "selection_style")
         if distribution is not None:  # which Mockaroo keeps, but uses with the style "custom" only
             column.warnings.append(
-                f'The option "distribution" is not used with the selection style "{clean(style)}".'
+                f'The option "distribution" is not used with the selection style "{clean_name(style)}".'
             )
 
     def _select_in_order(self, column: _ColumnDraft, values: list[Any], style: str) -> None:
@@ -403,9 +413,12 @@ class _Schema:
         found = []
         for rule_text, positive in cases:
             try:
-                when = mockaroo_formulas.translate(rule_text, self.namer(column))
-            except (Untranslatable, RecursionError) as error:
-                warning = f'The rule "{clean(rule_text)[:80]}" of the option "distribution" was not imported ({error}).'
+                when = mockaroo_formulas.translate(rule_text, self.name_resolver(column))
+            except (UntranslatableFormulaError, RecursionError) as error:
+                warning = (
+                    f'The rule "{clean_name(rule_text)[:80]}" of the option "distribution" was not '
+                    f"imported ({error})."
+                )
                 column.warnings.append(warning)
                 continue
             found.append({"when": when, "then_formula": _weighted_choice(positive)})
@@ -416,7 +429,7 @@ class _Schema:
 
     # --- Formulas -------------------------------------------------------------------------------------------
 
-    def namer(self, column: _ColumnDraft) -> Callable[[str], str | None]:
+    def name_resolver(self, column: _ColumnDraft) -> Callable[[str], str | None]:
         """Return a function that translates names of other columns for a formula of this one."""
         paths = self._paths
         own = column.path.split(".")[:-1] if self._nested else []
@@ -447,12 +460,12 @@ class _Schema:
                     )
                 continue
             if column.field["type"] == "formula" and not column.field["options"]:
-                expression = self._translate(column, raw.get("value"), "value")
+                expression = self._translate_formula(column, raw.get("value"), "value")
                 if expression is None:
                     self._replace_with_text(column)
                     continue
                 column.field["options"]["expression"] = expression
-            formula = self._translate(column, raw.get("formula"), "formula")
+            formula = self._translate_formula(column, raw.get("formula"), "formula")
             if formula is not None:
                 column.field["formula"] = formula
         for _ in range(
@@ -460,23 +473,25 @@ class _Schema:
         ):  # takes away what does not fit the other columns: formulas first, then types
             try:
                 compile_plan(
-                    parse([draft.definition() for draft in top[: limits.MAX_FIELDS]]), self._vocabulary
+                    parse([draft.to_field() for draft in top[: limits.MAX_FIELDS]]), self._vocabulary
                 )
             except SpecError as error:
-                changed = [self._simplify(top, fault.path, fault.message) for fault in error.faults]
+                changed = [
+                    self._replace_failed_column(top, fault.path, fault.message) for fault in error.faults
+                ]
                 if not any(changed):
                     return
             else:
                 return
 
-    def _translate(self, column: _ColumnDraft, source: Any, option: str) -> str | None:
+    def _translate_formula(self, column: _ColumnDraft, source: Any, option: str) -> str | None:
         if not isinstance(source, str) or not source.strip():
             return None
         try:
             if len(source) > limits.MAX_FORMULA_CHARS:
-                raise Untranslatable("it is too long")
-            return mockaroo_formulas.translate(source, self.namer(column))
-        except (Untranslatable, RecursionError) as error:
+                raise UntranslatableFormulaError("it is too long")
+            return mockaroo_formulas.translate(source, self.name_resolver(column))
+        except (UntranslatableFormulaError, RecursionError) as error:
             column.warnings.append(_option_warning(option, source, str(error) or "it is nested too deeply"))
             return None
 
@@ -488,7 +503,7 @@ class _Schema:
         column.field = {**definition(column.name, FALLBACK, {"count": 2}), **preserved}
         column.error = "Imported as text."
 
-    def _simplify(self, top: list[_ColumnDraft], path: str, message: str) -> bool:
+    def _replace_failed_column(self, top: list[_ColumnDraft], path: str, message: str) -> bool:
         column, level = None, top
         for index in re.findall(r"fields\[(\d+)\]", path):
             if int(index) >= len(level):
@@ -511,10 +526,10 @@ class _Schema:
             return False
         return True
 
-    def _check(self, column: _ColumnDraft) -> None:
+    def _make_valid(self, column: _ColumnDraft) -> None:
         """Remove options that are invalid for their type; if that is not sufficient, replace the type by text."""
         for child in column.children:
-            self._check(child)
+            self._make_valid(child)
         if (
             column.children
             or column.error
@@ -554,7 +569,7 @@ _MAX_ROUNDS: Final = 12  # chosen: faults of columns that use each other come to
 
 
 def _option_warning(option: str, source: Any, why: str) -> str:
-    return f'The option "{option}" was not imported ({clean(why)[:100]}): {clean(source)[:120]}'
+    return f'The option "{option}" was not imported ({clean_name(why)[:100]}): {clean_name(source)[:120]}'
 
 
 def _parse_list(value: Any) -> list[Any]:
@@ -638,29 +653,31 @@ def _set_bounds(reader: Callable[[Any], str | None], column: _ColumnDraft, optio
         if found is not None:
             column.field["options"][end] = found
         elif value is not None:
-            options.lose(end)
+            options.discard(end)
 
 
-def _date(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_date(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     day = column.field["type"] == "date" and "%H" not in str(options.take("format") or "")
     _set_bounds(lambda value: _parse_date(value, day), column, options)
     form = options.take("format", "date_format")
     if isinstance(form, str) and "%" in form:
         column.field["options"]["format"] = form
     elif form is not None:
-        options.lose("format", "date_format")
+        options.discard("format", "date_format")
 
 
-def _time(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_time(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     _set_bounds(_parse_time, column, options)
     form = str(options.take("format") or "")
     if form.casefold() in _TIME_FORMATS or "%" in form:
         column.field["options"]["format"] = _TIME_FORMATS.get(form.casefold(), form)
     elif form:
-        options.lose("format")
+        options.discard("format")
 
 
-def _named_numbers(names: Mapping[str, Sequence[str]]) -> Callable[[_Schema, _ColumnDraft, _Options], None]:
+def _number_converter(
+    names: Mapping[str, Sequence[str]],
+) -> Callable[[_Schema, _ColumnDraft, _Options], None]:
     """Return a converter for options that are numbers, by their names in Rowsmith."""
 
     def convert(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
@@ -672,23 +689,23 @@ def _named_numbers(names: Mapping[str, Sequence[str]]) -> Callable[[_Schema, _Co
     return convert
 
 
-def _number(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
-    _named_numbers({"min": ("min",), "max": ("max",), "decimals": ("decimals",)})(schema, column, options)
+def _convert_number(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+    _number_converter({"min": ("min",), "max": ("max",), "decimals": ("decimals",)})(schema, column, options)
     if not column.field["options"].get("decimals"):
         column.field["options"].pop("decimals", None)
 
 
-def _count(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_count(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     """Set the count to the largest number."""
     minimum, maximum = options.number("min", "min_paragraphs"), options.number("max", "max_paragraphs")
     numbers = [item for item in (minimum, maximum) if item is not None]
     if numbers:
         column.field["options"]["count"] = max(1, min(int(max(numbers)), limits.MAX_WORDS))
     if minimum is not None and minimum != max(numbers):
-        options.lose("min", "min_paragraphs")
+        options.discard("min", "min_paragraphs")
 
 
-def _format(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_format(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     value = options.take("format", "mask")
     if value is not None:
         column.field["options"]["format"] = str(value)
@@ -699,7 +716,7 @@ _MASK_CHARACTERS: Final = {
 }  # fmt: skip
 
 
-def _characters(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_character_mask(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     mask = str(options.take("format", "mask") or "")
     if "$" in mask or "%" in mask:  # for which there is no sign here
         signs = re.findall(r"\\?.", mask)
@@ -709,12 +726,12 @@ def _characters(schema: _Schema, column: _ColumnDraft, options: _Options) -> Non
         column.field["options"]["mask"] = mask
 
 
-def _phone(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_phone(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     form = options.take("format")
     if isinstance(form, str) and "#" in form:
         column.field["options"]["format"] = form
     elif form is not None:
-        options.lose("format")
+        options.discard("format")
 
 
 _POSIX: Final = {
@@ -722,7 +739,7 @@ _POSIX: Final = {
 }  # fmt: skip
 
 
-def _pattern(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_pattern(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     value = options.take("value")
     if value is None:
         return
@@ -734,25 +751,25 @@ def _pattern(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     column.field["options"]["string"] = text
 
 
-def _money(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
-    _named_numbers({"min": ("min",), "max": ("max",), "decimals": ("decimals",)})(schema, column, options)
+def _convert_money(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+    _number_converter({"min": ("min",), "max": ("max",), "decimals": ("decimals",)})(schema, column, options)
     symbol = options.take("symbol")
     if symbol == "none":
         column.field = definition(column.name, "number", {"decimals": 2, **column.field["options"]})
     elif symbol == "random":
-        options.lose("symbol")
+        options.discard("symbol")
     elif symbol is not None:
         column.field["options"]["symbol"] = str(symbol)
 
 
-def _card_types(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_card_types(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     names = ("cardTypes", "card_types", "types", "issuer", "cardType")
     types = [re.sub(r"[^a-z]", "", str(item).casefold()) for item in _parse_list(options.take(*names))]
     issuers = [_ISSUERS.get(item, item) for item in types]
     if issuers and set(issuers) <= set(_ISSUERS.values()):
         column.field["options"]["issuer"] = list(dict.fromkeys(issuers))
     elif issuers:
-        options.lose(*names)
+        options.discard(*names)
 
 
 _ISSUERS: Final = {
@@ -762,7 +779,7 @@ _ISSUERS: Final = {
 }  # fmt: skip
 
 
-def _password(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_password(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     length = options.number("minLength", "min_length", "length")
     if length is not None:
         column.field["options"]["length"] = int(length)
@@ -773,13 +790,13 @@ def _password(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
         column.field["options"]["classes"] = classes
 
 
-def _array(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_array(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     minimum, maximum = options.number("minItems", "min"), options.number("maxItems", "max")
     count = {"min": int(minimum or 0), "max": int(maximum if maximum is not None else minimum or 5)}
     column.field["options"] |= {"array": True, "count": count}
 
 
-def _size(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_size(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     for dimension, (minimum_option, maximum_option) in {
         "width": ("minWidth", "maxWidth"),
         "height": ("minHeight", "maxHeight"),
@@ -788,18 +805,18 @@ def _size(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
         if high is not None or low is not None:
             column.field["options"][dimension] = int(high if high is not None else low or 0)
         if low is not None and high is not None and low != high:
-            options.lose(minimum_option)
+            options.discard(minimum_option)
     form = options.take("format")
     if form in ("png", "gif", "jpg"):
         column.field["options"]["format"] = form
     elif form is not None:
-        options.lose("format")
+        options.discard("format")
 
 
-def _template(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_template(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     """Convert a template such as `{first} {last}`."""
     value = str(options.take("value", "template") or "")
-    namer = schema.namer(column)
+    namer = schema.name_resolver(column)
 
     def put(match: re.Match[str]) -> str:
         name = namer(match[1].strip())
@@ -808,32 +825,36 @@ def _template(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     column.field["options"]["value"] = re.sub(r"\{([^{}]+)\}", put, value)
 
 
-def _constant(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_constant(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     column.field["options"]["value"] = str(options.take("value") or "")
     column.warnings.append("The SQL expression is imported as text, because it is not run in a database.")
 
 
-def _formula(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_formula(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     options.take("value")
 
 
-def _url(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+def _convert_url(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     options.take("includeProtocol", "includeHost")  # which ours has
 
 
-_CONVERT: Final[Mapping[str, Callable[[_Schema, _ColumnDraft, _Options], None]]] = {
-    "enum": _Schema.list_of_values, "number": _number, "date": _date, "datetime": _date, "time": _time,
-    "words": _count, "sentences": _count, "paragraphs": _count, "phone_number": _phone, "regexp": _pattern,
-    "digit_sequence": _format, "character_sequence": _characters, "money": _money, "nested": _array,
-    "sequence": _named_numbers({"start": ("start",), "step": ("step",), "repeat": ("repeat",)}),
-    "normal": _named_numbers({"mean": ("mean",), "stddev": ("sd", "stddev", "stdDev", "standardDeviation"),
+_CONVERTERS: Final[Mapping[str, Callable[[_Schema, _ColumnDraft, _Options], None]]] = {
+    "enum": _Schema.convert_list, "number": _convert_number, "date": _convert_date, "datetime": _convert_date,
+    "time": _convert_time,
+    "words": _convert_count, "sentences": _convert_count, "paragraphs": _convert_count,
+    "phone_number": _convert_phone, "regexp": _convert_pattern,
+    "digit_sequence": _convert_format, "character_sequence": _convert_character_mask, "money": _convert_money,
+    "nested": _convert_array,
+    "sequence": _number_converter({"start": ("start",), "step": ("step",), "repeat": ("repeat",)}),
+    "normal": _number_converter({"mean": ("mean",), "stddev": ("sd", "stddev", "stdDev", "standardDeviation"),
                               "decimals": ("decimals",), "min": ("min",), "max": ("max",)}),
-    "poisson": _named_numbers({"lambda_": ("mean", "lambda")}),
-    "exponential": _named_numbers({"mean": ("mean",), "lambda_": ("lambda", "rate"), "decimals": ("decimals",)}),
-    "geometric": _named_numbers({"probability": ("probability", "successProbability")}),
-    "binomial": _named_numbers({"trials": ("trials", "n"), "probability": ("probability", "successProbability")}),
-    "boolean": _named_numbers({"probability": ("probability",)}),
-    "car_year": _named_numbers({"min": ("min",), "max": ("max",)}),
-    "credit_card_number": _card_types, "password": _password, "image_url": _size, "derived": _template,
-    "constant": _constant, "formula": _formula, "url": _url,
+    "poisson": _number_converter({"lambda_": ("mean", "lambda")}),
+    "exponential": _number_converter({"mean": ("mean",), "lambda_": ("lambda", "rate"), "decimals": ("decimals",)}),
+    "geometric": _number_converter({"probability": ("probability", "successProbability")}),
+    "binomial": _number_converter({"trials": ("trials", "n"), "probability": ("probability", "successProbability")}),
+    "boolean": _number_converter({"probability": ("probability",)}),
+    "car_year": _number_converter({"min": ("min",), "max": ("max",)}),
+    "credit_card_number": _convert_card_types, "password": _convert_password, "image_url": _convert_size,
+    "derived": _convert_template,
+    "constant": _convert_constant, "formula": _convert_formula, "url": _convert_url,
 }  # fmt: skip

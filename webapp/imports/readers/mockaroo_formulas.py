@@ -1,7 +1,7 @@
 """Translate formulas of Mockaroo, which are Ruby expressions, to formulas of Rowsmith.
 
 Constructs with the same meaning are translated: operators, conditions, interpolated texts, and the usual methods and
-functions. Anything else raises `Untranslatable` with the part that has no counterpart.
+functions. Anything else raises `UntranslatableFormulaError` with the part that has no counterpart.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 
-class Untranslatable(Exception):
+class UntranslatableFormulaError(Exception):
     """A formula with a part that has no counterpart; the message names the part."""
 
 
@@ -62,28 +62,29 @@ _METHODS_WITH_TWO_ARGUMENTS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-def translate(source: str, name_of: Callable[[str], str | None]) -> str:
-    """Return a formula of Rowsmith. `name_of` returns a field as it is written in a formula, or None if there is none.
+def translate(source: str, resolve_name: Callable[[str], str | None]) -> str:
+    """Return a formula of Rowsmith. `resolve_name` returns a field as it is written in a formula, or None if there is
+    none.
 
-    Raises `Untranslatable`.
+    Raises `UntranslatableFormulaError`.
     """
-    parser = _Parser(source, name_of)
-    parser.lines()
-    found = parser.statement()
-    parser.lines()
-    if parser.at < len(parser.tokens):
-        raise Untranslatable(parser.tokens[parser.at][1])
-    return parser.plain(found)
+    parser = _Parser(source, resolve_name)
+    parser.skip_newlines()
+    found = parser.parse_statement()
+    parser.skip_newlines()
+    if parser.position < len(parser.tokens):
+        raise UntranslatableFormulaError(parser.tokens[parser.position][1])
+    return parser.require_expression(found)
 
 
-def text(value: str) -> str:
+def text_literal(value: str) -> str:
     """Return a text as a literal."""
     return json.dumps(value, ensure_ascii=False)
 
 
 class _Parser:
     def __init__(self, source: str, name_of: Callable[[str], str | None]) -> None:
-        self.name_of, self.at = name_of, 0
+        self.resolve_name, self.position = name_of, 0
         self.tokens: list[tuple[str, str]] = []
         at = 0
         while at < len(source):
@@ -95,144 +96,149 @@ class _Parser:
                 continue
             match = _TOKEN.match(source, at)
             if match is None:
-                raise Untranslatable(source[at : at + 20])
+                raise UntranslatableFormulaError(source[at : at + 20])
             if match["space"] is None:
                 self.tokens.append((str(match.lastgroup), match[0]))
             at = match.end()
 
     def peek(self, ahead: int = 0) -> str:
-        index = self.at + ahead
+        index = self.position + ahead
         return self.tokens[index][1] if index < len(self.tokens) and self.tokens[index][0] != "text" else ""
 
     def take(self, *signs: str) -> bool:
         if self.peek() and self.peek() in signs:
-            self.at += 1
+            self.position += 1
             return True
         return False
 
     def expect(self, sign: str) -> None:
         if not self.take(sign):
-            raise Untranslatable(self.peek() or "its end")
+            raise UntranslatableFormulaError(self.peek() or "its end")
 
-    def lines(self) -> None:
-        while self.at < len(self.tokens) and self.tokens[self.at][0] == "line":
-            self.at += 1
+    def skip_newlines(self) -> None:
+        while self.position < len(self.tokens) and self.tokens[self.position][0] == "line":
+            self.position += 1
 
-    def plain(self, found: str | _Duration) -> str:
+    def require_expression(self, found: str | _Duration) -> str:
         if isinstance(found, _Duration):
-            raise Untranslatable("a duration by itself")
+            raise UntranslatableFormulaError("a duration by itself")
         return found
 
-    def statement(self) -> str | _Duration:
+    def parse_statement(self) -> str | _Duration:
         """One expression, with a condition behind it."""
-        found = self.ternary()
+        found = self.parse_ternary()
         while self.peek() in ("if", "unless"):
             negated = self.peek() == "unless"
-            self.at += 1
-            condition = self.plain(self.ternary())
+            self.position += 1
+            condition = self.require_expression(self.parse_ternary())
             condition = f"not ({condition})" if negated else condition
-            found = f"({self.plain(found)} if {condition} else null)"
+            found = f"({self.require_expression(found)} if {condition} else null)"
         return found
 
-    def block(self) -> str:
+    def parse_block(self) -> str:
         """The one expression between two keywords."""
-        self.lines()
-        found = self.plain(self.statement())
-        self.lines()
+        self.skip_newlines()
+        found = self.require_expression(self.parse_statement())
+        self.skip_newlines()
         return found
 
-    def ternary(self) -> str | _Duration:
-        condition = self.either()
+    def parse_ternary(self) -> str | _Duration:
+        condition = self.parse_or()
         if not self.take("?"):
             return condition
-        self.lines()
-        yes = self.plain(self.ternary())
-        self.lines()
+        self.skip_newlines()
+        yes = self.require_expression(self.parse_ternary())
+        self.skip_newlines()
         self.expect(":")
-        self.lines()
-        return f"({yes} if {self.plain(condition)} else {self.plain(self.ternary())})"
+        self.skip_newlines()
+        return f"({yes} if {self.require_expression(condition)} else {self.require_expression(self.parse_ternary())})"
 
-    def either(self) -> str | _Duration:
-        found = self.both()
+    def parse_or(self) -> str | _Duration:
+        found = self.parse_and()
         while self.peek() in ("||", "or"):
-            self.at += 1
-            self.lines()
-            found = f"({self.plain(found)} or {self.plain(self.both())})"
+            self.position += 1
+            self.skip_newlines()
+            found = f"({self.require_expression(found)} or {self.require_expression(self.parse_and())})"
         return found
 
-    def both(self) -> str | _Duration:
-        found = self.negated()
+    def parse_and(self) -> str | _Duration:
+        found = self.parse_not()
         while self.peek() in ("&&", "and"):
-            self.at += 1
-            self.lines()
-            found = f"({self.plain(found)} and {self.plain(self.negated())})"
+            self.position += 1
+            self.skip_newlines()
+            found = f"({self.require_expression(found)} and {self.require_expression(self.parse_not())})"
         return found
 
-    def negated(self) -> str | _Duration:
+    def parse_not(self) -> str | _Duration:
         if self.take("!", "not"):
-            return f"(not {self.plain(self.negated())})"
-        return self.comparison()
+            return f"(not {self.require_expression(self.parse_not())})"
+        return self.parse_comparison()
 
-    def comparison(self) -> str | _Duration:
-        found = self.sum()
+    def parse_comparison(self) -> str | _Duration:
+        found = self.parse_sum()
         while self.peek() in ("==", "!=", "<", "<=", ">", ">=", "=~", "!~"):
             sign = self.peek()
-            self.at += 1
+            self.position += 1
             if sign in ("=~", "!~"):
-                if self.at >= len(self.tokens) or self.tokens[self.at][0] != "regex":
-                    raise Untranslatable(sign)
-                self.at += 1
-                matched = f"matches({self.plain(found)}, {text(self.tokens[self.at - 1][1])})"
+                if self.position >= len(self.tokens) or self.tokens[self.position][0] != "regex":
+                    raise UntranslatableFormulaError(sign)
+                self.position += 1
+                matched = (
+                    f"matches({self.require_expression(found)}, "
+                    f"{text_literal(self.tokens[self.position - 1][1])})"
+                )
                 found = matched if sign == "=~" else f"(not {matched})"
             else:
-                found = f"({self.plain(found)} {sign} {self.plain(self.sum())})"
+                found = (
+                    f"({self.require_expression(found)} {sign} {self.require_expression(self.parse_sum())})"
+                )
         return found
 
-    def sum(self) -> str | _Duration:
-        found = self.product()
+    def parse_sum(self) -> str | _Duration:
+        found = self.parse_product()
         while self.peek() in ("+", "-"):
             sign = self.peek()
-            self.at += 1
-            self.lines()
-            right = self.product()
+            self.position += 1
+            self.skip_newlines()
+            right = self.parse_product()
             if isinstance(right, _Duration):
                 count = right.count if sign == "+" else f"-({right.count})"
-                found = f"{right.function}({self.plain(found)}, {count})"
+                found = f"{right.function}({self.require_expression(found)}, {count})"
             else:
-                found = f"({self.plain(found)} {sign} {right})"
+                found = f"({self.require_expression(found)} {sign} {right})"
         return found
 
-    def product(self) -> str | _Duration:
-        found = self.signed()
+    def parse_product(self) -> str | _Duration:
+        found = self.parse_unary()
         while self.peek() in ("*", "/", "%", "**"):
             sign = self.peek()
-            self.at += 1
-            found = f"({self.plain(found)} {sign} {self.plain(self.signed())})"
+            self.position += 1
+            found = f"({self.require_expression(found)} {sign} {self.require_expression(self.parse_unary())})"
         return found
 
-    def signed(self) -> str | _Duration:
+    def parse_unary(self) -> str | _Duration:
         if self.take("-"):
-            return f"-{self.plain(self.signed())}"
+            return f"-{self.require_expression(self.parse_unary())}"
         if self.take("+"):
-            return self.signed()
-        return self.called()
+            return self.parse_unary()
+        return self.parse_postfix()
 
-    def called(self) -> str | _Duration:
+    def parse_postfix(self) -> str | _Duration:
         """A value with its methods."""
-        found = self.value()
+        found = self.parse_primary()
         while True:
             if self.take(".", "&."):
-                found = self.method(found)
+                found = self.parse_method_call(found)
             elif self.peek() == "[" and isinstance(found, str):
-                self.at += 1
-                found = self.cut(found)
+                self.position += 1
+                found = self.parse_slice(found)
             else:
                 return found
 
-    def method(self, found: str | _Duration | list[str]) -> str | _Duration:
+    def parse_method_call(self, found: str | _Duration | list[str]) -> str | _Duration:
         name = self.peek()
-        self.at += 1
-        arguments = self.arguments() if self.peek() == "(" else []
+        self.position += 1
+        arguments = self.parse_arguments() if self.peek() == "(" else []
         if isinstance(found, list):
             if name == "sample" and not arguments and found:
                 return f"choose({', '.join(found)})"
@@ -240,11 +246,11 @@ class _Parser:
                 return f"({arguments[0]} in [{', '.join(found)}])"
             found = f"[{', '.join(found)}]"
         if name.endswith("s") and name.rstrip("s") in _DURATIONS and not arguments:  # 3.days
-            return _Duration(_DURATIONS[name.rstrip("s")], self.plain(found))
-        subject = self.plain(found)
+            return _Duration(_DURATIONS[name.rstrip("s")], self.require_expression(found))
+        subject = self.require_expression(found)
         if name in ("gsub", "sub") and len(arguments) == 2 and arguments[0].startswith("\0"):
             if name == "sub":
-                raise Untranslatable(".sub")
+                raise UntranslatableFormulaError(".sub")
             return f"regex_replace({subject}, {arguments[0][1:]}, {arguments[1]})"
         table = {0: _METHODS, 1: _METHODS_WITH_ONE_ARGUMENT, 2: _METHODS_WITH_TWO_ARGUMENTS}.get(
             len(arguments), {}
@@ -252,40 +258,40 @@ class _Parser:
         if name == "rjust" and len(arguments) == 1:
             return f"pad_left({subject}, {arguments[0]})"
         if name not in table or any(argument.startswith("\0") for argument in arguments):
-            raise Untranslatable(f".{name}")
+            raise UntranslatableFormulaError(f".{name}")
         return table[name].format(subject, *arguments)
 
-    def arguments(self) -> list[str]:
+    def parse_arguments(self) -> list[str]:
         """What is in the bracket that comes next; regular expressions begin with a zero byte."""
         self.expect("(")
         found: list[str] = []
-        self.lines()
+        self.skip_newlines()
         while not self.take(")"):
-            if self.at < len(self.tokens) and self.tokens[self.at][0] == "regex":
-                found.append("\0" + text(self.tokens[self.at][1]))
-                self.at += 1
+            if self.position < len(self.tokens) and self.tokens[self.position][0] == "regex":
+                found.append("\0" + text_literal(self.tokens[self.position][1]))
+                self.position += 1
             else:
-                found.append(self.plain(self.ternary()))
-            self.lines()
+                found.append(self.require_expression(self.parse_ternary()))
+            self.skip_newlines()
             if not self.take(",") and self.peek() != ")":
-                raise Untranslatable(self.peek() or "its end")
-            self.lines()
+                raise UntranslatableFormulaError(self.peek() or "its end")
+            self.skip_newlines()
         return found
 
-    def cut(self, subject: str) -> str:
+    def parse_slice(self, subject: str) -> str:
         """`[start, count]`, `[from..to]` or `[place]` of a text; with an index of what `split` made."""
-        first = self.integer()
+        first = self.parse_integer()
         if self.take(","):
-            count = self.integer()
+            count = self.parse_integer()
         elif self.peek() in ("..", "..."):
             open_end = self.peek() == "..."
-            self.at += 1
-            last = self.integer()
+            self.position += 1
+            last = self.parse_integer()
             if (first < 0) != (last < 0):
                 if first >= 0 and last == -1 and not open_end:
                     count = 10_000
                 else:
-                    raise Untranslatable("[..]")
+                    raise UntranslatableFormulaError("[..]")
             else:
                 count = last - first + (not open_end)
         else:
@@ -302,132 +308,132 @@ class _Parser:
             return f"left(right({subject}, {-first}), {count})"
         return f"right({subject}, {-first})"
 
-    def integer(self) -> int:
+    def parse_integer(self) -> int:
         negative = self.take("-")
-        kind, value = self.tokens[self.at] if self.at < len(self.tokens) else ("", "")
+        kind, value = self.tokens[self.position] if self.position < len(self.tokens) else ("", "")
         if kind != "number" or "." in value:
-            raise Untranslatable("[]")
-        self.at += 1
+            raise UntranslatableFormulaError("[]")
+        self.position += 1
         return -int(value) if negative else int(value)
 
-    def value(self) -> str | _Duration:
-        if self.at >= len(self.tokens):
-            raise Untranslatable("its end")
-        kind, value = self.tokens[self.at]
-        self.at += 1
+    def parse_primary(self) -> str | _Duration:
+        if self.position >= len(self.tokens):
+            raise UntranslatableFormulaError("its end")
+        kind, value = self.tokens[self.position]
+        self.position += 1
         if kind == "number":
             return value
         if kind == "text":
-            return self.interpolated(value)
+            return self.parse_interpolation(value)
         if value == "(":
-            self.lines()
-            found = self.statement()
-            self.lines()
+            self.skip_newlines()
+            found = self.parse_statement()
+            self.skip_newlines()
             self.expect(")")
             return found
         if value == "[":
-            return self.array()
+            return self.parse_array()
         if kind == "word":
-            return self.word(value)
-        raise Untranslatable(value)
+            return self.parse_word(value)
+        raise UntranslatableFormulaError(value)
 
-    def array(self) -> str | _Duration:
+    def parse_array(self) -> str | _Duration:
         found: list[str] = []
         while not self.take("]"):
-            self.lines()
-            found.append(self.plain(self.ternary()))
-            self.lines()
+            self.skip_newlines()
+            found.append(self.require_expression(self.parse_ternary()))
+            self.skip_newlines()
             if not self.take(",") and self.peek() != "]":
-                raise Untranslatable(self.peek() or "its end")
+                raise UntranslatableFormulaError(self.peek() or "its end")
         if self.take("."):
-            return self.method(found)
+            return self.parse_method_call(found)
         return f"[{', '.join(found)}]"
 
-    def interpolated(self, quoted: str) -> str:
+    def parse_interpolation(self, quoted: str) -> str:
         body = quoted[1:-1]
         if quoted[0] == "'":
-            return text(re.sub(r"\\([\\'])", r"\1", body))
+            return text_literal(re.sub(r"\\([\\'])", r"\1", body))
         parts = re.split(r"#\{([^}]*)\}", body)
         literals = [
-            text(re.sub(r"\\(.)", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), part))
+            text_literal(re.sub(r"\\(.)", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), part))
             for part in parts
         ]
         if len(parts) == 1:
             return literals[0]
         found = [
-            (literals[index] if index % 2 == 0 else translate(part, self.name_of))
+            (literals[index] if index % 2 == 0 else translate(part, self.resolve_name))
             for index, part in enumerate(parts)
             if part or index % 2
         ]
         return f"concat({', '.join(found)})"
 
-    def word(self, name: str) -> str | _Duration:
+    def parse_word(self, name: str) -> str | _Duration:
         plain = {"nil": "null", "null": "null", "true": "true", "false": "false", "this": "this"}
         if name in plain:
             return plain[name]
         if name == "if":
-            return self.condition()
+            return self.parse_if()
         if name == "unless":
-            raise Untranslatable("unless")
+            raise UntranslatableFormulaError("unless")
         if name == "case":
-            return self.switch()
+            return self.parse_case()
         if name in _END_KEYWORDS:
-            raise Untranslatable(name)
+            raise UntranslatableFormulaError(name)
         if name == "field" and self.peek() == "(":
-            arguments = self.arguments()
-            return self.reference(
+            arguments = self.parse_arguments()
+            return self.parse_reference(
                 json.loads(arguments[0]) if len(arguments) == 1 and arguments[0][:1] == '"' else ""
             )
-        if self.peek() == "(" and self.name_of(name) is None:
-            return self.function(name)
+        if self.peek() == "(" and self.resolve_name(name) is None:
+            return self.parse_function_call(name)
         if name == "rand":
             return "random()"
         while (
-            self.peek() == "." and self.name_of(f"{name}.{self.peek(1)}") is not None
+            self.peek() == "." and self.resolve_name(f"{name}.{self.peek(1)}") is not None
         ):  # a column of an object
             name = f"{name}.{self.peek(1)}"
-            self.at += 2
-        return self.reference(name)
+            self.position += 2
+        return self.parse_reference(name)
 
-    def reference(self, name: str) -> str:
-        found = self.name_of(name)
+    def parse_reference(self, name: str) -> str:
+        found = self.resolve_name(name)
         if found is None:
-            raise Untranslatable(name)
+            raise UntranslatableFormulaError(name)
         return found
 
-    def condition(self) -> str:
-        condition = self.block()
+    def parse_if(self) -> str:
+        condition = self.parse_block()
         self.take("then")
-        yes = self.block()
+        yes = self.parse_block()
         if self.take("elsif"):
-            return f"({yes} if {condition} else {self.condition()})"
-        no = self.block() if self.take("else") else "null"
+            return f"({yes} if {condition} else {self.parse_if()})"
+        no = self.parse_block() if self.take("else") else "null"
         self.expect("end")
         return f"({yes} if {condition} else {no})"
 
-    def switch(self) -> str:
-        subject = self.block()
+    def parse_case(self) -> str:
+        subject = self.parse_block()
         cases: list[str] = []
         while self.take("when"):
-            values = [self.plain(self.ternary())]
+            values = [self.require_expression(self.parse_ternary())]
             while self.take(","):
-                values.append(self.plain(self.ternary()))
-            self.lines()
+                values.append(self.require_expression(self.parse_ternary()))
+            self.skip_newlines()
             self.take("then")
-            result = self.block()
+            result = self.parse_block()
             for value in values:
                 cases += [value, result]
-        otherwise = self.block() if self.take("else") else "null"
+        otherwise = self.parse_block() if self.take("else") else "null"
         self.expect("end")
         return f"switch({', '.join([subject, *cases, otherwise])})"
 
-    def function(self, name: str) -> str | _Duration:
+    def parse_function_call(self, name: str) -> str | _Duration:
         if name == "rand":
             found = [self.peek(ahead) for ahead in range(5)]
             if found[1].isdigit() and found[3].isdigit() and found[2] in ("..", "...") and found[4] == ")":
-                self.at += 5
+                self.position += 5
                 return f"random_int({found[1]}, {int(found[3]) - (found[2] == '...')})"
-        arguments = self.arguments()
+        arguments = self.parse_arguments()
         if name.rstrip("s") in _DURATIONS and len(arguments) == 1:
             return _Duration(_DURATIONS[name.rstrip("s")], arguments[0])
         integers = [re.fullmatch(r"-?\d+", argument) for argument in arguments]
@@ -445,4 +451,4 @@ class _Parser:
             return f'format_number({arguments[0]}, {places[1]}, "")'
         if name in _SAME_FUNCTIONS:
             return f"{_SAME_FUNCTIONS[name]}({', '.join(arguments)})"
-        raise Untranslatable(f"{name}()")
+        raise UntranslatableFormulaError(f"{name}()")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from webapp import limits
 from webapp.imports.readers import json_schema
-from webapp.imports.readers.base import Read, Source, Unreadable, decoded
+from webapp.imports.readers.base import ParsedFile, Source, UnreadableFileError, decode
 
 _TOKEN: Final = re.compile(
     r"""\s+|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|(?P<text>"(?:[^"\\\n]++|\\.)*+"|'(?:[^'\\\n]++|\\.)*+')"""
@@ -36,22 +36,22 @@ _SKIPPED_STATEMENTS: Final = frozenset("option reserved extensions".split())
 _SKIPPED_BLOCKS: Final = frozenset("extend service rpc".split())
 
 
-def read(source: Source) -> Read:
-    """Read a table for each top-level message. Raises `Unreadable`."""
-    text, _ = decoded(source.raw)
+def read(source: Source) -> ParsedFile:
+    """Read a table for each top-level message. Raises `UnreadableFileError`."""
+    text, _ = decode(source.content)
     parser = _Parser(text)
     parser.file()
     tops = {name: {"$ref": f"#/$defs/{name}"} for name in parser.tops}
     if not tops:
-        raise Unreadable(
+        raise UnreadableFileError(
             "The file does not contain a message.",
             "Send a .proto file, such as message Order { int64 id = 1; }.",
         )
     parser.link()
-    result = json_schema.tables({"$defs": parser.named}, tops, "protobuf")
+    result = json_schema.build_tables({"$defs": parser.named}, tops, "protobuf")
     if not result.tables:
         reason = result.problems[0].reason if result.problems else "No message in the file has fields."
-        raise Unreadable(reason, "")
+        raise UnreadableFileError(reason, "")
     return result
 
 

@@ -23,7 +23,16 @@ from webapp.connectors.schema import Column, ColumnType, Entity, Relation
 from webapp.imports.inference.columns import ColumnResult, State
 from webapp.imports.inference.evidence import definition
 from webapp.imports.readers import sql_script
-from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, unique_names
+from webapp.imports.readers.base import (
+    ParsedFile,
+    Problem,
+    Source,
+    Table,
+    UnreadableFileError,
+    clean_name,
+    decode,
+    unique_names,
+)
 from webapp.imports.readers.sql_script import Token, split_at_commas, tokens
 
 
@@ -37,21 +46,21 @@ class TableDraft:
     uniques: list[tuple[str, ...]] = field(default_factory=list)
     relations: list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
-    reds: dict[str, str] = field(default_factory=dict)
+    rejected_columns: dict[str, str] = field(default_factory=dict)
     comment: str = ""
-    called: dict[str, tuple[list[Any], Any]] = field(default_factory=dict)
+    named_constraints: dict[str, tuple[list[Any], Any]] = field(default_factory=dict)
     """Constraints by name in small letters: the list that contains each one, and the constraint."""
     dropped: bool = False
-    folded: dict[str, str] = field(default_factory=dict)
+    column_names_by_casefold: dict[str, str] = field(default_factory=dict)
     """The names of columns by their case-folded names; a cache of `own`."""
 
     def column_name(self, name: str) -> str:
         """Return a column's name as its definition spells it."""
         if name in self.columns:
             return name
-        if len(self.folded) != len(self.columns):
-            self.folded = {column.casefold(): column for column in self.columns}
-        return self.folded.get(name.casefold(), name)
+        if len(self.column_names_by_casefold) != len(self.columns):
+            self.column_names_by_casefold = {column.casefold(): column for column in self.columns}
+        return self.column_names_by_casefold.get(name.casefold(), name)
 
 
 # Types of the SQL dialects, and the column types for them.
@@ -114,7 +123,7 @@ def shape_of(kind: exp.DataType, dialect: str) -> Shape:
     declared = kind.sql(dialect=dialect)[:100]
     source_type = kind.this
     if source_type is _T.USERDEFINED:
-        return shape_by_words(declared)
+        return shape_from_type_name(declared)
     if source_type in _INTEGERS:
         bits, unsigned = _INTEGERS[source_type]
         if source_type is _T.TINYINT and dialect == "mysql" and _numbers(kind)[:1] == [1]:
@@ -167,7 +176,7 @@ _PATTERNS: Final[Sequence[tuple[str, ColumnType]]] = (
 """Column types by words in the type names, if no dialect can parse them."""
 
 
-def shape_by_words(declared: str) -> Shape:
+def shape_from_type_name(declared: str) -> Shape:
     """Return the shape of a type that no dialect can parse, by the words of its name."""
     plain = re.sub(r"\(.*", "", declared).strip().strip('"[]`').casefold().rpartition(".")[2]
     lower = declared.casefold().replace("timezone", "time zone")
@@ -199,34 +208,37 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it logs every unsuppo
 _EXPRESSION_CHARS: Final = 50_000  # chosen: parsing takes about 100 ms for each 10,000
 # An open comment reaches to the end, so that each character is read once. A possessive group before `\*/` never matches
 # in Python 3.11.2.
-_VERSIONED: Final = re.compile(r"/\*!\d{5,6}\s(.*?)(\*/|\Z)", re.S)
+_VERSIONED_COMMENT: Final = re.compile(r"/\*!\d{5,6}\s(.*?)(\*/|\Z)", re.S)
 
 _BLOCK: Final = re.compile(r"(?:BEGIN|DECLARE|DO|EXEC(?:UTE)?|IF)\b", re.I)
 
 
-def read(source: Source) -> Read:
-    """Read a table for each CREATE TABLE. Raises `Unreadable` if there is none."""
-    text, _ = decoded(source.raw)
+def read(source: Source) -> ParsedFile:
+    """Read a table for each CREATE TABLE. Raises `UnreadableFileError` if there is none."""
+    text, _ = decode(source.content)
     script = _Script(text)
     if script.dialect == "mysql":  # MySQL runs the content of such comments
-        text = _VERSIONED.sub(lambda comment: f" {comment[1]} " if comment[2] else comment[0], text)
-    for number, statement in enumerate(sql_script.statements(text, script.dialect)):
+        text = _VERSIONED_COMMENT.sub(lambda comment: f" {comment[1]} " if comment[2] else comment[0], text)
+    for number, statement in enumerate(sql_script.split_script(text, script.dialect)):
         if number >= limits.IMPORT_STATEMENTS:
-            script.read.problems.append(
+            script.result.problems.append(
                 Problem("", "", f"Only the first {limits.IMPORT_STATEMENTS:,} statements were read.")
             )
             break
-        if sql_script.WANTED.match(statement):
-            script.take_carefully(statement)
-        elif _BLOCK.match(statement) and (mentioned := sql_script.MENTIONED.search(statement)) is not None:
-            excerpt = clean(statement[mentioned.start() :])[:60]
-            script.problem(
+        if sql_script.DEFINITION.match(statement):
+            script.read_statement_safely(statement)
+        elif (
+            _BLOCK.match(statement)
+            and (mentioned := sql_script.EMBEDDED_DEFINITION.search(statement)) is not None
+        ):
+            excerpt = clean_name(statement[mentioned.start() :])[:60]
+            script.report_problem(
                 "", f'The block that runs "{excerpt}..." was not imported: blocks of code are not evaluated.'
             )
-    return script.finished()
+    return script.build_result()
 
 
-class _Malformed(Exception):
+class _MalformedStatementError(Exception):
     """A statement that does not continue as its beginning demands; the message says what is missing."""
 
 
@@ -234,59 +246,59 @@ class _Cursor:
     """A position in the tokens of a statement."""
 
     def __init__(self, tokens: Sequence[Token], source: str) -> None:
-        self.tokens, self.source, self.at = tokens, source, 0
+        self.tokens, self.source, self.position = tokens, source, 0
 
     def __bool__(self) -> bool:
-        return self.at < len(self.tokens)
+        return self.position < len(self.tokens)
 
     def peek(self, ahead: int = 0) -> str:
         """Return a keyword or a sign, in capitals; "" for names, texts and the end."""
-        index = self.at + ahead
-        return self.tokens[index].plain if index < len(self.tokens) else ""
+        index = self.position + ahead
+        return self.tokens[index].keyword if index < len(self.tokens) else ""
 
     def take(self, *words: str) -> bool:
         """Return whether these words come next, in this order; if so, skip them."""
         if all(self.peek(ahead) == word for ahead, word in enumerate(words)):
-            self.at += len(words)
+            self.position += len(words)
             return True
         return False
 
-    def name(self) -> str:
-        """Return and skip one part of a name. Raises `_Malformed`."""
-        if not self or self.tokens[self.at].kind not in ("word", "name"):
-            raise _Malformed("a name is missing.")
-        self.at += 1
-        return self.tokens[self.at - 1].value
+    def take_name(self) -> str:
+        """Return and skip one part of a name. Raises `_MalformedStatementError`."""
+        if not self or self.tokens[self.position].kind not in ("word", "name"):
+            raise _MalformedStatementError("a name is missing.")
+        self.position += 1
+        return self.tokens[self.position - 1].value
 
-    def parts(self) -> tuple[str, ...]:
-        """Return and skip a name, including its schema if it has one. Raises `_Malformed`."""
-        found = [self.name()]
+    def take_qualified_name(self) -> tuple[str, ...]:
+        """Return and skip a name, including its schema if it has one. Raises `_MalformedStatementError`."""
+        found = [self.take_name()]
         while self.take("."):
             if self.peek() != ".":  # SQL Server's `database..table`
-                found.append(self.name())
+                found.append(self.take_name())
         return tuple(found[-2:])
 
-    def bracket(self) -> _Cursor | None:
+    def take_bracket(self) -> _Cursor | None:
         """Return the content of the next bracket and skip it; None if no bracket comes next."""
         if self.peek() != "(":
             return None
-        start, depth = self.at, 0
-        while self.at < len(self.tokens):
+        start, depth = self.position, 0
+        while self.position < len(self.tokens):
             depth += {"(": 1, ")": -1}.get(self.peek(), 0)
-            self.at += 1
+            self.position += 1
             if depth == 0:
-                return _Cursor(self.tokens[start + 1 : self.at - 1], self.source)
+                return _Cursor(self.tokens[start + 1 : self.position - 1], self.source)
         return _Cursor(self.tokens[start + 1 :], self.source)
 
-    def listed(self) -> list[_Cursor]:
+    def split_items(self) -> list[_Cursor]:
         """Split the rest of the statement at its commas."""
-        return [_Cursor(comma, self.source) for comma in split_at_commas(self.tokens[self.at :])]
+        return [_Cursor(comma, self.source) for comma in split_at_commas(self.tokens[self.position :])]
 
-    def text(self) -> str:
+    def remaining_text(self) -> str:
         """Return the source from here to the end, in one line and without comments."""
-        return self.between(self.at, len(self.tokens))
+        return self.text_between(self.position, len(self.tokens))
 
-    def between(self, start: int, end: int) -> str:
+    def text_between(self, start: int, end: int) -> str:
         """Return the source of some tokens, in one line and without comments."""
         found = ""
         for previous, token in zip([None, *self.tokens[start:end]], self.tokens[start:end], strict=False):
@@ -321,11 +333,13 @@ def _is_clause_start(cursor: _Cursor) -> bool:
 
 def _take_type(cursor: _Cursor) -> str:
     """Return the type that comes next and skip it; "" if there is none."""
-    start = cursor.at
-    while cursor and not (cursor.peek() in _CLAUSES if cursor.at == start else _is_clause_start(cursor)):
-        if cursor.bracket() is None:
-            cursor.at += 1
-    return cursor.between(start, cursor.at)
+    start = cursor.position
+    while cursor and not (
+        cursor.peek() in _CLAUSES if cursor.position == start else _is_clause_start(cursor)
+    ):
+        if cursor.take_bracket() is None:
+            cursor.position += 1
+    return cursor.text_between(start, cursor.position)
 
 
 _LATER_CLAUSES: Final = frozenset({"KEY", "INDEX", "FIRST", "AFTER", "TAG", "INLINE"})
@@ -368,17 +382,17 @@ _KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
 def _is_constraint(part: _Cursor) -> bool:
     """Return whether a part of a table's definition is a constraint or an index rather than a column."""
     keyword, next_keyword = part.peek(), part.peek(1)
-    rest = part.tokens[part.at :]
+    rest = part.tokens[part.position :]
     if keyword == "CONSTRAINT":
         return len(rest) > 1
     if keyword == "DEFAULT":  # SQL Server: ADD DEFAULT value FOR column
-        return any(token.plain == "FOR" for token in rest)
+        return any(token.keyword == "FOR" for token in rest)
     if keyword in _KEYWORDS and next_keyword in _KEYWORDS[keyword]:
         return True
     if keyword in ("KEY", "INDEX", "FULLTEXT", "SPATIAL", "UNIQUE"):
         if {next_keyword, part.peek(2)} & {"CLUSTERED", "NONCLUSTERED", "COLUMNSTORE"}:
             return True
-        index = next((index for index, token in enumerate(rest[:6]) if token.plain == "("), None)
+        index = next((index for index, token in enumerate(rest[:6]) if token.keyword == "("), None)
         if index is None or index + 1 >= len(rest):
             return False
         is_near = index <= 2 or part.peek(2) in ("USING", "HASH") or next_keyword == "USING"
@@ -396,34 +410,34 @@ class _Script:
     """The tables that the statements of a script define."""
 
     def __init__(self, text: str) -> None:
-        self.dialects = sql_script.dialects(text)
+        self.dialects = sql_script.detect_dialects(text)
         self.dialect = self.dialects[0]
-        self.read = Read("sql")
+        self.result = ParsedFile("sql")
         self._tables: dict[tuple[str, ...], TableDraft] = {}
         self._types: dict[str, _ScriptType] = {}
         self._shapes: dict[str, Shape] = {}
         self._indexes: dict[str, tuple[str, ...]] = {}
 
-    def take_carefully(self, statement: str) -> None:
+    def read_statement_safely(self, statement: str) -> None:
         """Read one statement that defines tables; report a statement that cannot be read."""
         if len(statement) > limits.IMPORT_STATEMENT_CHARS:
             reason = f"it is longer than {limits.IMPORT_STATEMENT_CHARS:,} characters."
         else:
             try:
-                self.take(statement)
+                self.read_statement(statement)
                 return
             except RecursionError:
                 reason = "it is nested too deeply."
-            except _Malformed as error:
+            except _MalformedStatementError as error:
                 reason = str(error)
-        self.problem("", f'The statement "{clean(statement)[:60]}..." was not imported: {reason}')
+        self.report_problem("", f'The statement "{clean_name(statement)[:60]}..." was not imported: {reason}')
 
-    def problem(self, table: str, text: str, state: State = "red") -> None:
+    def report_problem(self, table: str, text: str, state: State = "red") -> None:
         """Report something that is left out."""
-        self.read.problems.append(Problem(clean(table), "", text, state))
+        self.result.problems.append(Problem(clean_name(table), "", text, state))
 
-    def take(self, statement: str) -> None:
-        """Read one statement that defines tables. Raises `_Malformed`."""
+    def read_statement(self, statement: str) -> None:
+        """Read one statement that defines tables. Raises `_MalformedStatementError`."""
         cursor = _Cursor(tokens(statement, self.dialect), statement)
         keyword = cursor.peek()
         if keyword == "ALTER":
@@ -432,36 +446,36 @@ class _Script:
             self._set_comment(cursor)
         elif keyword == "RENAME":
             cursor.take("RENAME", "TABLE")
-            for item in cursor.listed():
-                table = self._find_table(item.parts())
+            for item in cursor.split_items():
+                table = self._find_table(item.take_qualified_name())
                 if table is not None and item.take("TO"):
-                    self._rename_table(table, item.parts())
+                    self._rename_table(table, item.take_qualified_name())
         elif keyword == "DROP":
             cursor.take("DROP", "TABLE")
             cursor.take("IF", "EXISTS")
-            for item in cursor.listed():
-                if (table := self._tables.get(_table_key(item.parts()))) is not None:
+            for item in cursor.split_items():
+                if (table := self._tables.get(_table_key(item.take_qualified_name()))) is not None:
                     table.dropped = True
         elif keyword.startswith("EXEC"):  # EXEC sp_addtype name, 'type', 'NOT NULL'
             while cursor and cursor.peek() != "SP_ADDTYPE":
-                cursor.at += 1
-            cursor.at += 1
-            arguments = [item.tokens[-1].value for item in cursor.listed()]
+                cursor.position += 1
+            cursor.position += 1
+            arguments = [item.tokens[-1].value for item in cursor.split_items()]
             if len(arguments) >= 2:
                 rest = " ".join(arguments[1:])
                 self._create_domain(arguments[0], _Cursor(tokens(rest, self.dialect), rest))
         else:  # CREATE
             while cursor and cursor.peek() not in ("TABLE", "INDEX", "TYPE", "DOMAIN", "SCHEMA"):
-                cursor.at += 1
+                cursor.position += 1
             kind = cursor.peek()
-            cursor.at += 1
+            cursor.position += 1
             report_duplicate = not cursor.take("IF", "NOT", "EXISTS")
             if kind == "TABLE":
                 self._create_table(cursor, report_duplicate)
             elif kind == "INDEX":
                 self._create_index(cursor)
             elif kind == "DOMAIN":
-                self._create_domain(cursor.parts()[-1], cursor)
+                self._create_domain(cursor.take_qualified_name()[-1], cursor)
             elif kind == "TYPE":
                 self._create_type(cursor)
 
@@ -478,7 +492,7 @@ class _Script:
                 return tree, dialect
         return None
 
-    def _shape(self, declared: str) -> Shape:
+    def _find_shape(self, declared: str) -> Shape:
         """Return the shape of a type that the script does not define."""
         if declared not in self._shapes:
             shape = None
@@ -494,12 +508,12 @@ class _Script:
                 elif kind is not None and "INTERVAL" in declared.upper():
                     shape = Shape("interval", declared)
             if shape is None or (shape.type == "other" and shape.declared.casefold() == declared.casefold()):
-                by_words = shape_by_words(declared[:100])
+                by_words = shape_from_type_name(declared[:100])
                 shape = by_words if shape is None or by_words.type != "other" else shape
             self._shapes[declared] = shape
         return self._shapes[declared]
 
-    def _script_type(self, declared: str) -> _ScriptType | None:
+    def _find_script_type(self, declared: str) -> _ScriptType | None:
         """Return the declared type if the script defines it."""
         found = tokens(declared, self.dialect)
         if not found or found[-1].kind not in ("word", "name"):
@@ -513,21 +527,21 @@ class _Script:
         scratch = TableDraft(("",))
         placeholder = Column("VALUE", "other", "")
         declared = _take_type(cursor)
-        own = self._script_type(declared)
+        own = self._find_script_type(declared)
         scratch.columns["VALUE"] = placeholder
         self._read_clauses(scratch, "VALUE", cursor)
         column = scratch.columns["VALUE"]
         self._types[name.casefold()] = _ScriptType(
-            own.shape if own else self._shape(declared),
+            own.shape if own else self._find_shape(declared),
             column.nullable and (own is None or own.nullable),
             column.default or (own.default if own else None),
             scratch.checks + (own.checks if own else []),
         )
 
     def _create_type(self, cursor: _Cursor) -> None:
-        name = cursor.parts()[-1]
+        name = cursor.take_qualified_name()[-1]
         if cursor.take("AS", "ENUM"):
-            inner = cursor.bracket()
+            inner = cursor.take_bracket()
             choices = tuple(token.value for token in inner.tokens if token.kind == "text") if inner else ()
             self._types[name.casefold()] = _ScriptType(Shape("enum", name, choices=choices))
         elif cursor.peek() == "FROM" or (cursor.peek() == "AS" and cursor.peek(1) not in _STRUCTURED):
@@ -538,61 +552,61 @@ class _Script:
     # --- Tables ---------------------------------------------------------------------------------------------
 
     def _create_table(self, cursor: _Cursor, report_duplicate: bool) -> None:
-        parts = cursor.parts()
+        parts = cursor.take_qualified_name()
         if parts[-1].startswith("#"):
             return  # of one session
         if cursor.take("PARTITION", "OF"):
-            parent_name = ".".join(cursor.parts())
-            text = (
-                f'It is a partition of "{clean(parent_name)}", whose template covers its rows: not imported.'
-            )
-            return self.problem(parts[-1], text, "yellow")
+            parent_name = ".".join(cursor.take_qualified_name())
+            text = f'It is a partition of "{clean_name(parent_name)}", whose template covers its rows: not imported.'
+            return self.report_problem(parts[-1], text, "yellow")
         if cursor.take("OF"):
-            return self.problem(
-                parts[-1], f"Not imported: its columns are defined by the type {clean(cursor.text())}."
+            return self.report_problem(
+                parts[-1],
+                f"Not imported: its columns are defined by the type {clean_name(cursor.remaining_text())}.",
             )
-        copied = self._find_table(cursor.parts()) if cursor.take("LIKE") else None
-        body = cursor.bracket()
+        copied = self._find_table(cursor.take_qualified_name()) if cursor.take("LIKE") else None
+        body = cursor.take_bracket()
         if body is not None and body.peek() in ("SELECT", "WITH"):
             body = None
         if copied is None and body is None:
-            return self.problem(
+            return self.report_problem(
                 parts[-1], "Not imported: it is created from a query, which does not define its columns."
             )
         key = _table_key(parts)
         existing = self._tables.get(key)
         if existing is not None and not existing.dropped:
             if report_duplicate:
-                self.problem(parts[-1], "It is created twice: the first definition is used.", "yellow")
+                self.report_problem(parts[-1], "It is created twice: the first definition is used.", "yellow")
             return None
         if existing is None and len(self._tables) >= limits.IMPORT_TABLES:
             text = f"Not imported: an import can contain at most {limits.IMPORT_TABLES} tables."
-            return self.problem(parts[-1], text)
+            return self.report_problem(parts[-1], text)
         self._tables.pop(key, None)
         table = self._tables[key] = TableDraft(parts)
         if copied is not None:  # MySQL: all but its references
             table.columns, table.keys = dict(copied.columns), copied.keys
             table.uniques, table.checks = list(copied.uniques), list(copied.checks)
-        for part in body.listed() if body is not None else ():
+        for part in body.split_items() if body is not None else ():
             try:
                 self._add_part(table, part)
-            except _Malformed as error:
-                self.problem(
-                    parts[-1], f'"{clean(part.between(0, len(part.tokens)))[:80]}" was not imported: {error}'
+            except _MalformedStatementError as error:
+                self.report_problem(
+                    parts[-1],
+                    f'"{clean_name(part.text_between(0, len(part.tokens)))[:80]}" was not imported: {error}',
                 )
         while cursor:  # the options of the table
             if cursor.take("INHERITS"):
-                inner = cursor.bracket()
-                for item in inner.listed() if inner is not None else ():
-                    if (parent := self._find_table(item.parts())) is not None:
+                inner = cursor.take_bracket()
+                for item in inner.split_items() if inner is not None else ():
+                    if (parent := self._find_table(item.take_qualified_name())) is not None:
                         own, table.columns = table.columns, dict(parent.columns)
                         table.columns.update(own)
                         table.checks += parent.checks
             elif cursor.take("COMMENT"):
                 cursor.take("=")
-                if cursor and cursor.tokens[cursor.at].kind == "text":
-                    table.comment = cursor.tokens[cursor.at].value
-            cursor.at += 1
+                if cursor and cursor.tokens[cursor.position].kind == "text":
+                    table.comment = cursor.tokens[cursor.position].value
+            cursor.position += 1
 
     def _add_part(self, table: TableDraft, part: _Cursor) -> None:
         """Add a column or a constraint."""
@@ -600,12 +614,12 @@ class _Script:
             self._add_constraint(table, part)
         elif part.peek() == "LIKE" and len(part.tokens) > 1:
             part.take("LIKE")
-            parts = part.parts()
+            parts = part.take_qualified_name()
             other = self._find_table(parts)
             if other is None:
-                raise _Malformed(f'there is no table "{".".join(parts)}".')
+                raise _MalformedStatementError(f'there is no table "{".".join(parts)}".')
             table.columns.update(other.columns)
-            options = {token.plain for token in part.tokens[part.at :]}
+            options = {token.keyword for token in part.tokens[part.position :]}
             if options & {"ALL", "INDEXES"}:
                 table.keys, table.uniques = other.keys, [*table.uniques, *other.uniques]
             if options & {"ALL", "CONSTRAINTS"}:
@@ -614,10 +628,10 @@ class _Script:
             self._add_column(table, part)
 
     def _add_column(self, table: TableDraft, part: _Cursor) -> None:
-        name = part.name()
+        name = part.take_name()
         declared = _take_type(part)
-        own = self._script_type(declared)
-        shape = own.shape if own is not None else self._shape(declared)
+        own = self._find_script_type(declared)
+        shape = own.shape if own is not None else self._find_shape(declared)
         column = Column(name, **asdict(shape))
         if own is not None:
             quoted = '"' + name.replace('"', '""') + '"'
@@ -634,19 +648,19 @@ class _Script:
         while part:
             column = table.columns[name]
             if part.take("CONSTRAINT"):
-                constraint_name = part.name()
+                constraint_name = part.take_name()
                 continue
             if part.take("NOT", "NULL") or part.take("NOT", "NULLABLE"):
                 table.columns[name] = replace(column, nullable=False)
             elif part.take("NOT"):  # FOR REPLICATION, ENFORCED, DEFERRABLE ...
                 part.take("FOR")
-                part.at += 1
+                part.position += 1
             elif part.take("PRIMARY", "KEY") or (self.dialect == "mysql" and part.take("KEY")):
                 table.keys = (name,)
                 table.columns[name] = replace(column, nullable=False)
             elif part.take("UNIQUE"):
                 part.take("KEY")
-                self._add_named(table, table.uniques, (name,), constraint_name)
+                self._add_constraint_item(table, table.uniques, (name,), constraint_name)
             elif part.take("REFERENCES"):
                 self._add_reference(table, (name,), part, constraint_name)
             elif part.take("FOREIGN", "KEY"):
@@ -664,87 +678,93 @@ class _Script:
                     column, generated=self._take_generated(part) or column.generated
                 )
             elif part.peek() in ("IDENTITY", "AUTO_INCREMENT", "AUTOINCREMENT"):
-                part.at += 1
-                part.bracket()
+                part.position += 1
+                part.take_bracket()
                 table.columns[name] = replace(column, generated="identity")
             elif part.take("COMMENT"):
-                if part and part.tokens[part.at].kind == "text":
-                    table.columns[name] = replace(column, comment=clean(part.tokens[part.at].value))
-            elif part.bracket() is None:
-                part.at += 1
+                if part and part.tokens[part.position].kind == "text":
+                    table.columns[name] = replace(
+                        column, comment=clean_name(part.tokens[part.position].value)
+                    )
+            elif part.take_bracket() is None:
+                part.position += 1
             constraint_name = ""
 
     def _take_default(self, part: _Cursor) -> str:
         part.take("ON", "NULL")
-        start = part.at
+        start = part.position
         part.take("NOT")
-        if part and part.bracket() is None:
-            part.at += 1
+        if part and part.take_bracket() is None:
+            part.position += 1
         while part and (not _is_clause_start(part) or part.peek() in _LATER_CLAUSES):
-            if part.bracket() is None:
-                part.at += 1
-        return part.between(start, part.at)
+            if part.take_bracket() is None:
+                part.position += 1
+        return part.text_between(start, part.position)
 
     def _take_generated(self, part: _Cursor) -> str:
         """Return `identity`, `computed`, or "" if the clause is neither, and skip it."""
         if part.take("GENERATED"):
             while part and part.peek() not in ("AS", "("):
-                part.at += 1
+                part.position += 1
         part.take("AS")
         if part.take("IDENTITY"):
-            part.bracket()
+            part.take_bracket()
             return "identity"
-        if part.bracket() is not None:
+        if part.take_bracket() is not None:
             return "computed"
         if part.take("ROW"):
-            part.at += 1
+            part.position += 1
             return "computed"
-        start = part.at  # Sybase has expressions without a bracket
+        start = part.position  # Sybase has expressions without a bracket
         while part and not _is_clause_start(part):
-            part.at += 1
-        return "computed" if part.at > start else ""
+            part.position += 1
+        return "computed" if part.position > start else ""
 
     def _add_check(self, table: TableDraft, part: _Cursor, constraint_name: str) -> None:
         part.take("NOT", "FOR", "REPLICATION")
-        inner = part.bracket()
+        inner = part.take_bracket()
         if inner is None:
-            raise _Malformed("a condition is missing.")
-        text = inner.text()
+            raise _MalformedStatementError("a condition is missing.")
+        text = inner.remaining_text()
         found = self._parse(text) if len(text) <= _EXPRESSION_CHARS else None
         if found is not None and not isinstance(found[0], exp.Alias):
             # As PostgreSQL writes it, without casts.
             plain = found[0].transform(lambda item: item.this if isinstance(item, exp.Cast) else item)
             text = str(plain.sql(dialect="postgres"))
-        self._add_named(table, table.checks, text, constraint_name)
+        self._add_constraint_item(table, table.checks, text, constraint_name)
 
     def _add_reference(
         self, table: TableDraft, names: tuple[str, ...], part: _Cursor, constraint_name: str
     ) -> None:
-        parts = part.parts()
-        inner = part.bracket()
-        target_columns = tuple(cursor.name() for cursor in inner.listed()) if inner is not None else ()
-        self._add_named(table, table.relations, (names, parts, target_columns), constraint_name)
+        parts = part.take_qualified_name()
+        inner = part.take_bracket()
+        target_columns = (
+            tuple(cursor.take_name() for cursor in inner.split_items()) if inner is not None else ()
+        )
+        self._add_constraint_item(table, table.relations, (names, parts, target_columns), constraint_name)
         while part and part.peek() in ("ON", "MATCH"):
-            part.at += 3 if part.peek(2) in ("SET", "NO") else 2
+            part.position += 3 if part.peek(2) in ("SET", "NO") else 2
             if part.peek(-1) in ("SET", "NO"):
-                part.at += 1
+                part.position += 1
 
-    def _add_named(self, table: TableDraft, items: list[Any], item: Any, constraint_name: str) -> None:
+    def _add_constraint_item(
+        self, table: TableDraft, items: list[Any], item: Any, constraint_name: str
+    ) -> None:
         items.append(item)
         if constraint_name:
-            table.called[constraint_name.casefold()] = (items, item)
+            table.named_constraints[constraint_name.casefold()] = (items, item)
 
     def _add_constraint(self, table: TableDraft, part: _Cursor) -> None:
         constraint_name = ""
         if part.take("CONSTRAINT") and part.peek() not in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
-            constraint_name = part.name()
-        text = clean(part.between(0, len(part.tokens)))[:80]
+            constraint_name = part.take_name()
+        text = clean_name(part.text_between(0, len(part.tokens)))[:80]
         if part.take("PRIMARY", "KEY"):
             table.keys = self._key_columns(table, part) or table.keys
         elif part.take("UNIQUE"):
             names = self._key_columns(table, part)
             if names:
-                self._add_named(table, table.uniques, names, constraint_name)
+                self._add_constraint_item(table, table.uniques, names, constraint_name)
         elif part.take("FOREIGN", "KEY"):
             names = self._key_columns(table, part)
             if names and part.take("REFERENCES"):
@@ -753,31 +773,33 @@ class _Script:
             part.take("CHECK")
             self._add_check(table, part, constraint_name)
         elif part.take("NOT", "NULL"):  # PostgreSQL 18: NOT NULL column
-            own = table.column_name(part.name())
+            own = table.column_name(part.take_name())
             table.columns[own] = replace(table.columns[own], nullable=False)
         elif part.take("DEFAULT"):  # SQL Server: DEFAULT value FOR column
-            start = part.at
+            start = part.position
             while part and part.peek() != "FOR":
-                if part.bracket() is None:
-                    part.at += 1
-            default = part.between(start, part.at)
-            if part.take("FOR") and (own := table.column_name(part.name())) in table.columns:
+                if part.take_bracket() is None:
+                    part.position += 1
+            default = part.text_between(start, part.position)
+            if part.take("FOR") and (own := table.column_name(part.take_name())) in table.columns:
                 table.columns[own] = replace(table.columns[own], default=default[:200])
         elif part.peek() == "EXCLUDE":
-            self.problem(table.parts[-1], f'"{text}" was not imported: rows may be rejected.', "yellow")
+            self.report_problem(
+                table.parts[-1], f'"{text}" was not imported: rows may be rejected.', "yellow"
+            )
 
     def _key_columns(self, table: TableDraft, part: _Cursor) -> tuple[str, ...]:
         """Return the columns in the next bracket; none if one of them is an expression."""
         if part.take("USING", "INDEX"):
-            return self._indexes.get(part.name().casefold(), ())
+            return self._indexes.get(part.take_name().casefold(), ())
         while part and part.peek() not in ("(", "REFERENCES"):
-            part.at += 1
-        inner = part.bracket()
+            part.position += 1
+        inner = part.take_bracket()
         found = []
-        for cursor in inner.listed() if inner is not None else ():
-            name = cursor.name() if cursor.tokens[0].kind in ("word", "name") else ""
-            numbers = cursor.bracket()
-            if not name or (numbers is not None and not re.fullmatch(r"\d+", numbers.text())):
+        for cursor in inner.split_items() if inner is not None else ():
+            name = cursor.take_name() if cursor.tokens[0].kind in ("word", "name") else ""
+            numbers = cursor.take_bracket()
+            if not name or (numbers is not None and not re.fullmatch(r"\d+", numbers.remaining_text())):
                 return ()
             found.append(table.column_name(name))
         return tuple(dict.fromkeys(found))
@@ -796,27 +818,27 @@ class _Script:
         cursor.take("ALTER", "TABLE")
         cursor.take("IF", "EXISTS")
         cursor.take("ONLY")
-        table = self._find_table(cursor.parts())
+        table = self._find_table(cursor.take_qualified_name())
         if table is None:
             return
         if cursor.peek() == "WITH" and cursor.peek(1) in ("CHECK", "NOCHECK"):
-            cursor.at += 2
+            cursor.position += 2
         adding = False
-        for action in cursor.listed():
-            text = clean(action.between(0, len(action.tokens)))
+        for action in cursor.split_items():
+            text = clean_name(action.text_between(0, len(action.tokens)))
             try:
                 adding = self._apply_change(table, action, adding)
-            except _Malformed as error:
-                self.problem(table.parts[-1], f'The change "{text[:80]}" was not imported: {error}')
+            except _MalformedStatementError as error:
+                self.report_problem(table.parts[-1], f'The change "{text[:80]}" was not imported: {error}')
 
     def _apply_change(self, table: TableDraft, action: _Cursor, adding: bool) -> bool:
         """Apply one change to a table; return whether the part after the next comma may omit ADD."""
-        text = clean(action.between(0, len(action.tokens)))
+        text = clean_name(action.text_between(0, len(action.tokens)))
         if action.take("ADD"):
             action.take("COLUMN")
             action.take("IF", "NOT", "EXISTS")
-            inner = action.bracket()
-            for cursor in [action] if inner is None else inner.listed():
+            inner = action.take_bracket()
+            for cursor in [action] if inner is None else inner.split_items():
                 if cursor.take("GENERATED") or not cursor:
                     continue
                 if cursor.peek() not in (
@@ -837,17 +859,17 @@ class _Script:
             if action.peek() in ("INDEX", "KEY", "CONSTRAINT"):
                 return False
             if action.take("TO") or action.take("AS"):
-                self._rename_table(table, action.parts())
+                self._rename_table(table, action.take_qualified_name())
                 return False
             action.take("COLUMN")
-            old_name = table.column_name(action.name())
+            old_name = table.column_name(action.take_name())
             if action.take("TO") and old_name in table.columns:
-                self._rename_column(table, old_name, action.name())
+                self._rename_column(table, old_name, action.take_name())
         elif adding and len(action.tokens) > 1 and not _IGNORED_CHANGES.match(text):
             self._add_part(table, action)
             return True
         elif not _IGNORED_CHANGES.match(text):
-            self.problem(
+            self.report_problem(
                 table.parts[-1], f'The change "{text[:80]}" was not recognized and not imported.', "yellow"
             )
         return False
@@ -861,7 +883,7 @@ class _Script:
                                                        ("CHECK",), ("UNIQUE",)))  # fmt: skip
         if constraint:
             action.take("IF", "EXISTS")
-            found = table.called.pop(action.name().casefold(), None) if action else None
+            found = table.named_constraints.pop(action.take_name().casefold(), None) if action else None
             if found is not None and found[1] in found[0]:
                 found[0].remove(found[1])
             return
@@ -869,9 +891,9 @@ class _Script:
             return
         action.take("COLUMN")
         action.take("IF", "EXISTS")
-        inner = action.bracket()
-        for cursor in [action] if inner is None else inner.listed():
-            name = table.column_name(cursor.name())
+        inner = action.take_bracket()
+        for cursor in [action] if inner is None else inner.split_items():
+            name = table.column_name(cursor.take_name())
             table.columns.pop(name, None)
             table.keys = () if name in table.keys else table.keys
             table.uniques[:] = [unique for unique in table.uniques if name not in unique]
@@ -882,26 +904,26 @@ class _Script:
     def _alter_column(self, table: TableDraft, action: _Cursor) -> None:
         """Apply a column's new definition, type, default or constraint."""
         verb = action.peek()
-        action.at += 1
+        action.position += 1
         if verb == "ALTER" and action.peek() in ("INDEX", "CONSTRAINT"):
             return
         action.take("COLUMN")
-        inner = action.bracket()
-        for cursor in [action] if inner is None else inner.listed():
+        inner = action.take_bracket()
+        for cursor in [action] if inner is None else inner.split_items():
             if cursor.peek() in ("PARTITION", "LOB", "DEFAULT", "CONSTRAINT"):
                 return
-            own = table.column_name(cursor.name())
+            own = table.column_name(cursor.take_name())
             column = table.columns.get(own)
             if column is None:
-                raise _Malformed(f'there is no column "{own}".')
+                raise _MalformedStatementError(f'there is no column "{own}".')
             if verb == "CHANGE":
-                new_name = cursor.tokens[cursor.at].value if cursor else own
+                new_name = cursor.tokens[cursor.position].value if cursor else own
                 self._rename_column(table, own, new_name)
                 self._redefine_column(table, cursor, table.columns[new_name])
             elif cursor.take("TYPE") or cursor.take("SET", "DATA", "TYPE"):
                 declared = _take_type(cursor)
-                defined = self._script_type(declared)
-                shape = defined.shape if defined is not None else self._shape(declared)
+                defined = self._find_script_type(declared)
+                shape = defined.shape if defined is not None else self._find_shape(declared)
                 table.columns[column.name] = Column(
                     column.name, **asdict(replace(shape, generated=shape.generated or column.generated)),
                     nullable=column.nullable, default=column.default, comment=column.comment,
@@ -911,7 +933,7 @@ class _Script:
             elif cursor.take("DROP", "NOT", "NULL"):
                 table.columns[own] = replace(column, nullable=True)
             elif cursor.take("SET", "DEFAULT"):
-                default = cursor.text()
+                default = cursor.remaining_text()
                 counted = "nextval" in default.casefold()
                 table.columns[own] = replace(
                     column, default=default[:200], generated="identity" if counted else column.generated
@@ -925,12 +947,12 @@ class _Script:
             elif cursor.peek() in ("DROP", "SET", "RESET", "RESTART"):
                 continue  # statistics, storage, masks
             elif cursor:
-                cursor.at -= 1
+                cursor.position -= 1
                 self._redefine_column(table, cursor, column)
 
     def _redefine_column(self, table: TableDraft, one: _Cursor, old_column: Column) -> None:
         """Apply `name type clauses`, also without the type. Only Oracle keeps the omitted attributes."""
-        name = one.tokens[one.at].value
+        name = one.tokens[one.position].value
         self._add_column(table, one)
         new_column = table.columns[name]
         if old_column.name != name:  # the same name in another case
@@ -965,7 +987,7 @@ class _Script:
             else column
             for name, column in table.columns.items()
         }
-        table.folded = {}
+        table.column_names_by_casefold = {}
         table.keys = changed(table.keys)
         table.uniques[:] = [changed(item) for item in table.uniques]
         table.relations[:] = [(changed(relation[0]), *relation[1:]) for relation in table.relations]
@@ -977,16 +999,16 @@ class _Script:
     def _create_index(self, cursor: _Cursor) -> None:
         cursor.take("CONCURRENTLY")
         cursor.take("IF", "NOT", "EXISTS")
-        constraint_name = cursor.parts()[-1] if cursor.peek() != "ON" else ""
+        constraint_name = cursor.take_qualified_name()[-1] if cursor.peek() != "ON" else ""
         while cursor and not cursor.take("ON"):
-            cursor.at += 1
+            cursor.position += 1
         cursor.take("ONLY")
-        table = self._find_table(cursor.parts())
+        table = self._find_table(cursor.take_qualified_name())
         if table is None:
             return
         names = self._key_columns(table, cursor)
-        if names and not any(token.plain == "WHERE" for token in cursor.tokens[cursor.at :]):
-            self._add_named(table, table.uniques, names, constraint_name)
+        if names and not any(token.keyword == "WHERE" for token in cursor.tokens[cursor.position :]):
+            self._add_constraint_item(table, table.uniques, names, constraint_name)
             self._indexes[constraint_name.casefold()] = names
 
     def _set_comment(self, cursor: _Cursor) -> None:
@@ -994,12 +1016,12 @@ class _Script:
         kind = cursor.peek()
         if kind not in ("TABLE", "COLUMN"):
             return
-        cursor.at += 1
-        names = [cursor.name()]
+        cursor.position += 1
+        names = [cursor.take_name()]
         while cursor.take("."):
-            names.append(cursor.name())
+            names.append(cursor.take_name())
         cursor.take("IS")
-        text = clean(cursor.tokens[-1].value) if cursor and cursor.tokens[-1].kind == "text" else ""
+        text = clean_name(cursor.tokens[-1].value) if cursor and cursor.tokens[-1].kind == "text" else ""
         if kind == "TABLE":
             if (table := self._find_table(tuple(names[-2:]))) is not None:
                 table.comment = text
@@ -1010,12 +1032,12 @@ class _Script:
 
     # --- The end --------------------------------------------------------------------------------------------
 
-    def finished(self) -> Read:
-        """Return the tables, with references by name. Raises `Unreadable`."""
+    def build_result(self) -> ParsedFile:
+        """Return the tables, with references by name. Raises `UnreadableFileError`."""
         drafts = list({id(item): item for item in self._tables.values()}.values())
         if not drafts:
-            problem = next((item for item in self.read.problems if item.state == "red"), None)
-            raise Unreadable(
+            problem = next((item for item in self.result.problems if item.state == "red"), None)
+            raise UnreadableFileError(
                 "No CREATE TABLE statement can be read."
                 if problem is None
                 else f"No table can be read. {problem.table}: {problem.reason}".replace(". : ", ". "),
@@ -1031,21 +1053,23 @@ class _Script:
         for draft in drafts:
             table = self._finish_table(draft, names_by_id)
             if table is not None:
-                self.read.tables.append(table)
-        return self.read
+                self.result.tables.append(table)
+        return self.result
 
     def _finish_table(self, draft: TableDraft, names_by_id: dict[int, str]) -> Table | None:
         name = names_by_id[id(draft)]
         if not draft.columns:
-            self.read.problems.append(Problem(name, "", "None of its columns can be read."))
+            self.result.problems.append(Problem(name, "", "None of its columns can be read."))
             return None
         excess = list(draft.columns)[limits.MAX_FIELDS :]
         text = f"Not imported: a template can have at most {limits.MAX_FIELDS} fields."
-        self.read.problems += [Problem(name, clean(item), text) for item in excess[: limits.IMPORT_COLUMNS]]
+        self.result.problems += [
+            Problem(name, clean_name(item), text) for item in excess[: limits.IMPORT_COLUMNS]
+        ]
         for item in excess:
             del draft.columns[item]
         remaining = set(draft.columns)
-        names = {item: clean(item) or f"column_{number}" for number, item in enumerate(draft.columns, 1)}
+        names = {item: clean_name(item) or f"column_{number}" for number, item in enumerate(draft.columns, 1)}
         keys = tuple(names[item] for item in map(draft.column_name, draft.keys) if item in remaining)
         uniques = [
             tuple(names[item] for item in unique)
@@ -1060,7 +1084,7 @@ class _Script:
             )
             for item in draft.columns.values()
         )  # fmt: skip
-        relations = tuple(self._relations(draft, names, names_by_id))
+        relations = tuple(self._build_relations(draft, names, names_by_id))
         entity = Entity(
             name,
             draft.parts,
@@ -1069,10 +1093,12 @@ class _Script:
             uniques=tuple(dict.fromkeys(uniques)),
             relations=relations,
             checks=tuple(draft.checks),
-            comment=clean(draft.comment),
+            comment=clean_name(draft.comment),
         )
         table = Table(entity)
-        table.reds = {names[key]: reason for key, reason in draft.reds.items() if key in names}
+        table.rejected_columns = {
+            names[key]: reason for key, reason in draft.rejected_columns.items() if key in names
+        }
         for column in columns:
             is_counted_key = (
                 keys == (column.name,) and column.type in ("integer", "decimal") and not column.scale
@@ -1085,10 +1111,10 @@ class _Script:
                     else "The database generates it; numbered from 1 here."
                 )
                 counted = definition(column.name, "row_number")
-                table.ready[column.name] = ColumnResult(column.name, counted, "green", reason_text)
+                table.known_results[column.name] = ColumnResult(column.name, counted, "green", reason_text)
         return table
 
-    def _relations(
+    def _build_relations(
         self, draft: TableDraft, names: dict[str, str], names_by_id: dict[int, str]
     ) -> Iterator[Relation]:
         for number, (columns, parts, target_columns) in enumerate(draft.relations):
@@ -1097,11 +1123,14 @@ class _Script:
                 continue
             parent = self._find_table(parts)
             if parent is None:
-                other, target_names = clean(parts[-1]), target_columns or own
+                other, target_names = clean_name(parts[-1]), target_columns or own
             else:
                 other = names_by_id[id(parent)]
                 target_names = tuple(parent.column_name(column) for column in (target_columns or parent.keys))
             if len(target_names) == len(own):
                 yield Relation(
-                    f"fk_{number}", tuple(names[item] for item in own), other, tuple(map(clean, target_names))
+                    f"fk_{number}",
+                    tuple(names[item] for item in own),
+                    other,
+                    tuple(map(clean_name, target_names)),
                 )

@@ -49,14 +49,14 @@ _TABLE_WORDS: Final = (
     r"(?:GLOBAL\s+|LOCAL\s+|TEMP(?:ORARY)?\s+|UNLOGGED\s+|OR\s+REPLACE\s+|EXTERNAL\s+|FOREIGN\s+|COLUMN\s+|ROW\s+"
     r"|PRIVATE\s+|SHARDED\s+|DUPLICATED\s+|IMMUTABLE\s+|BLOCKCHAIN\s+|CACHED\s+|MEMORY\s+|MULTISET\s+|SET\s+)*"
 )
-BEGINNINGS: Final = (
+DEFINITION_START: Final = (
     rf"(?:CREATE\s+{_TABLE_WORDS}TABLE|CREATE\s+UNIQUE\s+(?:CLUSTERED\s+|NONCLUSTERED\s+)?INDEX"
     r"|CREATE\s+(?:OR\s+REPLACE\s+)?(?:DISTINCT\s+)?(?:TYPE|DOMAIN)|CREATE\s+SCHEMA|ALTER\s+TABLE|COMMENT\s+ON"
     r"|RENAME\s+TABLE|DROP\s+TABLE|EXEC(?:UTE)?\s+(?:sys\.)?sp_addtype)\b"
 )
-WANTED: Final = re.compile(BEGINNINGS, re.I)
+DEFINITION: Final = re.compile(DEFINITION_START, re.I)
 """The beginnings of statements that define tables."""
-MENTIONED: Final = re.compile(r"\b" + BEGINNINGS, re.I)
+EMBEDDED_DEFINITION: Final = re.compile(r"\b" + DEFINITION_START, re.I)
 """The same within a text."""
 _STATEMENT_START: Final = re.compile(
     r"(?:CREATE|ALTER|DROP|INSERT|GRANT|REVOKE|COMMENT|EXEC(?:UTE)?|PRINT|RAISERROR|TRUNCATE|BULK|DECLARE|BACKUP)\b",
@@ -80,7 +80,7 @@ _DIALECTS: Final = (
 _SNIFFED_CHARS: Final = 200_000  # chosen: characters by which the dialect is found
 
 
-def dialects(text: str) -> list[str]:
+def detect_dialects(text: str) -> list[str]:
     """Return the dialects, most likely first, by how often their specific words occur outside comments and texts."""
     head = re.sub(rf"{_COMMENT}|'(?:[^'\n]|'')*'", " ", text[:_SNIFFED_CHARS])
     counted = {name: len(re.findall(pattern, head, re.I | re.M)) for name, pattern in _DIALECTS}
@@ -89,12 +89,12 @@ def dialects(text: str) -> list[str]:
     return sorted(counted, key=lambda name: -counted[name])
 
 
-def statements(text: str, dialect: str) -> Iterator[str]:
+def split_script(text: str, dialect: str) -> Iterator[str]:
     """Yield the statements of a script, without comments at their beginning. Statements without a separator between
     them are separated if they define tables."""
     for statement in _split_statements(text.lstrip("\ufeff"), dialect):
-        first = WANTED.match(statement)
-        if MENTIONED.search(statement, first.end() if first else 0) is None:
+        first = DEFINITION.match(statement)
+        if EMBEDDED_DEFINITION.search(statement, first.end() if first else 0) is None:
             yield statement
         else:
             yield from _split_definitions(statement, dialect)
@@ -133,7 +133,7 @@ def _split_statements(text: str, dialect: str) -> Iterator[str]:
             elif match[0].rstrip("\r").endswith("-") and not match[0].lstrip().upper().startswith(
                 ("PROMPT", "REM")
             ):
-                at = _command_end(text, at)
+                at = _end_of_command(text, at)
             start = at
         elif groups.get("tag") is not None:  # the body of a function, up to the same mark
             close_at = text.find(match[0], at)
@@ -149,7 +149,7 @@ def _split_statements(text: str, dialect: str) -> Iterator[str]:
     yield from between(len(text))
 
 
-def _command_end(text: str, at: int) -> int:
+def _end_of_command(text: str, at: int) -> int:
     """Return the end of a SQL*Plus command whose lines end with a hyphen."""
     while True:
         end = text.find("\n", at + 1)
@@ -169,10 +169,10 @@ def _split_definitions(statement: str, dialect: str) -> Iterator[str]:
             depth = 0
             previous = statement_tokens[index - 1]
             is_new_line = "\n" in statement[previous.end : token.start]
-            begins = WANTED.match(statement, token.start) or (
+            begins = DEFINITION.match(statement, token.start) or (
                 is_new_line and _STATEMENT_START.match(statement, token.start)
             )
-            if begins and previous.plain not in _NOT_BEFORE_STATEMENT:
+            if begins and previous.keyword not in _NOT_BEFORE_STATEMENT:
                 starts.append(token.start)
     schema = re.match(
         rf"CREATE\s+SCHEMA\s+(?:IF\s+NOT\s+EXISTS\s+)?(?!AUTHORIZATION\b)({NAME})", statement, re.I
@@ -212,7 +212,7 @@ class Token:
     end: int
 
     @property
-    def plain(self) -> str:
+    def keyword(self) -> str:
         """The word in capitals; "" for names and texts, which are no keywords."""
         return self.text.upper() if self.kind in ("word", "sign") else ""
 

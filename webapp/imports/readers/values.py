@@ -23,7 +23,7 @@ from webapp.engine.types.registry import find
 from webapp.imports.inference import names
 from webapp.imports.inference import texts as imports_texts
 from webapp.imports.inference.columns import ColumnResult
-from webapp.imports.inference.evidence import Field, definition, jsonable
+from webapp.imports.inference.evidence import Field, definition, to_json_number
 
 _ISO: Final = r"^[0-9]{4}-[01][0-9]-[0-3][0-9]$"
 _TIMESTAMP: Final = (
@@ -42,16 +42,16 @@ _DATE_FORMATS: Final = (
     (rf"^{_DAY} [A-Za-z]{{3}} {_YEAR}$", (("%d %b %Y", "DD MMM YYYY"),)),
 )
 _CLOCK_PATTERN: Final = r"[ T,]+[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9])?( ?[AaPp][Mm])?$"
-_BIRTH_NAMES: Final = re.compile(r"birth|born|\bdob\b")
+_BIRTH_DATE_NAMES: Final = re.compile(r"birth|born|\bdob\b")
 
 
-def read(name: str, texts: pa.Array, words: str) -> ColumnResult | None:
+def detect_temporal_field(name: str, texts: pa.Array, words: str) -> ColumnResult | None:
     """Return a field for texts that are all dates, timestamps or times; None for others."""
     first = texts[0].as_py()
     if len(first) > 40 or not re.search(r"[0-9]", first):
         return None
     if _all_match(texts, _ISO):
-        return _date_result(name, "date", texts, "%Y-%m-%d", None, words)
+        return _date_field(name, "date", texts, "%Y-%m-%d", None, words)
     if _all_match(texts, _TIMESTAMP):
         days, clock = pc.utf8_slice_codeunits(texts, 0, 10), first[10:]
         format_ = (
@@ -62,7 +62,7 @@ def read(name: str, texts: pa.Array, words: str) -> ColumnResult | None:
         if part is not None:
             format_ += "." + ("SSS" if len(part[1]) <= 3 else "SSSSSS")
         format_ = format_ if zone is None else format_ + "Z"
-        return _date_result(name, "datetime", days, "%Y-%m-%d", format_, "")
+        return _date_field(name, "datetime", days, "%Y-%m-%d", format_, "")
     if _all_match(texts, _TIME):
         format_ = "HH:mm:ss" if first.count(":") == 2 else "HH:mm"
         return ColumnResult(
@@ -70,21 +70,21 @@ def read(name: str, texts: pa.Array, words: str) -> ColumnResult | None:
         )
     for pattern, formats in _DATE_FORMATS:
         if _all_match(texts, pattern):
-            return _date_of_formats(name, "date", texts, formats, "", words)
+            return _detect_date(name, "date", texts, formats, "", words)
         if _all_match(texts, pattern.removesuffix("$") + _CLOCK_PATTERN):
             days = pc.struct_field(
                 pc.extract_regex(texts, r"^(?P<day>[^ T,]+|[0-9]+ [A-Za-z]+ [0-9]+)"), "day"
             )
             clock = " hh:mm A" if first[-1:] in "mM" else " HH:mm:ss" if first.count(":") == 2 else " HH:mm"
-            return _date_of_formats(name, "datetime", days, formats, clock, words)
+            return _detect_date(name, "datetime", days, formats, clock, words)
     return None
 
 
-def digits(name: str, texts: pa.Array) -> ColumnResult | None:
+def detect_digit_date(name: str, texts: pa.Array) -> ColumnResult | None:
     """Return a field for dates of eight digits; None for others."""
     if not _all_match(texts, rf"^{_YEAR}[01][0-9][0-3][0-9]$"):
         return None
-    return _date_result(name, "date", texts, "%Y%m%d", "YYYYMMDD", name.lower())
+    return _date_field(name, "date", texts, "%Y%m%d", "YYYYMMDD", name.lower())
 
 
 def _all_match(texts: pa.Array, pattern: str) -> bool:
@@ -94,7 +94,7 @@ def _all_match(texts: pa.Array, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
 
 
-def _date_of_formats(
+def _detect_date(
     name: str, kind: str, texts: pa.Array, formats: Any, clock: str, words: str
 ) -> ColumnResult | None:
     matching = []
@@ -104,14 +104,14 @@ def _date_of_formats(
             matching.append((date_format, output_format))
     if not matching:
         return None
-    result = _date_result(name, kind, texts, matching[0][0], matching[0][1] + clock, words)
+    result = _date_field(name, kind, texts, matching[0][0], matching[0][1] + clock, words)
     if result is not None and len(matching) > 1:
         result.state = "yellow"
         result.reason = f"The format could also be {matching[1][1]}; imported as {matching[0][1]}."
     return result
 
 
-def _date_result(
+def _date_field(
     name: str, kind: str, texts: pa.Array, date_format: str, output_format: str | None, words: str
 ) -> ColumnResult | None:
     days = pc.strptime(texts, format=date_format, unit="s", error_is_null=True)
@@ -124,7 +124,7 @@ def _date_result(
         low, high = month_bounds(bounds["min"].date(), bounds["max"].date())
         options = {"min": low, "max": high, **options}
         return ColumnResult(name, definition(name, kind, options), "green", f"From {low} to {high}{message}.")
-    if _BIRTH_NAMES.search(words):
+    if _BIRTH_DATE_NAMES.search(words):
         options = {"min": "-32000d", "max": "-6600d", **options}
     return ColumnResult(name, definition(name, kind, options), "green", f"{kind.capitalize()}s{message}.")
 
@@ -169,7 +169,7 @@ class ObservedColumn:
 
     column: Column
     sample: list[Any]
-    ready: ColumnResult | None = None
+    result: ColumnResult | None = None
 
 
 def observe_column(name: str, texts: pa.Array, strict: bool = False) -> ObservedColumn:
@@ -194,7 +194,7 @@ def observe_column(name: str, texts: pa.Array, strict: bool = False) -> Observed
     sample += [None] * (size - count)
     observed = ObservedColumn(Column(name, "text", "text", nullable=len(valid) < total), sample)
     _detect(observed, _NonBlankValues(name, valid, total), strict)
-    field = None if observed.ready is None else observed.ready.field
+    field = None if observed.result is None else observed.result.field
     if field is not None and len(valid) < total and total >= limits.INFER_FEW and not field.get("unique"):
         field["percent_blank"] = min(95, round(100 * (total - len(valid)) / total, 1))
     return observed
@@ -208,23 +208,23 @@ class _NonBlankValues:
     valid: pa.Array
     total: int
 
-    def like(self, pattern: str) -> bool:
+    def matches(self, pattern: str) -> bool:
         """Return whether all values match."""
         return _all_match(self.valid, pattern)
 
     @property
-    def enough(self) -> bool:
+    def has_enough_values(self) -> bool:
         """Return whether there are enough values for a range."""
         return len(self.valid) >= limits.INFER_FEW
 
-    def distinct(self) -> int:
+    def distinct_count(self) -> int:
         """Return the number of distinct values."""
         return int(pc.count_distinct(self.valid).as_py())
 
     @property
     def words(self) -> str:
         """The name in small letters, with `_` between its words."""
-        return "_".join(names.split(self.name))
+        return "_".join(names.split_words(self.name))
 
 
 def _detect(observed: ObservedColumn, values: _NonBlankValues, strict: bool) -> None:
@@ -235,19 +235,21 @@ def _detect(observed: ObservedColumn, values: _NonBlankValues, strict: bool) -> 
         or _detect_fraction(observed, values)
     ):
         return
-    if (result := read(name, values.valid, values.words)) is not None:
-        observed.ready = result
+    if (result := detect_temporal_field(name, values.valid, values.words)) is not None:
+        observed.result = result
         return
     for kind, pattern, reason in _TEXT_PATTERNS:
-        if values.like(pattern):
+        if values.matches(pattern):
             unique = (
-                kind == "email" and values.enough and values.distinct() == len(values.valid) == values.total
+                kind == "email"
+                and values.has_enough_values
+                and values.distinct_count() == len(values.valid) == values.total
             )
-            observed.ready = ColumnResult(
+            observed.result = ColumnResult(
                 name, definition(name, kind, unique=unique), "green", f"All values are {reason}."
             )
             return
-    field = _choices(values)
+    field = _detect_choices(values)
     if field is not None:
         count = len(field["options"]["values"])
         reason = (
@@ -255,18 +257,18 @@ def _detect(observed: ObservedColumn, values: _NonBlankValues, strict: bool) -> 
             if count > 1
             else "The same text in every row."
         )
-        observed.ready = ColumnResult(name, field, "green", reason)
+        observed.result = ColumnResult(name, field, "green", reason)
     elif (
         len(values.valid) == values.total
-        and values.enough
+        and values.has_enough_values
         and _KEY_NAMES.search(values.words)
-        and values.distinct() == len(values.valid)
+        and values.distinct_count() == len(values.valid)
     ):
         observed.column = replace(observed.column, unique=True)
 
 
 def _detect_boolean(observed: ObservedColumn, values: _NonBlankValues) -> bool:
-    if not values.like(r"(?i)^(true|false|t|f|yes|no|y|n)$"):
+    if not values.matches(r"(?i)^(true|false|t|f|yes|no|y|n)$"):
         return False
     counted = pc.value_counts(values.valid)
     share = {row["values"].as_py(): row["counts"].as_py() for row in counted}
@@ -276,33 +278,33 @@ def _detect_boolean(observed: ObservedColumn, values: _NonBlankValues) -> bool:
     name = values.name
     if pair[0] == "true":
         true = sum(number for word, number in share.items() if word.lower() == "true")
-        options = {"probability": round(true / len(values.valid), 2)} if values.enough else {}
-        observed.ready = ColumnResult(name, definition(name, "boolean", options), "green", "True or false.")
+        options = {"probability": round(true / len(values.valid), 2)} if values.has_enough_values else {}
+        observed.result = ColumnResult(name, definition(name, "boolean", options), "green", "True or false.")
         return True
     first = next(iter(share))
-    yes, no = (_in_case_of(word, first) for word in pair)
+    yes, no = (_match_case(word, first) for word in pair)
     field = definition(name, "boolean", {"truthy": yes, "falsy": no})
-    observed.ready = ColumnResult(name, field, "green", f"True or false, written {yes} and {no}.")
+    observed.result = ColumnResult(name, field, "green", f"True or false, written {yes} and {no}.")
     return True
 
 
-def _in_case_of(word: str, example: str) -> str:
+def _match_case(word: str, example: str) -> str:
     return word.upper() if example.isupper() else word.capitalize() if example[:1].isupper() else word
 
 
 def _detect_integer(observed: ObservedColumn, values: _NonBlankValues) -> bool:
-    if not values.like(_INTEGER):
+    if not values.matches(_INTEGER):
         return False
     name = values.name
-    if re.search(r"date|day", values.words) and (result := digits(name, values.valid)) is not None:
-        observed.ready = result
+    if re.search(r"date|day", values.words) and (result := detect_digit_date(name, values.valid)) is not None:
+        observed.result = result
         return True
     numbers = pc.cast(pc.utf8_ltrim(values.valid, "+"), pa.int64())
     bounds = pc.min_max(numbers).as_py()
     low, high = bounds["min"], bounds["max"]
     if not -limits.MAX_INTEGER <= low <= high <= limits.MAX_INTEGER:
         field = definition(name, "regexp", {"string": "[1-9][0-9]{17}"})
-        observed.ready = ColumnResult(
+        observed.result = ColumnResult(
             name, field, "yellow", "The numbers are too large for JSON parsers: imported as text of digits."
         )
         return True
@@ -315,27 +317,27 @@ def _detect_integer(observed: ObservedColumn, values: _NonBlankValues) -> bool:
     ends_as_text = [str(low), str(high)] if len(plain) > 1 else [str(low)]
     observed.sample = [*ends_as_text, *plain[2:], *([None] * blanks)]
     has_no_blanks = len(numbers) == values.total
-    if has_no_blanks and len(numbers) >= _MIN_SEQUENCE and (counted := _sequence(numbers)) is not None:
-        observed.ready = ColumnResult(
+    if has_no_blanks and len(numbers) >= _MIN_SEQUENCE and (counted := _detect_sequence(numbers)) is not None:
+        observed.result = ColumnResult(
             name, {"name": name, **counted}, "green", f"Counts from {low:,}, as in the file."
         )
     elif values.words == "id" and has_no_blanks:
-        observed.ready = ColumnResult(
+        observed.result = ColumnResult(
             name, definition(name, "row_number"), "green", "The key of the row, numbered from 1."
         )
     elif (
         has_no_blanks
-        and values.enough
+        and values.has_enough_values
         and _KEY_NAMES.search(values.words)
         and pc.count_distinct(numbers).as_py() == len(numbers)
     ):
         options = {"min": low, "max": max(high, low + 10 * len(numbers))}
         field = definition(name, "number", options, unique=True)
-        observed.ready = ColumnResult(name, field, "green", f"Numbers from {low:,} on, none of them twice.")
+        observed.result = ColumnResult(name, field, "green", f"Numbers from {low:,} on, none of them twice.")
     return True
 
 
-def _sequence(numbers: pa.Array) -> Field | None:
+def _detect_sequence(numbers: pa.Array) -> Field | None:
     steps = pc.min_max(pc.pairwise_diff(numbers).slice(1)).as_py()
     if steps["min"] != steps["max"] or steps["min"] <= 0:
         return None
@@ -346,23 +348,23 @@ def _sequence(numbers: pa.Array) -> Field | None:
 
 
 def _detect_fraction(observed: ObservedColumn, values: _NonBlankValues) -> bool:
-    if values.like(_DECIMAL):
+    if values.matches(_DECIMAL):
         return _detect_decimal(observed, values, values.valid)
-    if values.like(_DECIMAL_COMMA):
+    if values.matches(_DECIMAL_COMMA):
         point = pc.replace_substring(pc.replace_substring(values.valid, ".", ""), ",", ".")
         _detect_decimal(observed, replace(values, valid=point), point)
         message = "The file uses a decimal comma; generated values have a decimal point."
-        if observed.ready is not None:
-            observed.ready = ColumnResult(values.name, observed.ready.field, "yellow", message)
+        if observed.result is not None:
+            observed.result = ColumnResult(values.name, observed.result.field, "yellow", message)
         return True
-    if not values.like(_FLOAT):
+    if not values.matches(_FLOAT):
         return False
     numbers = pc.min_max(pc.cast(values.valid, pa.float64())).as_py()
     if max(-numbers["min"], numbers["max"]) >= limits.MAX_UNITS:
         return False
     low, high = (round(float(numbers[end]), 2) for end in ("min", "max"))
     field = definition(values.name, "number", {"min": low, "max": max(high, low + 0.01), "decimals": 2})
-    observed.ready = ColumnResult(values.name, field, "green", f"Numbers from {low:g} to {high:g}.")
+    observed.result = ColumnResult(values.name, field, "green", f"Numbers from {low:g} to {high:g}.")
     return True
 
 
@@ -372,29 +374,29 @@ def _detect_decimal(observed: ObservedColumn, values: _NonBlankValues, texts: pa
     places = min(scale, limits.MAX_DECIMALS)
     numbers = pc.min_max(pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64())).as_py()
     bounds = [Decimal(repr(numbers[end])) for end in ("min", "max")]
-    if not values.enough:
+    if not values.has_enough_values:
         observed.column = replace(observed.column, type="decimal", declared="number", scale=places)
         return True
     step = Decimal(1).scaleb(-places)
-    low = max(imports_texts.rounded(bounds[0], down=True), -limits.MAX_UNITS * step)
-    high = min(imports_texts.rounded(bounds[1], down=False), limits.MAX_UNITS * step)
+    low = max(imports_texts.round_bound(bounds[0], down=True), -limits.MAX_UNITS * step)
+    high = min(imports_texts.round_bound(bounds[1], down=False), limits.MAX_UNITS * step)
     if bounds[0] >= 0 and bounds[1] <= 1 < high:
         high = Decimal(1)
     low, high = low.quantize(step, "ROUND_FLOOR"), high.quantize(step, "ROUND_CEILING")
-    options = {"min": jsonable(low), "max": jsonable(high), "decimals": places}
+    options = {"min": to_json_number(low), "max": to_json_number(high), "decimals": places}
     field = definition(values.name, "number", options)
     message = f"Numbers from {low.normalize():f} to {high.normalize():f} with {places} decimals."
-    observed.ready = ColumnResult(values.name, field, "green", message)
+    observed.result = ColumnResult(values.name, field, "green", message)
     return True
 
 
-def _choices(values: _NonBlankValues) -> Field | None:
+def _detect_choices(values: _NonBlankValues) -> Field | None:
     """Return a field of the words of a column that repeats a few of them; None for others."""
-    if not values.enough:
+    if not values.has_enough_values:
         return None
     if pc.count_distinct(values.valid.slice(0, 1_000)).as_py() > limits.IMPORT_CHOICES:
         return None
-    kind = find(guess.type_of(values.name))
+    kind = find(guess.suggest_type(values.name))
     if kind is not None and kind.category in _PERSONAL_CATEGORIES and kind.name not in _IMPERSONAL_TYPES:
         return None
     counted = pc.value_counts(values.valid)

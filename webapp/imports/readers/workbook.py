@@ -13,41 +13,45 @@ import pyarrow as pa
 from webapp import limits
 from webapp.files import workbooks
 from webapp.imports.readers import csv
-from webapp.imports.readers.base import Problem, Read, Source, Unreadable, clean
+from webapp.imports.readers.base import ParsedFile, Problem, Source, UnreadableFileError, clean_name
 
 _TOO_LARGE: Final = "Its unpacked size exceeds the limit."
 
 
-def read(source: Source) -> Read:
-    """Read a table for each sheet that has rows. Raises `Unreadable`."""
-    result = Read("xlsx")
+def read(source: Source) -> ParsedFile:
+    """Read a table for each sheet that has rows. Raises `UnreadableFileError`."""
+    result = ParsedFile("xlsx")
     try:
-        file = io.BytesIO(source.raw)
-        with workbooks.opened(file, limits.IMPORT_SHEET_BYTES, limits.IMPORT_STRINGS_BYTES) as book:
+        file = io.BytesIO(source.content)
+        with workbooks.open_workbook(file, limits.IMPORT_SHEET_BYTES, limits.IMPORT_STRINGS_BYTES) as book:
             for sheet in book.worksheets[: limits.IMPORT_TABLES]:
                 _read_sheet(sheet, result)
     except workbooks.MemberTooLargeError:
-        raise Unreadable("The unpacked workbook exceeds the size limit.", "Send its sheets as CSV.") from None
-    except (Unreadable, MemoryError):
+        raise UnreadableFileError(
+            "The unpacked workbook exceeds the size limit.", "Send its sheets as CSV."
+        ) from None
+    except (UnreadableFileError, MemoryError):
         raise
     except Exception:  # a damaged workbook can raise any exception
         message = "The workbook cannot be read: it is damaged, protected, or not an XLSX file."
-        raise Unreadable(message, "Save it as XLSX again, or send CSV.") from None
+        raise UnreadableFileError(message, "Save it as XLSX again, or send CSV.") from None
     if not result.tables and not result.problems:
-        raise Unreadable("The workbook contains no rows.", "The first row must contain the column names.")
+        raise UnreadableFileError(
+            "The workbook contains no rows.", "The first row must contain the column names."
+        )
     if (
         len(result.tables) == 1
         and source.stem
         and result.tables[0].entity.name.casefold().startswith("sheet")
     ):
         one = result.tables[0]
-        name = clean(source.stem)
+        name = clean_name(source.stem)
         one.entity = one.entity.__class__(name, (name,), one.entity.fields)
     return result
 
 
-def _read_sheet(sheet: Any, result: Read) -> None:
-    name = clean(sheet.title) or "sheet"
+def _read_sheet(sheet: Any, result: ParsedFile) -> None:
+    name = clean_name(sheet.title) or "sheet"
     rows: list[list[Any]] = []
     cells = 0
     try:
@@ -74,7 +78,7 @@ def _read_sheet(sheet: Any, result: Read) -> None:
         pa.array([_text(row[index]) if index < len(row) else None for row in body], pa.string())
         for index in range(width)
     ]
-    result.tables.append(csv.table(name, headers, arrays, result))
+    result.tables.append(csv.build_table(name, headers, arrays, result))
 
 
 def _text(value: Any) -> str | None:

@@ -26,11 +26,11 @@ from webapp.access.models import Workspace
 from webapp.accounts.services import identity
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
-from webapp.extensions import db, reading, redis_client, writing
+from webapp.extensions import db, read_session, redis_client, write_session
 from webapp.files import services as files
 from webapp.imports.models import ImportJob
 from webapp.imports.services import imports
-from webapp.imports.services.imports import ImportResult, Reading, Sent
+from webapp.imports.services.imports import ImportResult, SubmittedDocument, WorkerOptions
 from webapp.storage import MissingError
 from webapp.work import jobs_queue
 from webapp.work.models import END_STATES
@@ -41,7 +41,14 @@ FOLDER: Final = "imports"
 
 
 def start(
-    actor: Actor, sent: Sent, form: str, *, quantity: int, save: bool, types: Sequence[str], samples: bool
+    actor: Actor,
+    submitted: SubmittedDocument,
+    form: str,
+    *,
+    quantity: int,
+    save: bool,
+    types: Sequence[str],
+    samples: bool,
 ) -> ImportJob:
     """Store a document and queue its import; commits. Errors: quota_exceeded if the workspace has too many open
     imports, unavailable if the storage fails."""
@@ -51,13 +58,13 @@ def start(
     _check_quota(actor.workspace_id)
     db.session.commit()  # storing the document takes a while
     key = f"{FOLDER}/{actor.workspace_id}/{ids.new('imp')}"
-    with files.reachable():
-        storage.of(current_app).put(key, _chunks(sent.document))
+    with files.translated_errors():
+        storage.get_storage(current_app).put(key, _chunks(submitted.document))
     try:
         _check_quota(actor.workspace_id)
         job = ImportJob(
             request={
-                "format": form, "name": sent.name, "quantity": quantity, "save": save, "types": list(types),
+                "format": form, "name": submitted.name, "quantity": quantity, "save": save, "types": list(types),
                 "samples": samples,
             },
             document_key=key,
@@ -67,12 +74,12 @@ def start(
         )  # fmt: skip
         db.session.add(job)
         db.session.flush()
-        audit_log.record(actor, "import.create", job, join=True, name=sent.name, save=save)
-        jobs_queue.after_commit(db.session, redis_client(), KIND, job.id)
+        audit_log.record(actor, "import.create", job, join=True, name=submitted.name, save=save)
+        jobs_queue.enqueue_after_commit(db.session, redis_client(), KIND, job.id)
         db.session.commit()
     except BaseException:
         db.session.rollback()
-        storage.of(current_app).delete(key)
+        storage.get_storage(current_app).delete(key)
         raise
     return job
 
@@ -80,8 +87,8 @@ def start(
 def _check_quota(workspace_id: str) -> None:
     """Raise quota_exceeded if a workspace has too many open imports. Its row is locked to keep the count valid."""
     db.session.get_one(Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True)
-    of_workspace = ImportJob.workspace_id == workspace_id, ImportJob.status.not_in(END_STATES)
-    count = db.session.scalar(select(func.count()).where(*of_workspace)) or 0
+    conditions = ImportJob.workspace_id == workspace_id, ImportJob.status.not_in(END_STATES)
+    count = db.session.scalar(select(func.count()).where(*conditions)) or 0
     if count >= limits.OPEN_IMPORTS:
         text = f"A workspace can have {limits.OPEN_IMPORTS} imports running or queued. Wait until one has finished."
         raise ApiError("quota_exceeded", text, {"limit": limits.OPEN_IMPORTS, "used": count})
@@ -122,28 +129,28 @@ def result(job: ImportJob) -> ImportResult | None:
     if job.result_key is None:
         return None
     try:
-        return ImportResult(**orjson.loads(b"".join(storage.of(current_app).get(job.result_key))))
+        return ImportResult(**orjson.loads(b"".join(storage.get_storage(current_app).get(job.result_key))))
     except MissingError:
         return None
 
 
 @contextmanager
-def document(job: ImportJob) -> Iterator[Sent]:
+def open_document(job: ImportJob) -> Iterator[SubmittedDocument]:
     """Yield the document of an import. Error: not_found if it has been deleted."""
     with tempfile.TemporaryFile() as copy:
         try:
-            for piece in storage.of(current_app).get(job.document_key):
+            for piece in storage.get_storage(current_app).get(job.document_key):
                 copy.write(piece)
         except MissingError:
             text = "The document of this import was deleted. Start a new import."
             raise ApiError("not_found", text, {"import_id": job.id}) from None
-        yield Sent(copy, job.request["name"])
+        yield SubmittedDocument(copy, job.request["name"])
 
 
 def cancel(actor: Actor, job: ImportJob) -> ImportJob:
     """Cancel a locked import; commits. A queued one ends immediately, a running one within a second. Error:
     run_finished."""
-    if job.ended:
+    if job.has_ended:
         raise ApiError("run_finished", "This import has already finished.", {"status": job.status})
     if job.cancel_requested_at is None:
         job.cancel_requested_at = clock.now()
@@ -158,39 +165,39 @@ def cancel(actor: Actor, job: ImportJob) -> ImportJob:
 # --- For workers ---
 
 
-class Order:
+class ImportTask:
     """One import in a worker."""
 
     def __init__(self, import_id: str) -> None:
-        with reading() as session:
+        with read_session() as session:
             self._job = session.get_one(ImportJob, import_id)
         self.request: Mapping[str, Any] = self._job.request
-        self.interrupted = self._job.saving
+        self.was_interrupted = self._job.saving
         """Whether an earlier worker was lost while it saved templates. They would be saved a second time."""
 
-    def make(self, reading: Reading, before_saving: Any) -> str:
+    def run(self, worker_options: WorkerOptions, before_saving: Any) -> str:
         """Import the document, and return the storage key of the result. Errors: those of `imports.create`; forbidden
         if the person who started the import has lost access."""
-        actor = identity.by_user(self._job.created_by, self._job.project_id)
+        actor = identity.actor_of_user(self._job.created_by, self._job.project_id)
         if actor is None:
             raise ApiError(
                 "forbidden", "The user who started this import no longer has access to the project."
             )
         options = self.request
-        with document(self._job) as sent:
+        with open_document(self._job) as submitted:
             result = imports.create(
                 actor,
-                sent,
+                submitted,
                 options["format"],
                 quantity=options["quantity"],
                 save=options["save"],
                 types=options["types"],
                 samples=options["samples"],
-                reading=reading,
+                worker_options=worker_options,
                 before_saving=before_saving,
             )
         key = f"{self._job.document_key}.json"
-        storage.of(current_app).put(key, [orjson.dumps(asdict(result))])
+        storage.get_storage(current_app).put(key, [orjson.dumps(asdict(result))])
         return key
 
 
@@ -214,10 +221,10 @@ def read_progress(file: Path) -> dict[str, int]:
 
 def settle(import_id: str) -> None:
     """Delete the document of an import that has ended, unless templates can still be created from it."""
-    with reading() as session:
+    with read_session() as session:
         job = session.get(ImportJob, import_id)
-    if job is not None and job.ended and (job.request["save"] or job.status != "completed"):
-        storage.of(current_app).delete(job.document_key)
+    if job is not None and job.has_ended and (job.request["save"] or job.status != "completed"):
+        storage.get_storage(current_app).delete(job.document_key)
 
 
 def purge(now: datetime) -> int:
@@ -227,14 +234,14 @@ def purge(now: datetime) -> int:
         ImportJob.finished_at < now - timedelta(hours=limits.IMPORT_HOURS),
         ImportJob.created_at < now - timedelta(days=limits.IMPORT_DAYS),
     )
-    with reading() as session:
+    with read_session() as session:
         found = session.execute(
             select(ImportJob.id, ImportJob.document_key, ImportJob.result_key).where(expired)
         ).all()
     for import_id, *keys in found:
         for key in keys:
             if key is not None:
-                storage.of(current_app).delete(key)
-        with writing() as session:
+                storage.get_storage(current_app).delete(key)
+        with write_session() as session:
             session.execute(delete(ImportJob).where(ImportJob.id == import_id))
     return len(found)

@@ -30,7 +30,7 @@ from webapp.row_templates.services import catalogue, compilation, templates
 
 Field = dict[str, Any]
 
-TEXT: Final = "words"
+TEXT_TYPE: Final = "words"
 _KEYS: Final = ("name", "type", "options", "unique", "percent_blank", "description")
 _MAX_OPTIONS: Final = 8
 # They need what a description does not contain: other templates, connections, nested fields.
@@ -63,7 +63,7 @@ _ANSWER_SCHEMA: Final = {
 
 
 @dataclass(slots=True)
-class Draft:
+class FieldDraft:
     """One field of a described template. `state`: green, as the model proposed it; yellow, without its options; red,
     replaced by text."""
 
@@ -83,16 +83,17 @@ class Draft:
         }
 
 
-def template(
+def create_template(
     actor: Actor, description: str, *, connection_id: str | None, quantity: int, save: bool
 ) -> dict[str, Any]:
-    """Return `{name, fields, report, template}` for a description; `template` is None unless it is saved (commits).
+    """Return `{name, fields, report, template}` for a description; `create_template` is None unless it is saved
+    (commits).
 
     Errors: provider_missing, not_found, forbidden, validation_error (several models and none selected), those of
     connections; target_failed with the reason bad_answer if the model returned no usable template.
     """
-    connection = model_of(actor, connection_id)
-    with opened(connection) as channel:
+    connection = select_model(actor, connection_id)
+    with open_model_channel(connection) as channel:
         name, fields = _request_template(channel, description)
     drafts = _valid_drafts(fields)
     saved = None
@@ -114,10 +115,10 @@ def template(
     }
 
 
-def model_of(actor: Actor, connection_id: str | None) -> Connection:
+def select_model(actor: Actor, connection_id: str | None) -> Connection:
     """Return the selected model, or the only one. Errors: not_found, forbidden, provider_missing, validation_error."""
     if connection_id is None:
-        return ai_values.only_model(actor)
+        return ai_values.only_ai_connection(actor)
     connection = tenancy.get(actor, Connection, connection_id, "write")
     if connection.type != "ai":
         text = (
@@ -129,7 +130,7 @@ def model_of(actor: Actor, connection_id: str | None) -> Connection:
     return connection
 
 
-class opened:  # noqa: N801 - reads as a verb where it is used
+class open_model_channel:  # noqa: N801 - reads as a verb where it is used
     """A connection to a model, whose errors are converted to API errors. The database session is released in the
     meantime."""
 
@@ -137,7 +138,7 @@ class opened:  # noqa: N801 - reads as a verb where it is used
         self._connection = connection
 
     def __enter__(self) -> AiChannel:
-        channel = access.open_link(self._connection)
+        channel = access.open_connection(self._connection)
         assert isinstance(channel, AiChannel)
         self._channel = channel
         db.session.remove()
@@ -202,26 +203,26 @@ def _request_template(channel: AiChannel, description: str) -> tuple[str, list[F
 
 def _parse_answer(text: str) -> tuple[str, list[Field]] | None:
     """Return name and fields in the output of a model; None without valid ones."""
-    for document in ai_values.documents(text):
+    for document in ai_values.find_json(text):
         fields = document.get("fields") if isinstance(document, dict) else document
         name = document.get("name") if isinstance(document, dict) else None
-        plain = (
+        supported_fields = (
             [_supported_keys(field) for field in fields if isinstance(field, dict)]
             if isinstance(fields, list)
             else []
         )
-        named = [field for field in plain if field["name"]][: limits.AI_FIELDS]
-        if not named:
+        named_fields = [field for field in supported_fields if field["name"]][: limits.AI_FIELDS]
+        if not named_fields:
             continue
         seen: set[str] = set()
-        for field in named:  # duplicate names become unique
+        for field in named_fields:  # duplicate names become unique
             base_name, number = field["name"], 1
             while field["name"] in seen:
                 number += 1
                 field["name"] = f"{base_name[: limits.MAX_NAME_CHARS - 5]}_{number}"
             seen.add(field["name"])
         title = " ".join(name.split())[: limits.MAX_NAME_CHARS] if isinstance(name, str) else ""
-        return title or "Described", named
+        return title or "Described", named_fields
     return None
 
 
@@ -229,7 +230,7 @@ def _supported_keys(raw: Mapping[str, Any]) -> Field:
     """Return a field with the supported keys."""
     field = {key: raw[key] for key in _KEYS if raw.get(key) is not None}
     field["name"] = " ".join(str(raw.get("name") or "").split())[: limits.MAX_NAME_CHARS]
-    field["type"] = str(raw.get("type") or TEXT)
+    field["type"] = str(raw.get("type") or TEXT_TYPE)
     if not isinstance(field.get("options"), dict):
         field["options"] = {}
     return field
@@ -258,9 +259,9 @@ def faults(fields: Sequence[Field]) -> list[Fault]:
     return []
 
 
-def _valid_drafts(fields: Sequence[Field]) -> list[Draft]:
+def _valid_drafts(fields: Sequence[Field]) -> list[FieldDraft]:
     """Return drafts that are valid: invalid fields first lose their options, then become text."""
-    drafts = [Draft(item) for item in fields]
+    drafts = [FieldDraft(item) for item in fields]
     for _ in range(2 * len(drafts) + 1):  # each field goes two steps at most
         found = faults([item.field for item in drafts])
         if not found:
@@ -281,13 +282,13 @@ def _valid_drafts(fields: Sequence[Field]) -> list[Draft]:
                 draft.reason = f"Its options were not valid and were removed: {fault.message}"
             else:
                 original = f' The model suggested "{field["type"][:50]}".' if draft.state != "red" else ""
-                draft.field, draft.state = _as_text(field), "red"
+                draft.field, draft.state = _as_text_field(field), "red"
                 draft.reason = f"Imported as text: {fault.message}{original}"
     return [
-        Draft(_as_text(item.field), "red", "The fields were not compatible with each other.")
+        FieldDraft(_as_text_field(item.field), "red", "The fields were not compatible with each other.")
         for item in drafts
     ]
 
 
-def _as_text(field: Field) -> Field:
-    return {"name": field["name"], "type": TEXT, "options": {}}
+def _as_text_field(field: Field) -> Field:
+    return {"name": field["name"], "type": TEXT_TYPE, "options": {}}

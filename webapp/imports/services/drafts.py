@@ -23,7 +23,7 @@ from webapp.errors import Fault
 from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import definition
 from webapp.imports.inference.named_references import named_references
-from webapp.imports.readers.base import Problem, Read, Table, clean, fallback
+from webapp.imports.readers.base import ParsedFile, Problem, Table, clean_name, fallback
 from webapp.imports.services import tables
 from webapp.imports.services.tables import Draft
 from webapp.row_templates.services import compilation
@@ -32,66 +32,97 @@ Report = list[dict[str, Any]]
 
 
 def draft_tables(
-    read: Read, vocabulary: Vocabulary, rows: int, tell: Callable[[int], None] = lambda done: None
+    read: ParsedFile,
+    vocabulary: Vocabulary,
+    rows: int,
+    report_progress: Callable[[int], None] = lambda done: None,
 ) -> list[Draft]:
-    """Return a draft for each table, linked with the drafts that it refers to. `rows`: of each template. `tell` is
-    called with the number of finished tables."""
+    """Return a draft for each table, linked with the drafts that it refers to. `rows`: of each template.
+    `report_progress` is called with the number of finished tables."""
     entities = [table.entity for table in read.tables]
-    named = named_references(entities)
+    named_relations = named_references(entities)
     drafts: list[Draft] = []
     for table in read.tables:
-        tell(len(drafts))
-        drafts.append(of_table(table, entities, vocabulary, rows, named.get(table.entity.name, ())))
-    tell(len(drafts))
+        report_progress(len(drafts))
+        drafts.append(
+            draft_parsed_table(table, entities, vocabulary, rows, named_relations.get(table.entity.name, ()))
+        )
+    report_progress(len(drafts))
     tables.make_valid(drafts, vocabulary)
     for draft in drafts:
         tables.limit_rows(draft, vocabulary, rows)
     return drafts
 
 
-def of_table(
-    table: Table, together: Sequence[Any], vocabulary: Vocabulary, rows: int, named: Sequence[Relation] = ()
+def draft_parsed_table(
+    table: Table,
+    entities: Sequence[Any],
+    vocabulary: Vocabulary,
+    rows: int,
+    named_relations: Sequence[Relation] = (),
 ) -> Draft:
     """Return the draft of one table; see `tables.make_valid` and `tables.draft_tables`. A column without a field is
     blank if that is allowed, else text."""
-    unsettled = [relation for relation in named if not {*relation.columns} & table.ready.keys()]
+    unresolved_relations = [
+        relation for relation in named_relations if not {*relation.columns} & table.known_results.keys()
+    ]
     draft = tables.draft_table(
-        table.entity, table.sample, together, {}, None, vocabulary, rows, table.ready, named=unsettled
+        table.entity,
+        table.sample,
+        entities,
+        {},
+        None,
+        vocabulary,
+        rows,
+        table.known_results,
+        named_relations=unresolved_relations,
     )
-    for item in draft.columns:
-        column = table.entity.column(item.column)
+    for result in draft.columns:
+        column = table.entity.column(result.column)
         if column is not None and omission_reason(column):
             continue  # null would not be valid
-        if item.column in table.reds:
-            replacement = fallback(item.column, table.reds[item.column])
-            item.field, item.state, item.reason = replacement.field, replacement.state, replacement.reason
-        elif item.field is None and item.state == "red":
-            replacement = fallback(item.column, item.reason)
-            item.field, item.state, item.reason = replacement.field, replacement.state, replacement.reason
-        elif column is not None and _is_key(column, item, table):
-            item.field = definition(item.column, "row_number")
-            item.state, item.reason, item.guessed = "green", "The key of the row, numbered from 1.", False
-        elif item.field is None and item.state == "yellow":
-            item.field = definition(item.column, "null")
+        if result.column in table.rejected_columns:
+            replacement = fallback(result.column, table.rejected_columns[result.column])
+            result.field, result.state, result.reason = (
+                replacement.field,
+                replacement.state,
+                replacement.reason,
+            )
+        elif result.field is None and result.state == "red":
+            replacement = fallback(result.column, result.reason)
+            result.field, result.state, result.reason = (
+                replacement.field,
+                replacement.state,
+                replacement.reason,
+            )
+        elif column is not None and _is_key(column, result, table):
+            result.field = definition(result.column, "row_number")
+            result.state, result.reason, result.is_guessed = (
+                "green",
+                "The key of the row, numbered from 1.",
+                False,
+            )
+        elif result.field is None and result.state == "yellow":
+            result.field = definition(result.column, "null")
             declared = column.declared if column is not None else ""
-            item.reason = (
+            result.reason = (
                 f"No values can be generated for {declared or 'its contents'}: it stays blank. Choose a type."
             )
-        notes = table.notes.get(item.column)
+        notes = table.notes.get(result.column)
         if notes:
-            item.state = "yellow" if item.state == "green" else item.state
-            item.reason = f"{' '.join(notes)} {item.reason}"
+            result.state = "yellow" if result.state == "green" else result.state
+            result.reason = f"{' '.join(notes)} {result.reason}"
     return draft
 
 
-def _is_key(column: Column, one: ColumnResult, table: Table) -> bool:
+def _is_key(column: Column, result: ColumnResult, table: Table) -> bool:
     """Return whether a column is an integer called `id` without further restrictions in its schema."""
     schema = column.schema or {}
     plain = not {"enum", "maximum", "multipleOf"} & schema.keys() and schema.get("minimum", 0) in (0, 1)
     is_integer_id = (
         table.entity.kind == "operation" and column.type == "integer" and column.name.casefold() == "id"
     )
-    return is_integer_id and plain and one.field is not None
+    return is_integer_id and plain and result.field is not None
 
 
 _EXAMPLES: Final = 3  # chosen: values of each column that a review shows
@@ -104,31 +135,31 @@ def apply_types(drafts: Sequence[Draft], types: Sequence[str], vocabulary: Vocab
     faults: list[Fault] = []
     targets = [(draft, column) for draft in drafts for column in draft.columns]
     for index, (type_name, (draft, result)) in enumerate(zip(types, targets, strict=False)):
-        kind = find(type_name) if type_name.strip() else None
-        if kind is None and type_name.strip():
+        field_type = find(type_name) if type_name.strip() else None
+        if field_type is None and type_name.strip():
             text = f'"{type_name[: limits.MAX_NAME_CHARS]}" is not a field type.'
             faults.append(Fault(f"types[{index}]", "unknown_type", text, "Choose a type from the list."))
-        if kind is None or (result.field is not None and result.field["type"] == kind.name):
+        if field_type is None or (result.field is not None and result.field["type"] == field_type.name):
             continue
         unique = result.field is not None and result.field.get("unique") is True
-        field, fault = of_type(result.column, kind.name, unique, vocabulary)
+        field, fault = field_of_type(result.column, field_type.name, unique, vocabulary)
         if field is None:
             hint = "Keep the suggested type and change it later in the template."
             faults.append(Fault(f"types[{index}]", "not_possible", f"{result.column}: {fault}", hint))
             continue
-        result.field, result.state, result.guessed, result.reason = (
+        result.field, result.state, result.is_guessed, result.reason = (
             field,
             "green",
             False,
             "You chose this type.",
         )
-        for table in list(draft.waits):
-            if not any(tables.refers_to(other, tables.HERE + table) for other in draft.columns):
-                del draft.waits[table]
+        for table in list(draft.dependencies):
+            if not any(tables.refers_to(other, tables.ENTITY_PREFIX + table) for other in draft.columns):
+                del draft.dependencies[table]
     return faults
 
 
-def of_type(
+def field_of_type(
     column: str, kind: str, unique: bool, vocabulary: Vocabulary
 ) -> tuple[dict[str, Any] | None, str]:
     """Return a field of a type with its default options, unique if it can be, or None and the reason."""
@@ -144,10 +175,10 @@ def of_type(
     return None, fault
 
 
-def examples(column: str, kind: str) -> tuple[list[str], str]:
+def example_values(column: str, kind: str) -> tuple[list[str], str]:
     """Return values of a field of this type with its default options, or the reason why there are none."""
     vocabulary = compilation.vocabulary()
-    field, fault = of_type(column, kind, False, vocabulary)
+    field, fault = field_of_type(column, kind, False, vocabulary)
     if field is None:
         return [], fault
     bound = BoundPlan(compile_plan(parse([field]), vocabulary), GenerationContext("review", clock.now()))
@@ -157,7 +188,7 @@ def examples(column: str, kind: str) -> tuple[list[str], str]:
     return [_as_line(value) for value in values.to_pylist()], ""
 
 
-def column_values(drafts: Sequence[Draft], read: Read, vocabulary: Vocabulary) -> list[dict[str, Any]]:
+def column_values(drafts: Sequence[Draft], read: ParsedFile, vocabulary: Vocabulary) -> list[dict[str, Any]]:
     """Return for each column of the report, in its order: the declared type, values of the source, generated values."""
     found = []
     for draft, table in zip(drafts, read.tables, strict=True):
@@ -186,7 +217,7 @@ def _as_line(value: Any) -> str:
         return ""
     if isinstance(value, dict | list):
         value = orjson.dumps(value, default=str).decode()
-    return clean(value)[:_EXAMPLE_CHARS]
+    return clean_name(value)[:_EXAMPLE_CHARS]
 
 
 def report(drafts: Sequence[Draft], problems: Sequence[Problem]) -> Report:

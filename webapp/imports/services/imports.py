@@ -16,7 +16,7 @@ from webapp.imports.models import TemplateImport
 from webapp.imports.readers.base import Source
 from webapp.imports.services import drafts, process
 from webapp.imports.services import tables as imports_tables
-from webapp.imports.services.tables import HERE, Draft
+from webapp.imports.services.tables import ENTITY_PREFIX, Draft
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import compilation, vocabularies
 
@@ -34,7 +34,7 @@ class ImportResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SubmittedDocument:
     """The input: a document, and the name of its file, or "" for a text."""
 
     document: bytes | IO[bytes]
@@ -43,25 +43,27 @@ class Sent:
 
 def create(
     actor: Actor,
-    sent: Sent,
+    submitted: SubmittedDocument,
     form: str,
     *,
     quantity: int,
     save: bool,
     types: Sequence[str] = (),
     samples: bool = False,
-    reading: Reading | None = None,
+    worker_options: WorkerOptions | None = None,
     before_saving: Callable[[], None] = lambda: None,
 ) -> ImportResult:
     """Create a template for each table of a file; with `save` they are saved (commits), several of them as a dataset
     too. `types` are field types that a person chose, by the place of the column in the report; empty ones are those
-    that were recognized. With `samples` the result has values to show. `reading`: how the document is read by a
+    that were recognized. With `samples` the result has values to show. `worker_options`: how the document is read by a
     worker. `before_saving` is called before the first template is saved.
 
     Columns that cannot be converted are red in the report, and become text. Error: validation_error (`unreadable`) if
     nothing of the file can be read, unavailable.
     """
-    result = opened("drafted", sent, form, quantity, reading, types=list(types), samples=samples)
+    result = run_in_document_process(
+        "draft_document", submitted, form, quantity, worker_options, types=list(types), samples=samples
+    )
     template_drafts = [Draft.from_json(draft) for draft in result["drafts"]]
     report = result["report"]
     if not save:
@@ -73,8 +75,8 @@ def create(
             result["shown"],
         )
     before_saving()
-    seconds = None if reading is None else limits.IMPORT_CPU_SECONDS
-    description = f"Imported from {sent.name}" if sent.name else "Imported from pasted text"
+    seconds = None if worker_options is None else limits.IMPORT_CPU_SECONDS
+    description = f"Imported from {submitted.name}" if submitted.name else "Imported from pasted text"
     skipped = imports_tables.save(
         actor,
         template_drafts,
@@ -86,74 +88,86 @@ def create(
         {"table": item["table"], "column": "", "type": None, "state": "red", "reason": item["message"]}
         for item in skipped
     ]
-    template_drafts = [draft for draft in template_drafts if draft.created is not None]
+    template_drafts = [draft for draft in template_drafts if draft.created_template is not None]
     saved = []
     for draft in template_drafts:
-        assert draft.created is not None
+        assert draft.created_template is not None
         name = draft.entity.name
-        keep(
-            draft.created, result["format"], sent, name, drafts.rows_of_table(report, name), columns_of(draft)
+        store_result(
+            draft.created_template,
+            result["format"],
+            submitted,
+            name,
+            drafts.rows_of_table(report, name),
+            fields_by_column(draft),
         )
-        saved.append({key: draft.created[key] for key in ("id", "name", "quantity", "version", "fields")})
+        saved.append(
+            {key: draft.created_template[key] for key in ("id", "name", "quantity", "version", "fields")}
+        )
     db.session.commit()
     return ImportResult(
-        result["format"], saved, _create_dataset(actor, sent, template_drafts), report, result["shown"]
+        result["format"], saved, _create_dataset(actor, submitted, template_drafts), report, result["shown"]
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class WorkerOptions:
     """Options of a worker that reads a document within larger limits than a request and reports its progress."""
 
-    progress: str
-    """A file, see `process.drafted`."""
-    tick: Callable[[], None]
+    progress_file: str
+    """A file, see `process.draft_document`."""
+    on_tick: Callable[[], None]
     """Called about twice a second."""
 
 
-def opened(
-    function: str, sent: Sent, form: str, rows: int, reading: Reading | None = None, **extra: Any
+def run_in_document_process(
+    function: str,
+    submitted: SubmittedDocument,
+    form: str,
+    rows: int,
+    worker_options: WorkerOptions | None = None,
+    **extra: Any,
 ) -> dict[str, Any]:
     """Run a function of `process` on a document, without holding a database session. Error: validation_error,
     unavailable."""
     compilation.vocabulary()  # the process opens it from disk
     db.session.rollback()
     arguments = {
-        "name": sent.name,
+        "name": submitted.name,
         "form": form,
-        "vocabulary_folder": str(vocabularies.home()),
+        "vocabulary_folder": str(vocabularies.local_folder()),
         "rows": rows,
         **extra,
     }
     function_path = f"webapp.imports.services.process:{function}"
     try:
         result: dict[str, Any]
-        if reading is None:
-            result = document_process.run(function_path, sent.document, arguments)
+        if worker_options is None:
+            result = document_process.run(function_path, submitted.document, arguments)
         else:
-            arguments["progress"] = reading.progress
+            arguments["progress"] = worker_options.progress_file
             result = document_process.run(
                 function_path,
-                sent.document,
+                submitted.document,
                 arguments,
                 limits.IMPORT_CPU_SECONDS,
                 limits.IMPORT_SECONDS,
-                reading.tick,
+                worker_options.on_tick,
             )
     except document_process.DocumentError as error:
-        raise process.unreadable(sent.name, error.message, error.hint) from None
+        raise process.unreadable_error(submitted.name, error.message, error.hint) from None
     return result
 
 
-def columns_of(draft: Draft) -> dict[str, Any]:
+def fields_by_column(draft: Draft) -> dict[str, Any]:
     """Return the field of each column."""
     return {column.column: column.field for column in draft.columns}
 
 
-def keep(
+def store_result(
     template: dict[str, Any],
     form: str,
-    sent: Sent,
+    submitted: SubmittedDocument,
     entity: str,
     report: drafts.Report,
     columns: dict[str, Any],
@@ -164,7 +178,7 @@ def keep(
             template_id=template["id"],
             version=template["version"],
             format=form,
-            source=sent.name[: limits.MAX_FILE_NAME_CHARS],
+            source=submitted.name[: limits.MAX_FILE_NAME_CHARS],
             entity=entity,
             report=report,
             columns=columns,
@@ -173,7 +187,7 @@ def keep(
     )
 
 
-def last(template: Template) -> TemplateImport | None:
+def last_import(template: Template) -> TemplateImport | None:
     """Return the newest import into a template, or None."""
     statement = select(TemplateImport).where(TemplateImport.template_id == template.id)
     return db.session.scalar(statement.order_by(TemplateImport.id.desc()).limit(1))
@@ -184,7 +198,7 @@ def _as_json(draft: Draft, quantity: int) -> dict[str, Any]:
     for field in draft.fields:
         template_id = str(field["options"].get("template_id", ""))
         options = (
-            {**field["options"], "template_id": template_id.removeprefix(HERE)}
+            {**field["options"], "template_id": template_id.removeprefix(ENTITY_PREFIX)}
             if template_id
             else field["options"]
         )
@@ -198,17 +212,19 @@ def _as_json(draft: Draft, quantity: int) -> dict[str, Any]:
     }
 
 
-def _create_dataset(actor: Actor, sent: Sent, template_drafts: Sequence[Draft]) -> dict[str, Any] | None:
+def _create_dataset(
+    actor: Actor, submitted: SubmittedDocument, template_drafts: Sequence[Draft]
+) -> dict[str, Any] | None:
     """Create a dataset of several templates, parents first; return None for one, or for too many."""
     if not 1 < len(template_drafts) <= limits.MAX_DATASET_TABLES:
         return None
     tables = ", ".join(draft.entity.name for draft in template_drafts[:3]) + (
         ", …" if len(template_drafts) > 3 else ""
     )
-    name = Source(b"", sent.name).stem or f"Imported schema ({tables})"
+    name = Source(b"", submitted.name).stem or f"Imported schema ({tables})"
     members = [
-        {"template_id": draft.created["id"], "count": None, "name": None}
+        {"template_id": draft.created_template["id"], "count": None, "name": None}
         for draft in template_drafts
-        if draft.created is not None
+        if draft.created_template is not None
     ]
     return datasets.create(actor, name=name[: limits.MAX_NAME_CHARS], templates=members)

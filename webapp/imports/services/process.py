@@ -1,7 +1,7 @@
 """The part of an import that runs in a document process: from the bytes of a file to drafts of templates.
 
-Each function gets the document as a file and returns JSON. Error of all: validation_error (`unreadable`) if the file
-cannot be read.
+Each function gets the document as a file and returns JSON. Error of all: validation_error (`unreadable_error`) if the
+file cannot be read.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from webapp.engine.data.vocabulary import Vocabulary
 from webapp.errors import Fault, did_you_mean, validation_error
 from webapp.imports.inference.named_references import named_references
 from webapp.imports.readers import formats
-from webapp.imports.readers.base import Read, Source, Unreadable
+from webapp.imports.readers.base import ParsedFile, Source, UnreadableFileError
 from webapp.imports.services import drafts, tables
 
 
-def drafted(
+def draft_document(
     file: IO[bytes],
     name: str,
     form: str,
@@ -35,27 +35,27 @@ def drafted(
     `rows`: of each template. `types`: those that a person chose, by the place of the column in the report.
     `progress`: a file in which the number of finished tables and of all tables are written. Error: validation_error.
     """
-    words = vocabulary.default(Path(vocabulary_folder))
-    read = _read_document(file, name, form, words)
+    default_vocabulary = vocabulary.open_default(Path(vocabulary_folder))
+    read = _read_document(file, name, form, default_vocabulary)
 
-    def tell(done: int) -> None:
+    def write_progress(done: int) -> None:
         if progress:
             Path(progress).write_text(f"{done} {len(read.tables)}")
 
-    template_drafts = drafts.draft_tables(read, words, rows, tell)
+    template_drafts = drafts.draft_tables(read, default_vocabulary, rows, write_progress)
     if any(types):
-        if faults := drafts.apply_types(template_drafts, types, words):
+        if faults := drafts.apply_types(template_drafts, types, default_vocabulary):
             raise validation_error(faults)
-        tables.make_valid(template_drafts, words)
+        tables.make_valid(template_drafts, default_vocabulary)
     return {
         "format": read.format,
         "drafts": [draft.to_json() for draft in template_drafts],
         "report": drafts.report(template_drafts, read.problems),
-        "shown": drafts.column_values(template_drafts, read, words) if samples else [],
+        "shown": drafts.column_values(template_drafts, read, default_vocabulary) if samples else [],
     }
 
 
-def compared(
+def compare_document(
     file: IO[bytes],
     name: str,
     form: str,
@@ -70,12 +70,17 @@ def compared(
     `table` is the requested table; None: the first of `likely` that is in the file, else the only one.
     `known` are tables that have templates. Error: validation_error, also where the table is not in the file.
     """
-    words = vocabulary.default(Path(vocabulary_folder))
-    read = _read_document(file, name, form, words)
-    folded = {item.entity.name.casefold(): item for item in read.tables}
+    default_vocabulary = vocabulary.open_default(Path(vocabulary_folder))
+    read = _read_document(file, name, form, default_vocabulary)
+    tables_by_name = {item.entity.name.casefold(): item for item in read.tables}
     candidates = [table] if table else list(likely)
     selected = next(
-        (folded[candidate.casefold()] for candidate in candidates if candidate.casefold() in folded), None
+        (
+            tables_by_name[candidate.casefold()]
+            for candidate in candidates
+            if candidate.casefold() in tables_by_name
+        ),
+        None,
     )
     if selected is None and len(read.tables) == 1 and not table:
         selected = read.tables[0]
@@ -88,22 +93,26 @@ def compared(
         )
         raise validation_error([Fault("table", "unknown_entity", text, hint)])
     entities = [item.entity for item in read.tables if item.entity.name in known or item is selected]
-    named = named_references([item.entity for item in read.tables]).get(selected.entity.name, ())
-    draft = drafts.of_table(selected, entities, words, rows, named)
-    parents = [wait for wait in draft.waits if wait in known]
-    others = [drafts.of_table(item, [], words, 1) for item in read.tables if item.entity.name in parents]
-    tables.make_valid([draft, *others], words)
+    named_relations = named_references([item.entity for item in read.tables]).get(selected.entity.name, ())
+    draft = drafts.draft_parsed_table(selected, entities, default_vocabulary, rows, named_relations)
+    parents = [table_name for table_name in draft.dependencies if table_name in known]
+    parent_drafts = [
+        drafts.draft_parsed_table(item, [], default_vocabulary, 1)
+        for item in read.tables
+        if item.entity.name in parents
+    ]
+    tables.make_valid([draft, *parent_drafts], default_vocabulary)
     report = drafts.rows_of_table(drafts.report([draft], read.problems), selected.entity.name)
     return {"format": read.format, "draft": draft.to_json(), "report": report}
 
 
-def _read_document(file: IO[bytes], name: str, form: str, vocabulary: Vocabulary) -> Read:
+def _read_document(file: IO[bytes], name: str, form: str, vocabulary: Vocabulary) -> ParsedFile:
     try:
         return formats.read(Source(file.read(), name), form, vocabulary)
-    except Unreadable as error:
-        raise unreadable(name, str(error), error.hint) from None
+    except UnreadableFileError as error:
+        raise unreadable_error(name, str(error), error.hint) from None
 
 
-def unreadable(name: str, message: str, hint: str) -> Exception:
+def unreadable_error(name: str, message: str, hint: str) -> Exception:
     """Return the error for a document that cannot be read; `name` is that of the file, "" for a text."""
     return validation_error([Fault("file" if name else "content", "unreadable", message, hint)])

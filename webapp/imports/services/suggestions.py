@@ -21,7 +21,7 @@ from webapp.imports.inference import columns
 from webapp.imports.services import descriptions
 from webapp.row_templates.services import compilation
 
-_GENERIC_TYPES: Final = frozenset({*guess.FALLBACK, "sentences", "number", "float"})
+_GENERIC_TYPES: Final = frozenset({*guess.FALLBACK_TYPES, "sentences", "number", "float"})
 """Types for "any text" and "any number", which are no information about a name."""
 _SYSTEM_PROMPT: Final = (
     "You choose the type of a field of test data from the list below. Answer with JSON alone, in this form: "
@@ -37,7 +37,7 @@ _ANSWER_SCHEMA: Final = {
 Suggestion = dict[str, Any]
 
 
-def suggestions(
+def suggest(
     actor: Actor, name: str, *, description: str, sample: Sequence[Any], connection_id: str | None
 ) -> list[Suggestion]:
     """Return `{type, options, reason, source}`, the most likely first, at least one; `source`: name, sample or ai.
@@ -51,15 +51,15 @@ def suggestions(
         column_type, column = _as_column(values)
         entity = Entity("rows", ("rows",), (Column(name, column_type, str(column_type)),))
         batch = pa.record_batch([column], names=[name])
-        result = columns.columns(entity, batch, compilation.vocabulary())[0]
+        result = columns.infer_columns(entity, batch, compilation.vocabulary())[0]
         if result.field is not None and (column_type != "text" or result.field["type"] not in _GENERIC_TYPES):
             reason = f"The values match. {result.reason}"
             found.append(_suggestion(result.field["type"], result.field["options"], reason, "sample"))
-    guessed = guess.type_of(name)
-    if guessed != guess.FALLBACK[0]:
+    guessed = guess.suggest_type(name)
+    if guessed != guess.FALLBACK_TYPES[0]:
         kind = find(guessed)
         reason = f"The name suggests {kind.label if kind else guessed}."
-        found.append(_suggestion(guessed, dict(guess.STARTERS.get(guessed, {})), reason, "name"))
+        found.append(_suggestion(guessed, dict(guess.STARTER_OPTIONS.get(guessed, {})), reason, "name"))
     if connection_id is not None or not found:
         found = [*_model_suggestions(actor, name, description, sample, connection_id), *found]
     kinds: dict[str, Suggestion] = {}
@@ -102,7 +102,7 @@ def _model_suggestions(
     actor: Actor, name: str, description: str, sample: Sequence[Any], connection_id: str | None
 ) -> list[Suggestion]:
     try:
-        connection = descriptions.model_of(actor, connection_id)
+        connection = descriptions.select_model(actor, connection_id)
         request = {"name": name, "description": description, "values": list(sample)[: limits.AI_SAMPLES]}
         prompt = Prompt(
             f"{_SYSTEM_PROMPT}\n\nThe types:\n{descriptions.types_prompt()}",
@@ -110,7 +110,7 @@ def _model_suggestions(
             _ANSWER_SCHEMA,
             strict=False,
         )
-        with descriptions.opened(connection) as channel:
+        with descriptions.open_model_channel(connection) as channel:
             answer = channel.complete(prompt)
     except ApiError as error:
         if connection_id is not None:
@@ -121,7 +121,7 @@ def _model_suggestions(
             else f" The model could not be queried: {error.message}"
         )
         return [_text_suggestion(f"No suggestion for this name: plain text.{note}")]
-    for document in ai_values.documents(answer.text):
+    for document in ai_values.find_json(answer.text):
         kind = find(str(document.get("type"))) if isinstance(document, dict) else None
         if kind is None:
             continue
@@ -136,4 +136,4 @@ def _model_suggestions(
 
 
 def _text_suggestion(reason: str) -> Suggestion:
-    return _suggestion(descriptions.TEXT, {}, reason, "name")
+    return _suggestion(descriptions.TEXT_TYPE, {}, reason, "name")

@@ -24,7 +24,7 @@ from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import inspection
 from webapp.connectors import KINDS
-from webapp.connectors.openapi.connector import request_of
+from webapp.connectors.openapi.connector import request_template_of
 from webapp.connectors.schema import Column, Entity, Relation
 from webapp.endpoints import services as endpoints_endpoints
 from webapp.engine import groups, processor_time
@@ -39,7 +39,7 @@ from webapp.extensions import db
 from webapp.imports.inference import check_search, checks, json_schema
 from webapp.imports.inference import columns as imports_columns
 from webapp.imports.inference.columns import ColumnResult
-from webapp.imports.inference.evidence import definition, jsonable
+from webapp.imports.inference.evidence import definition, to_json_number
 from webapp.imports.inference.named_references import named_references
 from webapp.imports.readers.base import fallback
 from webapp.pushes.services import value_checks
@@ -49,33 +49,33 @@ from webapp.row_templates.services import templates as row_templates_templates
 
 Field = dict[str, Any]
 _PLAIN_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
-HERE: Final = "entity:"
+ENTITY_PREFIX: Final = "entity:"
 """Prefix of the name of a table, as a placeholder for the id of its template."""
 
 
 @dataclass(slots=True)
 class Draft:
-    """A template of one table before it is saved. `waits` are tables of the same call that it refers to."""
+    """A template of one table before it is saved. `dependencies` are tables of the same call that it refers to."""
 
     entity: Entity
     columns: list[ColumnResult]
-    waits: dict[str, bool] = field(default_factory=dict)
+    dependencies: dict[str, bool] = field(default_factory=dict)
     """By table: whether the template can be saved first without the reference."""
-    created: dict[str, Any] | None = None
+    created_template: dict[str, Any] | None = None
     rows: int | None = None
     """The number of rows, if the unique fields have fewer values than the requested number; else None."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what another process needs to save the draft; see `from_json`."""
         found = [
-            [column.column, column.field, column.state, column.reason, column.guessed]
+            [column.column, column.field, column.state, column.reason, column.is_guessed]
             for column in self.columns
         ]
         return {
             "name": self.entity.name,
             "comment": self.entity.comment,
             "found": found,
-            "waits": self.waits,
+            "waits": self.dependencies,
             "rows": self.rows,
         }
 
@@ -95,45 +95,48 @@ class Draft:
 def draft_table(
     entity: Entity,
     sample: pa.RecordBatch | None,
-    together: Sequence[Entity],
-    known: Mapping[str, str],
+    entities: Sequence[Entity],
+    template_ids_by_table: Mapping[str, str],
     connection_id: str | None,
     vocabulary: Vocabulary,
     rows: int = limits.DEFAULT_QUANTITY,
-    ready: Mapping[str, ColumnResult] | None = None,
+    known_results: Mapping[str, ColumnResult] | None = None,
     samples: Mapping[str, pa.RecordBatch] | None = None,
-    named: Sequence[Relation] = (),
+    named_relations: Sequence[Relation] = (),
 ) -> Draft:
     """Return the draft for one table.
 
-    `together` are the tables of the same call, `known` the existing templates by table, `rows` the default number of
-    rows; `ready` are columns with a known result, except foreign keys; `samples` are rows of the tables by name, if
-    they were read. `connection_id` is the connection from which fields of type foreign_key take existing keys, or None.
-    `named` are references without a foreign key, to tables of the same call or with a template.
+    `entities` are the tables of the same call, `template_ids_by_table` the existing templates by table, `rows` the
+    default number of rows; `template_ids` are columns with a known result, except foreign keys; `samples` are rows of
+    the tables by name, if they were read. `connection_id` is the connection from which fields of type foreign_key take
+    existing keys, or None. `named_relations` are references without a foreign key, to tables of the same call or with a
+    template.
     """
     if entity.kind == "operation":
-        return Draft(entity, json_schema.columns(entity, vocabulary, rows))
-    entity, flags = _with_unique_indexes(entity)
-    draft = Draft(entity, imports_columns.columns(entity, sample, vocabulary, rows))
-    if ready:
-        draft.columns = [ready.get(column.column, column) for column in draft.columns]
-    links = _Links(draft, {item.name: item for item in together}, known, connection_id, samples or {})
+        return Draft(entity, json_schema.infer_columns(entity, vocabulary, rows))
+    entity, flags = _apply_unique_indexes(entity)
+    draft = Draft(entity, imports_columns.infer_columns(entity, sample, vocabulary, rows))
+    if known_results:
+        draft.columns = [known_results.get(column.column, column) for column in draft.columns]
+    foreign_keys = _ForeignKeys(
+        draft, {item.name: item for item in entities}, template_ids_by_table, connection_id, samples or {}
+    )
     # Keys of several columns first: a column that is part of two keys belongs to the longer one.
     for relation in sorted(entity.relations, key=lambda item: -len(item.columns)):
-        links.take(relation)
-    for relation in named:
-        links.take_named(relation)
+        foreign_keys.convert(relation)
+    for relation in named_relations:
+        foreign_keys.convert_named(relation)
     _apply_composite_keys(draft, vocabulary)
     _separate_references(draft)
     for column in draft.columns:
         if column.column in flags and column.field is not None:
             column.field = definition(column.column, "enum", {"values": [False]})
-            of = ", ".join(flags[column.column])
+            key_columns = ", ".join(flags[column.column])
             column.state, column.reason = (
                 "yellow",
-                f"A unique index allows one true value for each {of}: always false.",
+                f"A unique index allows one true value for each {key_columns}: always false.",
             )
-    _drop_single_keys(draft)
+    _remove_incomplete_keys(draft)
     return draft
 
 
@@ -160,7 +163,7 @@ def _separate_references(draft: Draft) -> None:
             second.state, second.reason = "green", f"{second.reason} Never the same row as {first.column}."
 
 
-def _drop_single_keys(draft: Draft) -> None:
+def _remove_incomplete_keys(draft: Draft) -> None:
     """A field that is unique together with fields that are no longer there may repeat."""
     counts = Counter(item.get("unique") for item in draft.fields if isinstance(item.get("unique"), str))
     for item in draft.fields:
@@ -168,16 +171,20 @@ def _drop_single_keys(draft: Draft) -> None:
             del item["unique"]
 
 
-def _with_unique_indexes(entity: Entity) -> tuple[Entity, dict[str, tuple[str, ...]]]:
+def _apply_unique_indexes(entity: Entity) -> tuple[Entity, dict[str, tuple[str, ...]]]:
     """Return the table with its unique indexes over expressions or with a condition as plain constraints, which demand
     more; and, by flag, the columns of indexes that allow one true flag for each combination of their values, such as
     those with `WHERE is_default`."""
     uniques: list[tuple[str, ...]] = []
     flags: dict[str, tuple[str, ...]] = {}
-    truths = {item.name.casefold(): item.name for item in entity.fields if item.type == "boolean"}
+    boolean_columns = {item.name.casefold(): item.name for item in entity.fields if item.type == "boolean"}
     for index in entity.unique_indexes:
         flag = next(
-            (truths[column] for column in check_search.true_columns(index.condition) if column in truths),
+            (
+                boolean_columns[column]
+                for column in check_search.true_columns(index.condition)
+                if column in boolean_columns
+            ),
             None,
         )
         if flag is None:
@@ -187,7 +194,7 @@ def _with_unique_indexes(entity: Entity) -> tuple[Entity, dict[str, tuple[str, .
     return replace(entity, uniques=tuple(dict.fromkeys((*entity.uniques, *uniques)))), flags
 
 
-class _Links:
+class _ForeignKeys:
     """The foreign keys of one table."""
 
     def __init__(
@@ -210,7 +217,7 @@ class _Links:
         self._used_columns: set[str] = set()
         self._groups: Counter[str] = Counter()
 
-    def take(self, relation: Relation) -> None:
+    def convert(self, relation: Relation) -> None:
         """Convert the columns of one foreign key to fields that use the same row."""
         entity, columns = self._draft.entity, relation.columns
         shared = [column for column in columns if column in self._used_columns]
@@ -223,13 +230,13 @@ class _Links:
         is_nullable = all(column is not None and column.nullable for column in map(entity.column, columns))
         is_self_reference = relation.entity == entity.name
         sample = self._samples.get(relation.entity)
-        empty = sample is None or sample.num_rows == 0
-        filter = self._allowed_filter(relation)
+        is_empty = sample is None or sample.num_rows == 0
+        row_filter = self._allowed_filter(relation)
         if is_self_reference and is_nullable:
             self._set_references(relation, "self", "An earlier row of the table; the first has none.")
         elif (
             is_self_reference
-            and empty
+            and is_empty
             and len(columns) == 1
             and relation.entity_columns == entity.keys
             and entity.keys[0].isidentifier()
@@ -237,11 +244,13 @@ class _Links:
             field = definition(columns[0], "formula", {"expression": entity.keys[0]})
             text = "The row itself: the column cannot be null, and there is no earlier row."
             self._set_field(columns[0], field, "yellow", text)
-        elif filter:
-            self._use_existing_keys(relation, filter)
+        elif row_filter:
+            self._use_existing_keys(relation, row_filter)
         elif relation.entity in self._entities and not is_self_reference:
-            self._draft.waits[relation.entity] = is_nullable and self._draft.waits.get(relation.entity, True)
-            self._set_references(relation, HERE + relation.entity, f"A row of {relation.entity}.")
+            self._draft.dependencies[relation.entity] = is_nullable and self._draft.dependencies.get(
+                relation.entity, True
+            )
+            self._set_references(relation, ENTITY_PREFIX + relation.entity, f"A row of {relation.entity}.")
         elif relation.entity in self._templates and not is_self_reference:
             template = self._templates[relation.entity]
             self._set_references(
@@ -250,11 +259,11 @@ class _Links:
         else:
             self._use_existing_keys(relation)
 
-    def take_named(self, relation: Relation) -> None:
+    def convert_named(self, relation: Relation) -> None:
         """Make a column a reference because of its name, unless its values are known otherwise."""
         (name,) = relation.columns
         found = self._draft.columns[self._positions[name]]
-        rule = self._rules.of(name)
+        rule = self._rules.rule_of(name)
         if found.field is None or rule.choices is not None or rule.high is not None:
             return
         entity, is_self_reference = self._draft.entity, relation.entity == self._draft.entity.name
@@ -266,12 +275,12 @@ class _Links:
                 relation, "self", "An earlier row of the table, based on the column name.", "yellow"
             )
         elif relation.entity in self._entities:
-            self._draft.waits.setdefault(relation.entity, True)
-            self._set_references(relation, HERE + relation.entity, reason, "yellow")
+            self._draft.dependencies.setdefault(relation.entity, True)
+            self._set_references(relation, ENTITY_PREFIX + relation.entity, reason, "yellow")
         elif relation.entity in self._templates:
             self._set_references(relation, self._templates[relation.entity], reason, "yellow")
 
-    def _group(self, kind: str) -> str:
+    def _next_group(self, kind: str) -> str:
         """Return a separate group for each key."""
         self._groups[kind] += 1
         return kind if self._groups[kind] == 1 else f"{kind}_{self._groups[kind]}"
@@ -279,7 +288,7 @@ class _Links:
     def _set_references(
         self, relation: Relation, template: str, reason: str, state: imports_columns.State = "green"
     ) -> None:
-        group = self._group(RELATION)
+        group = self._next_group(RELATION)
         for name, target_column in zip(relation.columns, relation.entity_columns, strict=True):
             options = {"template_id": template, "field": target_column}
             self._set_field(name, {"type": "reference", "options": options, "group": group}, state, reason)
@@ -288,7 +297,7 @@ class _Links:
         """Return a condition for the rows that a check allows a foreign key to refer to; "" without such rows."""
         if len(relation.columns) != 1 or self._connection_id is None:
             return ""
-        choices, target_column = self._rules.of(relation.columns[0]).choices, relation.entity_columns[0]
+        choices, target_column = self._rules.rule_of(relation.columns[0]).choices, relation.entity_columns[0]
         sample = self._samples.get(relation.entity)
         if (
             not choices
@@ -305,10 +314,12 @@ class _Links:
         ]
         return f"{target_column} IN ({', '.join(literals)})" if allowed else ""
 
-    def _use_existing_keys(self, relation: Relation, filter: str = "") -> None:
+    def _use_existing_keys(self, relation: Relation, row_filter: str = "") -> None:
         if self._connection_id is None:
-            itself = relation.entity == self._draft.entity.name
-            cause = "whose first row has no parent" if itself else "which is not part of this import"
+            is_self_reference = relation.entity == self._draft.entity.name
+            cause = (
+                "whose first row has no parent" if is_self_reference else "which is not part of this import"
+            )
             for name in relation.columns:
                 is_generated = self._draft.columns[self._positions[name]].field is not None
                 consequence = (
@@ -324,15 +335,15 @@ class _Links:
                 reason = f"It stays null, because {relation.entity} has no rows."
                 self._set_field(name, {"type": "null", "options": {}}, "yellow", reason)
             return
-        group = self._group(EXISTING)
+        group = self._next_group(EXISTING)
         for name, target_column in zip(relation.columns, relation.entity_columns, strict=True):
             options = {
                 "connection_id": self._connection_id,
                 "table": relation.entity,
                 "column": target_column,
             }
-            if filter:
-                options["filter"] = filter
+            if row_filter:
+                options["filter"] = row_filter
             reason = f"An existing key of {relation.entity}: the table must contain rows."
             self._set_field(
                 name, {"type": "foreign_key", "options": options, "group": group}, "yellow", reason
@@ -347,7 +358,7 @@ class _Links:
         if is_unique and field["options"].get("template_id") != "self":
             common["unique"] = True
         result.field, result.state, result.reason = {"name": name, **field, **common}, state, reason
-        result.guessed = False
+        result.is_guessed = False
 
     def _set_reason(self, name: str, state: imports_columns.State, reason: str) -> None:
         result = self._draft.columns[self._positions[name]]
@@ -357,7 +368,7 @@ class _Links:
 def _apply_composite_keys(draft: Draft, vocabulary: Vocabulary) -> None:
     """Make the fields of composite keys unique together if that is possible; else make only one of them unique."""
     by_name = {item.column: item for item in draft.columns}
-    taken: set[str] = set()
+    used_columns: set[str] = set()
     number = 0
     for names in sorted((draft.entity.keys, *draft.entity.uniques), key=len):
         members = [by_name[name] for name in names if name in by_name]
@@ -382,17 +393,17 @@ def _apply_composite_keys(draft: Draft, vocabulary: Vocabulary) -> None:
             # The other columns are references, and the number of the row never repeats: other tables can then take each
             # row by it. Their columns may be narrower.
             own[0].field = definition(column.name, "number", {"min": 1, "max": 2**31 - 1}, unique=True)
-            own[0].guessed = False
+            own[0].is_guessed = False
             continue
         can_combine = all(
             member.field is not None and imports_columns.is_combinable(member.field, vocabulary)
             for member in members
         )
-        if taken & set(names) or not can_combine:
-            _make_one_unique(draft, members, taken, vocabulary, names)
+        if used_columns & set(names) or not can_combine:
+            _make_one_unique(draft, members, used_columns, vocabulary, names)
             continue
         number += 1
-        taken.update(names)
+        used_columns.update(names)
         for member in members:
             assert member.field is not None
             member.field.pop("percent_blank", None)
@@ -405,7 +416,7 @@ _WIDE_BITS: Final = 32
 def _make_one_unique(
     draft: Draft,
     members: Sequence[ColumnResult],
-    taken: set[str],
+    used_columns: set[str],
     vocabulary: Vocabulary,
     names: Sequence[str],
 ) -> None:
@@ -414,26 +425,28 @@ def _make_one_unique(
         assert member.field is not None
         options = member.field["options"]
         is_reference = member.field["type"] == "reference" and options.get("template_id") != "self"
-        relation = next((of for of in draft.entity.relations if member.column in of.columns), None)
+        relation = next(
+            (candidate for candidate in draft.entity.relations if member.column in candidate.columns), None
+        )
         if is_reference and relation is not None and len(relation.columns) > 1:
             # One column of the other table's key may repeat there; all of them never do.
-            if set(relation.columns) <= set(names) and not taken & set(relation.columns):
+            if set(relation.columns) <= set(names) and not used_columns & set(relation.columns):
                 for other in draft.columns:
                     if other.column in relation.columns and other.field is not None:
                         other.field.pop("percent_blank", None)
                         other.field["unique"] = f"row_of_{relation.entity}"
-                taken.update(relation.columns)
+                used_columns.update(relation.columns)
                 return
             continue
         if (
-            member.column not in taken
+            member.column not in used_columns
             and is_reference
             and imports_columns.is_combinable(member.field, vocabulary)
         ):
             member.field.pop("percent_blank", None)
             member.field["unique"] = True
             member.reason += f" Each parent row is used once, so that the key ({', '.join(names)}) is unique."
-            taken.add(member.column)
+            used_columns.add(member.column)
             return
     for member in members:  # part of another key: each row once satisfies both
         assert member.field is not None
@@ -451,12 +464,12 @@ def _make_one_unique(
             return
     for member in members:
         if (
-            member.column not in taken
+            member.column not in used_columns
             and not isinstance((member.field or {}).get("unique"), str)
             and _make_unique(draft, member, vocabulary)
         ):
             member.reason += f" It is unique, so that the key ({', '.join(names)}) is unique as well."
-            taken.add(member.column)
+            used_columns.add(member.column)
             return
     reason = f"The key ({', '.join(names)}) is not enforced: combinations may repeat, and the target rejects such rows."
     members[0].state, members[0].reason = "yellow", reason
@@ -465,27 +478,31 @@ def _make_one_unique(
 _MANY_VALUES: Final = 100_000  # chosen: a column with that many values may be unique alone
 
 
-def _make_unique(draft: Draft, one: ColumnResult, vocabulary: Vocabulary) -> bool:
+def _make_unique(draft: Draft, result: ColumnResult, vocabulary: Vocabulary) -> bool:
     """Make a field unique if it has enough values."""
-    assert one.field is not None
-    field = {key: value for key, value in one.field.items() if key != "percent_blank"} | {"unique": True}
-    column = draft.entity.column(one.column)
+    assert result.field is not None
+    field = {key: value for key, value in result.field.items() if key != "percent_blank"} | {"unique": True}
+    column = draft.entity.column(result.column)
     is_wide = column is not None and column.type == "integer" and (column.bits or 0) >= _WIDE_BITS
-    if is_wide and one.guessed and field["type"] == "number":
+    if is_wide and result.is_guessed and field["type"] == "number":
         field["options"] = {"min": 1, "max": 2**31 - 1}
     elif is_wide and field["type"] == "number":
-        rule = checks.read(draft.entity.checks, [item.name for item in draft.entity.fields]).of(one.column)
+        rule = checks.read(draft.entity.checks, [item.name for item in draft.entity.fields]).rule_of(
+            result.column
+        )
         if rule.low is None and rule.high is None and rule.choices is None and not rule.excluded:
             field["options"] = {"min": 1, "max": _MANY_VALUES}
     if field["type"] in (*_REFERENCE_TYPES, "enum", "constant", "boolean", "null", "nested", "date_relative"):
         return False
     try:
-        space = compile_plan(parse([field]), vocabulary).layer.columns[one.column].type.space()
+        value_count = (
+            compile_plan(parse([field]), vocabulary).layer.columns[result.column].type.distinct_count()
+        )
     except SpecError:
         return False
-    if space is None or space < _MANY_VALUES:
+    if value_count is None or value_count < _MANY_VALUES:
         return False
-    one.field = field
+    result.field = field
     return True
 
 
@@ -539,37 +556,39 @@ def create(
     connection = tenancy.get(actor, Connection, connection_id, "write")
     metadata = inspection.metadata(actor, connection)
     entities = find_entities(metadata.entities, table_names)
-    known = existing_templates(actor, connection) if existing is None else {}
+    template_ids_by_table = existing_templates(actor, connection) if existing is None else {}
     name = connection.name
     parents = (relation.entity for entity in entities for relation in entity.relations)
     names = list(dict.fromkeys([*(entity.name for entity in entities), *parents]))
-    samples = inspection.samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
+    samples = inspection.read_samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
     vocabulary = compilation.vocabulary()
     keys_connection_id = connection_id if KINDS[connection.type].can.tables else None
 
-    def draft(tables: Sequence[Entity]) -> list[Draft]:
-        reachable = {table.name for table in tables} | known.keys()
-        named = named_references(tables, [entity for entity in metadata.entities if entity.name in reachable])
+    def create_drafts(tables: Sequence[Entity]) -> list[Draft]:
+        reachable = {table.name for table in tables} | template_ids_by_table.keys()
+        named_relations = named_references(
+            tables, [entity for entity in metadata.entities if entity.name in reachable]
+        )
         return [
             draft_table(
                 table,
                 samples.get(table.name),
                 tables,
-                known,
+                template_ids_by_table,
                 keys_connection_id,
                 vocabulary,
                 quantity,
                 samples=samples,
-                named=named.get(table.name, ()),
+                named_relations=named_relations.get(table.name, ()),
             )
             for table in tables
         ]
 
-    drafts = draft(entities)
+    drafts = create_drafts(entities)
     unneeded: list[dict[str, str]] = []
     existing_values = _read_existing(connection, drafts, samples, vocabulary) if existing is not None else {}
-    full = _without_existing_values(drafts, existing_values, vocabulary, quantity)
-    if existing is not None and (unneeded := _unneeded_tables(drafts, samples, existing, full)):
+    exhausted_tables = _exclude_existing_values(drafts, existing_values, vocabulary, quantity)
+    if existing is not None and (unneeded := _unneeded_tables(drafts, samples, existing, exhausted_tables)):
         unneeded_names = {item["table"] for item in unneeded}
         entities = [
             _redirect_triggers(entity, entities, unneeded_names)
@@ -579,8 +598,8 @@ def create(
         if not entities:
             text = "No table needs rows: " + unneeded[0]["message"]
             raise validation_error([Fault("tables", "nothing_to_fill", text, "Choose other tables.")])
-        drafts = draft(entities)
-        _without_existing_values(drafts, existing_values, vocabulary, quantity)
+        drafts = create_drafts(entities)
+        _exclude_existing_values(drafts, existing_values, vocabulary, quantity)
     if any(entity.kind == "operation" for entity in entities):
         _check_has_fields(drafts)
     else:
@@ -590,18 +609,18 @@ def create(
     skipped = save(
         actor, drafts, lambda entity: f'Rows for the table "{entity.name}" of {name}', quantity, connection_id
     )
-    endpoints = endpoints_endpoints.of_operations(
+    endpoints = endpoints_endpoints.create_for_operations(
         actor,
         connection,
         {
-            entity.name: (entity.comment, request_of(entity).model_dump(mode="json"))
+            entity.name: (entity.comment, request_template_of(entity).model_dump(mode="json"))
             for entity in entities
             if entity.kind == "operation"
         },
     )
     db.session.commit()
     return ImportedTables(
-        {item.entity.name: item.created for item in drafts if item.created is not None},
+        {item.entity.name: item.created_template for item in drafts if item.created_template is not None},
         [row for item in drafts for row in report(item)],
         [endpoints_endpoints.as_json(endpoint) for endpoint in endpoints],
         unneeded + skipped,
@@ -617,16 +636,16 @@ def limit_rows(draft: Draft, vocabulary: Vocabulary, rows: int) -> None:
             or column.field.get("unique") is not True
         ):
             continue
-        space = _value_count(column.field, vocabulary)
-        if space is not None and 0 < space < min(rows, draft.rows or rows):
-            draft.rows = space
+        value_count = _value_count(column.field, vocabulary)
+        if value_count is not None and 0 < value_count < min(rows, draft.rows or rows):
+            draft.rows = value_count
 
 
 def _value_count(field: Field, vocabulary: Vocabulary) -> int | None:
     """Return how many values a field has by itself; None if that is unknown or unlimited."""
     ungrouped = {key: value for key, value in field.items() if key not in ("group", "percent_blank")}
     try:
-        return compile_plan(parse([ungrouped]), vocabulary).layer.columns[field["name"]].type.space()
+        return compile_plan(parse([ungrouped]), vocabulary).layer.columns[field["name"]].type.distinct_count()
     except (SpecError, KeyError):
         return None
 
@@ -637,12 +656,12 @@ _FEW_VALUES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Existing:
+class _ExistingData:
     """What the columns of a table contain. Columns of which nothing is known are left out."""
 
-    rows: bool
+    has_rows: bool
     """Whether the table has rows."""
-    highest: Mapping[str, int]
+    max_values: Mapping[str, int]
     values: Mapping[str, frozenset[str]]
     """In lower case, of unique columns with few possible values."""
 
@@ -655,7 +674,7 @@ def _read_existing(
     drafts: Sequence[Draft],
     samples: Mapping[str, pa.RecordBatch],
     vocabulary: Vocabulary,
-) -> dict[str, _Existing]:
+) -> dict[str, _ExistingData]:
     """Read what the unique columns of tables contain. Samples are sufficient where they are all rows of their table.
     Errors: those of connections."""
     numbers: dict[str, list[str]] = {}
@@ -668,7 +687,7 @@ def _read_existing(
             column for column in draft.columns if column.field is not None and column.field.get("unique")
         ]
         unique = [result for result in unique if result.column in sample.schema.names]
-        numbers[name] = [result.column for result in unique if _counts_up(draft, result)]
+        numbers[name] = [result.column for result in unique if _is_counter(draft, result)]
         texts[name] = [
             result.column
             for result in unique
@@ -681,7 +700,7 @@ def _read_existing(
         if samples[name].num_rows >= limits.INFER_SAMPLE_ROWS and (numbers[name] or texts[name])
     }
     read = (
-        inspection.existing_values(connection, requests, _MAX_VALUES, limits.FETCH_SECONDS)
+        inspection.read_existing_values(connection, requests, _MAX_VALUES, limits.FETCH_SECONDS)
         if requests
         else {}
     )
@@ -693,7 +712,7 @@ def _read_existing(
             item: max((int(value) for value in sampled[item] if value is not None), default=None)
             for item in numbers[name]
         }
-        found[name] = _Existing(
+        found[name] = _ExistingData(
             samples[name].num_rows > 0,
             {key: number for key, number in {**highest, **known["highest"]}.items() if number is not None},
             {
@@ -704,25 +723,25 @@ def _read_existing(
     return found
 
 
-def _counts_up(draft: Draft, one: ColumnResult) -> bool:
+def _is_counter(draft: Draft, result: ColumnResult) -> bool:
     """Return whether a field generates integers that can begin after those that its column has."""
-    column = draft.entity.column(one.column)
+    column = draft.entity.column(result.column)
     return (
         column is not None
         and column.type == "integer"
-        and one.field is not None
-        and one.field["type"] == "number"
-        and {"min", "max"} <= one.field["options"].keys()
+        and result.field is not None
+        and result.field["type"] == "number"
+        and {"min", "max"} <= result.field["options"].keys()
     )
 
 
-def _without_existing_values(
-    drafts: Sequence[Draft], existing_by_table: Mapping[str, _Existing], vocabulary: Vocabulary, rows: int
+def _exclude_existing_values(
+    drafts: Sequence[Draft], existing_by_table: Mapping[str, _ExistingData], vocabulary: Vocabulary, rows: int
 ) -> dict[str, int]:
     """Leave out the values that a table already has: where a unique field has few, so that the rest of a half-filled
     lookup table can be filled, and numbers up to the highest one. Return the tables that have all values of such a
     field, with their number."""
-    full: dict[str, int] = {}
+    exhausted_tables: dict[str, int] = {}
     for draft in drafts:
         existing = existing_by_table.get(draft.entity.name)
         if existing is None:
@@ -730,27 +749,27 @@ def _without_existing_values(
         for column in draft.columns:
             if column.column in existing.values and column.field is not None:
                 values, known = _all_values(column.field, vocabulary), existing.values[column.column]
-                free = [value for value in values if str(value).casefold() not in known]
-                if not values or len(free) == len(values):
+                unused_values = [value for value in values if str(value).casefold() not in known]
+                if not values or len(unused_values) == len(values):
                     continue
-                if not free:
-                    full[draft.entity.name] = len(values)
+                if not unused_values:
+                    exhausted_tables[draft.entity.name] = len(values)
                     continue
-                column.field = definition(column.column, "enum", {"values": free}, unique=True)
+                column.field = definition(column.column, "enum", {"values": unused_values}, unique=True)
                 column.reason = f"{column.reason} Values that are already in the table are not used."
-        _count_up(draft, existing, rows)
-    return full
+        _continue_numbering(draft, existing, rows)
+    return exhausted_tables
 
 
 _SHARE_OF_NUMBERS: Final = 200  # chosen: each fill takes so small a part of the numbers that are left
 _MAX_NUMBERS: Final = 10_000_000  # chosen: more than a template generates at once
 
 
-def _count_up(draft: Draft, existing: _Existing, rows: int) -> None:
+def _continue_numbering(draft: Draft, existing: _ExistingData, rows: int) -> None:
     """Let unique numbers begin after those that the table has, and leave room for the next fill. In a key of several
     columns, one number is sufficient, and none if a column refers to a new row of another table."""
     rules = checks.read(draft.entity.checks, [item.name for item in draft.entity.fields])
-    settled = {
+    unique_groups = {
         item.field["unique"]
         for item in draft.columns
         if item.field is not None
@@ -760,12 +779,12 @@ def _count_up(draft: Draft, existing: _Existing, rows: int) -> None:
     }
     for item in draft.columns:
         unique = None if item.field is None else item.field.get("unique")
-        if item.field is None or not unique or unique in settled or not _counts_up(draft, item):
+        if item.field is None or not unique or unique in unique_groups or not _is_counter(draft, item):
             continue
         column, options = draft.entity.column(item.column), item.field["options"]
-        if column is None or rules.of(item.column).high is not None:
+        if column is None or rules.rule_of(item.column).high is not None:
             continue
-        highest, limit = existing.highest.get(item.column), value_checks.limit_of(column)
+        highest, limit = existing.max_values.get(item.column), value_checks.number_range(column)
         minimum = options["min"] if highest is None else max(options["min"], highest + 1)
         maximum = options["max"]
         if minimum + rows > maximum and limit is not None:
@@ -773,9 +792,9 @@ def _count_up(draft: Draft, existing: _Existing, rows: int) -> None:
         if unique is True:
             room = max(rows, min((maximum - minimum) // _SHARE_OF_NUMBERS, _MAX_NUMBERS))
             maximum = min(maximum, minimum + room)
-        elif existing.rows and highest is not None:
+        elif existing.has_rows and highest is not None:
             maximum = min(maximum, minimum + options["max"] - options["min"])
-            settled.add(unique)
+            unique_groups.add(unique)
         if minimum + (rows if unique is True else 0) <= maximum:
             item.field["options"] = {**options, "min": minimum, "max": maximum}
 
@@ -791,7 +810,7 @@ def _all_values(field: Field, vocabulary: Vocabulary) -> list[str | int]:
     ungrouped = {key: value for key, value in field.items() if key not in ("group", "percent_blank")}
     try:
         plan = compile_plan(parse([ungrouped]), vocabulary)
-        space = plan.layer.columns[field["name"]].type.space()
+        space = plan.layer.columns[field["name"]].type.distinct_count()
         if space is None or space > _FEW_VALUES:
             return []
         (column,) = BoundPlan(plan, GenerationContext("values", clock.now())).block(0, space)
@@ -805,10 +824,10 @@ def _unneeded_tables(
     drafts: Sequence[Draft],
     samples: Mapping[str, pa.RecordBatch],
     existing: Literal["add", "use"],
-    full: Mapping[str, int],
+    exhausted_tables: Mapping[str, int],
 ) -> list[dict[str, str]]:
-    """Return the tables that need no generated rows: `{table, code, message, hint}`. `full` are those that have all
-    values of a unique column, with their number."""
+    """Return the tables that need no generated rows: `{table, code, message, hint}`. `exhausted_tables` are those that
+    have all values of a unique column, with their number."""
     filled = {item.entity.name for item in drafts}
     found = []
     for draft in drafts:
@@ -820,8 +839,11 @@ def _unneeded_tables(
             code, text = "filled_by_trigger", f"A trigger of {entity.filled_by} fills it."
         elif rows and existing == "use":
             code, text = "has_rows", "It has rows, and these are used."
-        elif entity.name in full:
-            code, text = "has_rows", f"It already has rows for all {full[entity.name]} possible values."
+        elif entity.name in exhausted_tables:
+            code, text = (
+                "has_rows",
+                f"It already has rows for all {exhausted_tables[entity.name]} possible values.",
+            )
         else:
             continue
         found.append({"table": entity.name, "code": code, "message": text, "hint": ""})
@@ -901,23 +923,26 @@ def make_valid(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
                 column.field["options"]["template_id"],
                 column.field["options"]["field"],
             )
-            if template_id != "self" and not template_id.startswith(HERE):
+            if template_id != "self" and not template_id.startswith(ENTITY_PREFIX):
                 continue  # a template that was made before
-            parent = draft if template_id == "self" else by_table.get(template_id.removeprefix(HERE))
+            parent = draft if template_id == "self" else by_table.get(template_id.removeprefix(ENTITY_PREFIX))
             others = () if parent is None else parent.columns
             if any(other.column == target_column and other.field is not None for other in others):
                 continue
-            text = f"it refers to {target_column} of {template_id.removeprefix(HERE)}, for which nothing is generated."
+            text = (
+                f"it refers to {target_column} of {template_id.removeprefix(ENTITY_PREFIX)}, for which "
+                f"nothing is generated."
+            )
             replacement = fallback(column.column, text)
             column.field, column.state, column.reason = (
                 replacement.field,
                 replacement.state,
                 replacement.reason,
             )
-            if template_id.startswith(HERE) and not any(
+            if template_id.startswith(ENTITY_PREFIX) and not any(
                 refers_to(other, template_id) for other in draft.columns
             ):
-                draft.waits.pop(template_id.removeprefix(HERE), None)
+                draft.dependencies.pop(template_id.removeprefix(ENTITY_PREFIX), None)
     for draft in drafts:
         if not draft.fields:
             name = draft.entity.fields[0].name if draft.entity.fields else "id"
@@ -935,13 +960,13 @@ def make_valid(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
                     column.field, column.state = definition(column.column, "words"), "red"
                     column.reason = "Imported as text: the fields were not compatible with each other."
             continue
-        with processor_time.of_one_table():
-            _obey_letter_cases(draft, vocabulary)
-            _obey_checks(draft, vocabulary)
+        with processor_time.table_budget():
+            _apply_letter_cases(draft, vocabulary)
+            _satisfy_checks(draft, vocabulary)
     return drafts
 
 
-def _obey_letter_cases(draft: Draft, vocabulary: Vocabulary) -> None:
+def _apply_letter_cases(draft: Draft, vocabulary: Vocabulary) -> None:
     """Convert texts to the case that a check demands, such as `name = lower(name)`, where their type allows it."""
     cases = {
         name: case for check in draft.entity.checks for name, case in check_search.letter_cases(check).items()
@@ -960,7 +985,7 @@ _REFERENCE_TYPES: Final = ("reference", "foreign_key")
 _SAMPLE_ROWS: Final = 64  # chosen: rows that check constraints are tried with
 
 
-def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
+def _satisfy_checks(draft: Draft, vocabulary: Vocabulary) -> None:
     """Leave columns null, or fix them to one value, where generated rows would fail a check constraint."""
     if not draft.entity.checks:
         return
@@ -971,12 +996,15 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
         column = draft.entity.column(item.column)
         if column is None or item.field is None:
             continue
-        key = item.column in draft.entity.keys
-        outside = item.field["type"] in _REFERENCE_TYPES
-        options[item.column.casefold()] = check_search.Options(
-            nullable=column.nullable and not key,
-            fixed=not key and not item.field.get("unique") and not outside and not column.generated,
-            values=_constants(column),
+        is_key = item.column in draft.entity.keys
+        is_reference = item.field["type"] in _REFERENCE_TYPES
+        options[item.column.casefold()] = check_search.ColumnOptions(
+            can_be_null=column.nullable and not is_key,
+            can_be_fixed=not is_key
+            and not item.field.get("unique")
+            and not is_reference
+            and not column.generated,
+            values=_candidate_constants(column),
         )
     changes = check_search.search(draft.entity.checks, rows, filled, options)
     for item in draft.columns:
@@ -994,8 +1022,12 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
                 "It stays null, because a check of the table requires it.",
             )
         else:
-            constant = jsonable(value) if isinstance(value, Decimal) else value
-            if isinstance(value, tuple) and (of := draft.entity.column(item.column)) and of.type == "json":
+            constant = to_json_number(value) if isinstance(value, Decimal) else value
+            if (
+                isinstance(value, tuple)
+                and (definition_column := draft.entity.column(item.column))
+                and definition_column.type == "json"
+            ):
                 item.field = definition(item.column, "array", {"of": {"type": "words"}, "count": 1})
                 constant = "an array"
             elif isinstance(value, tuple):
@@ -1007,11 +1039,11 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
         item.state = "yellow"
         if (
             isinstance(template_id, str)
-            and template_id.startswith(HERE)
+            and template_id.startswith(ENTITY_PREFIX)
             and not any(refers_to(other, template_id) for other in draft.columns)
         ):
-            draft.waits.pop(template_id.removeprefix(HERE), None)
-    _drop_single_keys(draft)
+            draft.dependencies.pop(template_id.removeprefix(ENTITY_PREFIX), None)
+    _remove_incomplete_keys(draft)
     if _faults(draft, vocabulary):  # the constants did not fit after all
         for index, fault in _faults(draft, vocabulary).items():
             _simplify(draft, [item for item in draft.columns if item.field is not None][index], fault)
@@ -1021,7 +1053,7 @@ _EXAMPLE_ITEMS: Final = {"integer": "1", "decimal": "1", "float": "1", "text": "
 """An item of an array by its type."""
 
 
-def _constants(column: Column) -> tuple[Any, ...]:
+def _candidate_constants(column: Column) -> tuple[Any, ...]:
     """Values of a column that are tried where a check rejects rows; arrays are tuples."""
     if column.type == "boolean":
         return True, False
@@ -1030,7 +1062,7 @@ def _constants(column: Column) -> tuple[Any, ...]:
     if column.type == "array":
         item = _EXAMPLE_ITEMS.get(column.items or "")
         return ((), (item,)) if item else ((),)
-    value = None if column.default is None else check_search.constant(column.default)
+    value = None if column.default is None else check_search.parse_constant(column.default)
     return () if value is None else (value,)
 
 
@@ -1064,14 +1096,14 @@ def sample_rows(draft: Draft, vocabulary: Vocabulary, blanks: bool) -> list[dict
             continue
         if column.default is None:
             columns[name] = [None] * count
-        elif (value := check_search.constant(column.default, column.type == "array")) is not None:
+        elif (value := check_search.parse_constant(column.default, column.type == "array")) is not None:
             columns[name] = [value] * count
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
 
 
-def refers_to(one: ColumnResult, template_id: str) -> bool:
+def refers_to(result: ColumnResult, template_id: str) -> bool:
     """Return whether a column refers to a template, or to the table of one that is not saved yet."""
-    return one.field is not None and one.field["options"].get("template_id") == template_id
+    return result.field is not None and result.field["options"].get("template_id") == template_id
 
 
 def _faults(draft: Draft, vocabulary: Vocabulary) -> dict[int, Fault]:
@@ -1084,7 +1116,7 @@ def _faults(draft: Draft, vocabulary: Vocabulary) -> dict[int, Fault]:
         else:
             fields.append(item)
     try:
-        compile_plan(field_ids.finished(parse(fields)), vocabulary)
+        compile_plan(field_ids.assign_ids_and_groups(parse(fields)), vocabulary)
     except SpecError as error:
         found: dict[int, Fault] = {}
         for fault in error.faults:
@@ -1095,24 +1127,24 @@ def _faults(draft: Draft, vocabulary: Vocabulary) -> dict[int, Fault]:
     return {}
 
 
-def _simplify(draft: Draft, one: ColumnResult, fault: Fault) -> None:
+def _simplify(draft: Draft, result: ColumnResult, fault: Fault) -> None:
     """Simplify an invalid field: give it its own group, then let it repeat, then use a fixed value or text."""
-    assert one.field is not None
-    column = draft.entity.column(one.column)
-    unique = fault.path.endswith(".unique") and one.field.get("unique")
-    if unique and not one.field.get("group"):
-        one.field = {**one.field, "group": one.column}
-        one.reason = (
-            f"{one.reason} It must be unique, so it is not consistent with the other columns of its row."
+    assert result.field is not None
+    column = draft.entity.column(result.column)
+    unique = fault.path.endswith(".unique") and result.field.get("unique")
+    if unique and not result.field.get("group"):
+        result.field = {**result.field, "group": result.column}
+        result.reason = (
+            f"{result.reason} It must be unique, so it is not consistent with the other columns of its row."
         )
     elif unique or fault.path.endswith(".group"):
-        one.field = {key: value for key, value in one.field.items() if key not in ("unique", "group")}
-        one.state, one.reason = "yellow", f"It may repeat: {fault.message} {one.reason}"
-    elif one.field["type"] != "reference":
-        nested = one.field["type"] in ("nested", "array")
-        valid = json_schema.one_value(column, fault.message) if column is not None and nested else None
-        simpler = valid or fallback(one.column, fault.message)
-        one.field, one.state, one.reason = simpler.field, simpler.state, simpler.reason
+        result.field = {key: value for key, value in result.field.items() if key not in ("unique", "group")}
+        result.state, result.reason = "yellow", f"It may repeat: {fault.message} {result.reason}"
+    elif result.field["type"] != "reference":
+        nested = result.field["type"] in ("nested", "array")
+        valid = json_schema.constant_field(column, fault.message) if column is not None and nested else None
+        simpler = valid or fallback(result.column, fault.message)
+        result.field, result.state, result.reason = simpler.field, simpler.state, simpler.reason
 
 
 # --- Saving -------------------------------------------------------------------------------------------------
@@ -1136,7 +1168,7 @@ def save(
     """
     start = time.thread_time()
     seconds = limits.TABLES_SECONDS if seconds is None else seconds
-    ready: dict[str, str] = {}
+    template_ids: dict[str, str] = {}
     unfinished: list[Draft] = []
     skipped: list[dict[str, str]] = []
     failed: set[str] = set()
@@ -1146,48 +1178,61 @@ def save(
             if time.thread_time() - start > seconds:
                 text = f"Creating the templates takes more than {seconds:,.0f} s of processor time."
                 raise validation_error([Fault("tables", "too_slow", text, "Select fewer tables.")])
-            free = next(
-                (item for item in waiting.values() if item.waits.keys() <= ready.keys() | failed), None
+            independent_draft = next(
+                (
+                    item
+                    for item in waiting.values()
+                    if item.dependencies.keys() <= template_ids.keys() | failed
+                ),
+                None,
             )
-            one = free or min(
+            current_draft = independent_draft or min(
                 waiting.values(),
                 key=lambda draft: (
-                    not all(is_optional for name, is_optional in draft.waits.items() if name not in ready),
-                    len(draft.waits.keys() - ready.keys()),
+                    not all(
+                        is_optional
+                        for name, is_optional in draft.dependencies.items()
+                        if name not in template_ids
+                    ),
+                    len(draft.dependencies.keys() - template_ids.keys()),
                 ),
             )
-            del waiting[one.entity.name]
+            del waiting[current_draft.entity.name]
             try:
-                one.created = row_templates_templates.create(
+                current_draft.created_template = row_templates_templates.create(
                     actor,
-                    name=one.entity.name[: limits.MAX_NAME_CHARS],
-                    fields=linked(one, ready),
-                    description=describe(one.entity),
-                    quantity=quantity if one.rows is None else min(quantity, one.rows),
-                    made_from=(connection_id, one.entity.name if connection_id else None),
+                    name=current_draft.entity.name[: limits.MAX_NAME_CHARS],
+                    fields=linked_fields(current_draft, template_ids),
+                    description=describe(current_draft.entity),
+                    quantity=quantity if current_draft.rows is None else min(quantity, current_draft.rows),
+                    made_from=(connection_id, current_draft.entity.name if connection_id else None),
                 )
             except ApiError as error:
                 if error.code != "validation_error":
                     raise
                 db.session.rollback()
-                failed.add(one.entity.name)
-                skipped.append(_skipped(one.entity.name, error))
+                failed.add(current_draft.entity.name)
+                skipped.append(_skipped_entry(current_draft.entity.name, error))
                 continue
-            if free is None:
-                unfinished.append(one)
-            ready[one.entity.name] = one.created["id"]
-        for one in unfinished:
-            assert one.created is not None
-            template = row_templates_templates.get(actor, one.created["id"], "write", lock=True)
-            one.created = row_templates_templates.change(actor, template, {"fields": linked(one, ready)})
+            if independent_draft is None:
+                unfinished.append(current_draft)
+            template_ids[current_draft.entity.name] = current_draft.created_template["id"]
+        for current_draft in unfinished:
+            assert current_draft.created_template is not None
+            template = row_templates_templates.get(
+                actor, current_draft.created_template["id"], "write", lock=True
+            )
+            current_draft.created_template = row_templates_templates.change(
+                actor, template, {"fields": linked_fields(current_draft, template_ids)}
+            )
     except BaseException:
         db.session.rollback()
-        for template_id in ready.values():
+        for template_id in template_ids.values():
             row_templates_templates.delete(
                 actor, row_templates_templates.get(actor, template_id, "write", lock=True)
             )
         raise
-    if not ready:
+    if not template_ids:
         raise validation_error(
             [
                 Fault(f"entities.{item['table']}", item["code"], item["message"], item["hint"])
@@ -1197,7 +1242,7 @@ def save(
     return skipped
 
 
-def _skipped(table: str, error: ApiError) -> dict[str, str]:
+def _skipped_entry(table: str, error: ApiError) -> dict[str, str]:
     """Return why a table has no template: the first fault of its fields."""
     faults = error.details.get("fields") or [{"code": error.code, "message": error.message}]
     suffix = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
@@ -1210,16 +1255,16 @@ def _skipped(table: str, error: ApiError) -> dict[str, str]:
     }
 
 
-def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
+def linked_fields(draft: Draft, template_ids: Mapping[str, str]) -> list[Field]:
     """Return the fields, with the ids of templates instead of the names of tables. References to tables without a
     template are left out, as are options of other fields that depend on them."""
     found: list[Field] = []
     for item in draft.fields:
         template_id = item["options"].get("template_id", "")
-        if not template_id.startswith(HERE):
+        if not template_id.startswith(ENTITY_PREFIX):
             found.append(item)
-        elif (name := template_id.removeprefix(HERE)) in ready:
-            found.append({**item, "options": {**item["options"], "template_id": ready[name]}})
+        elif (name := template_id.removeprefix(ENTITY_PREFIX)) in template_ids:
+            found.append({**item, "options": {**item["options"], "template_id": template_ids[name]}})
     counts = Counter(item["unique"] for item in found if isinstance(item.get("unique"), str))
     found = [
         {key: value for key, value in item.items() if key != "unique"}

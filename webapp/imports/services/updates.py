@@ -18,8 +18,8 @@ from webapp.extensions import db
 from webapp.imports.models import TemplateImport
 from webapp.imports.services import drafts, imports
 from webapp.imports.services import tables as imports_tables
-from webapp.imports.services.imports import Sent
-from webapp.imports.services.tables import HERE, Draft
+from webapp.imports.services.imports import SubmittedDocument
+from webapp.imports.services.tables import ENTITY_PREFIX, Draft
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import templates
 
@@ -43,8 +43,8 @@ class Change:
         """As the API shows it."""
         after = None if self.after is None else _schema_attributes(self.after, {})
         template_id = "" if after is None else str(after["options"].get("template_id", ""))
-        if after is not None and template_id.startswith(HERE):
-            after["options"] = {**after["options"], "template_id": template_id.removeprefix(HERE)}
+        if after is not None and template_id.startswith(ENTITY_PREFIX):
+            after["options"] = {**after["options"], "template_id": template_id.removeprefix(ENTITY_PREFIX)}
         return {
             "column": self.column,
             "change": self.change,
@@ -56,15 +56,16 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """The comparison of a template with a schema. `taken` are the applied columns; None if none were requested."""
+class Comparison:
+    """The comparison of a template with a schema. `applied_columns` are the applied columns; None if none were
+    requested."""
 
     template: dict[str, Any]
     table: str
     format: str
     changes: list[Change]
     report: drafts.Report
-    taken: list[str] | None = None
+    applied_columns: list[str] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As the API shows it."""
@@ -74,12 +75,12 @@ class Compared:
             "format": self.format,
             "columns": [change.as_dict() for change in self.changes],
             "report": self.report,
-            "accepted": self.taken,
+            "accepted": self.applied_columns,
         }
 
 
 @dataclass(frozen=True, slots=True)
-class OpenUpdate:
+class ParsedSchema:
     """A parsed schema that is compared with a template."""
 
     draft: Draft
@@ -87,13 +88,15 @@ class OpenUpdate:
     report: drafts.Report
     related_templates: Mapping[str, str]
     """Templates of other tables, by their tables."""
-    sent: Sent
+    submitted: SubmittedDocument
 
 
-def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str | None) -> OpenUpdate:
+def parse_schema(
+    actor: Actor, template: Template, submitted: SubmittedDocument, form: str, table: str | None
+) -> ParsedSchema:
     """Return the table of a schema that a template represents. Takes seconds: call it before the template is locked.
     Error: validation_error for a file that cannot be read or a table that is not in it, unavailable."""
-    last_import = imports.last(template)
+    last_import = imports.last_import(template)
     statement = (
         select(TemplateImport.entity, TemplateImport.template_id)
         .join(Template, Template.id == TemplateImport.template_id)
@@ -107,36 +110,49 @@ def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str |
     )
     imported = [(row[0], row[1]) for row in db.session.execute(statement)]
     spec = templates.version_of(template).spec
-    used = {field["options"].get("template_id") for field in spec["fields"]}
+    referenced_template_ids = {field["options"].get("template_id") for field in spec["fields"]}
     # A template that this one references represents its table, even if a newer one was imported from that table.
-    known = {**dict(imported), **{table: item for table, item in imported if item in used}}
-    likely = [name for name in (last_import.entity if last_import else "", template.name) if name]
-    result = imports.opened(
-        "compared", sent, form, spec["quantity"], table=table, likely=likely, known=list(known)
+    template_ids_by_table = {
+        **dict(imported),
+        **{table: item for table, item in imported if item in referenced_template_ids},
+    }
+    likely_tables = [name for name in (last_import.entity if last_import else "", template.name) if name]
+    result = imports.run_in_document_process(
+        "compare_document",
+        submitted,
+        form,
+        spec["quantity"],
+        table=table,
+        likely=likely_tables,
+        known=list(template_ids_by_table),
     )
-    return OpenUpdate(Draft.from_json(result["draft"]), result["format"], result["report"], known, sent)
+    return ParsedSchema(
+        Draft.from_json(result["draft"]), result["format"], result["report"], template_ids_by_table, submitted
+    )
 
 
-def compare(actor: Actor, template: Template, schema: OpenUpdate, accept: Sequence[str] | None) -> Compared:
+def compare(
+    actor: Actor, template: Template, schema: ParsedSchema, accept: Sequence[str] | None
+) -> Comparison:
     """Return the differences between a locked template and a schema; with `accept`, the columns with these names are
     applied as the next version (commits). Error: validation_error for an unknown column."""
-    last_import = imports.last(template)
-    draft, known, report = schema.draft, schema.related_templates, schema.report
+    last_import = imports.last_import(template)
+    draft, template_ids_by_table, report = schema.draft, schema.related_templates, schema.report
     name = draft.entity.name
     current = templates.version_of(template).spec["fields"]
-    tables = {item: table for table, item in known.items()}
+    tables_by_template_id = {item: table for table, item in template_ids_by_table.items()}
     base: dict[str, Any]
     if last_import is None:
-        base = {item["name"]: _schema_attributes(item, tables) for item in current}
+        base = {item["name"]: _schema_attributes(item, tables_by_template_id) for item in current}
     else:
         base = {
-            column: None if item is None else _schema_attributes(item, tables)
+            column: None if item is None else _schema_attributes(item, tables_by_template_id)
             for column, item in last_import.columns.items()
         }
-    found = list(_find_changes(draft, current, base, tables, last_import is not None))
+    changes = list(_find_changes(draft, current, base, tables_by_template_id, last_import is not None))
     if accept is None:
-        return Compared(templates.show(template), name, schema.format, found, report)
-    names = [item.column for item in found]
+        return Comparison(templates.show(template), name, schema.format, changes, report)
+    names = [item.column for item in changes]
     faults = [
         Fault(f"accept[{index}]", "unknown_column", f'"{item}" is unchanged.', did_you_mean(item, names))
         for index, item in enumerate(accept)
@@ -146,42 +162,48 @@ def compare(actor: Actor, template: Template, schema: OpenUpdate, accept: Sequen
         raise validation_error(faults)
     accepted = [item for item in names if item in set(accept)]
     updated = _apply_changes(
-        actor, template, draft, [item for item in found if item.column in accepted], known
+        actor, template, draft, [item for item in changes if item.column in accepted], template_ids_by_table
     )
     # The base of the next comparison: what was not accepted differs then too.
     rejected = set(names) - set(accepted)
     columns = {item.column: item.field for item in draft.columns if item.column not in rejected}
     columns |= {column: item for column, item in base.items() if column in rejected}
-    imports.keep(updated, schema.format, schema.sent, name, report, columns)
+    imports.store_result(updated, schema.format, schema.submitted, name, report, columns)
     db.session.commit()
-    return Compared(updated, name, schema.format, found, report, accepted)
+    return Comparison(updated, name, schema.format, changes, report, accepted)
 
 
-def _schema_attributes(field: Field, tables: Mapping[str, str]) -> dict[str, Any]:
+def _schema_attributes(field: Field, tables_by_template_id: Mapping[str, str]) -> dict[str, Any]:
     """Return the attributes of a field that a schema determines; templates by their tables."""
     options = {key: value for key, value in field["options"].items() if value is not None}
-    if options.get("template_id") in tables:
-        options["template_id"] = HERE + tables[options["template_id"]]
+    if options.get("template_id") in tables_by_template_id:
+        options["template_id"] = ENTITY_PREFIX + tables_by_template_id[options["template_id"]]
     attributes = {"type": field["type"], "options": options}
     for key in ("unique", "percent_blank", "formula", "text_case"):
         if field.get(key):
             attributes[key] = field[key]
     inner = options.get("fields")
     if isinstance(inner, list):
-        options["fields"] = [{"name": item["name"], **_schema_attributes(item, tables)} for item in inner]
+        options["fields"] = [
+            {"name": item["name"], **_schema_attributes(item, tables_by_template_id)} for item in inner
+        ]
     return attributes
 
 
 def _find_changes(
-    draft: Draft, current: Sequence[Field], base: Mapping[str, Any], tables: Mapping[str, str], imported: bool
+    draft: Draft,
+    current: Sequence[Field],
+    base: Mapping[str, Any],
+    tables_by_template_id: Mapping[str, str],
+    imported: bool,
 ) -> Any:
     current_fields = {field["name"]: field for field in current}
     for column in draft.columns:
-        new = None if column.field is None else _schema_attributes(column.field, tables)
+        new = None if column.field is None else _schema_attributes(column.field, tables_by_template_id)
         if column.column in current_fields:
             is_unchanged = (
                 new is None
-                or new == _schema_attributes(current_fields[column.column], tables)
+                or new == _schema_attributes(current_fields[column.column], tables_by_template_id)
                 or (imported and new == base.get(column.column))
             )
             if not is_unchanged:
@@ -204,24 +226,30 @@ def _find_changes(
 
 
 def _apply_changes(
-    actor: Actor, template: Template, draft: Draft, changes: Sequence[Change], known: Mapping[str, str]
+    actor: Actor,
+    template: Template,
+    draft: Draft,
+    changes: Sequence[Change],
+    template_ids_by_table: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the next version with the changes applied; the unchanged template without changes."""
     if not changes:
         return templates.show(template)
     by_name = {item.column: item for item in changes}
-    linked = {field["name"]: field for field in imports_tables.linked(draft, known)}
+    linked_fields = {
+        field["name"]: field for field in imports_tables.linked_fields(draft, template_ids_by_table)
+    }
     fields: list[dict[str, Any]] = []
     for field in templates.version_of(template).spec["fields"]:
         change = by_name.get(field["name"])
         if change is None:
             fields.append(dict(field))
-        elif change.change == "changed" and field["name"] in linked:
-            fields.append({**linked[field["name"]], **{key: field[key] for key in _USER_ATTRIBUTES}})
+        elif change.change == "changed" and field["name"] in linked_fields:
+            fields.append({**linked_fields[field["name"]], **{key: field[key] for key in _USER_ATTRIBUTES}})
     order = [column.column for column in draft.columns]
     for change in changes:
-        if change.change == "added" and change.column in linked:
+        if change.change == "added" and change.column in linked_fields:
             preceding = set(order[: order.index(change.column)])
             positions = [index + 1 for index, field in enumerate(fields) if field["name"] in preceding]
-            fields.insert(max(positions, default=0), linked[change.column])
+            fields.insert(max(positions, default=0), linked_fields[change.column])
     return templates.change(actor, template, {"fields": fields})

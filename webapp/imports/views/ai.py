@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue, WithJsonSchema
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.builder import forms
-from webapp.builder.forms import places
+from webapp.builder.forms import draft_fields
 from webapp.builder.inputs import Quantity
 from webapp.builder.views import draft_page, drafts
 from webapp.builder.views.templates import TemplateOut
@@ -110,15 +110,15 @@ class SuggestOut(Output):
     suggestions: list[Suggestion]
 
 
-@route(bp, "/describe", scope="write", hidden=True, programs=False)
+@route(bp, "/describe", scope="write", hidden=True, allows_api_keys=False)
 def ask(actor: Actor) -> Response:
     """The form that a description is written into."""
     return _page(actor)
 
 
 def _page(actor: Actor, error: ApiError | None = None) -> Response:
-    models = ai_values.models(actor)
-    form = DESCRIBE.draw(
+    models = ai_values.ai_connections(actor)
+    form = DESCRIBE.render(
         {"save": "true"},
         sent=request.form if error else None,
         error=error,
@@ -140,7 +140,7 @@ def describe(actor: Actor, body: DescribeIn) -> Response:
     template. A field that is invalid becomes plain text, and the report says so.
     """
     try:
-        result = descriptions.template(actor, **body.model_dump())
+        result = descriptions.create_template(actor, **body.model_dump())
     except ApiError as error:
         if g.face != "person" or error.status < 500:
             raise
@@ -154,7 +154,7 @@ def describe(actor: Actor, body: DescribeIn) -> Response:
     )
     saved = result["template"]
     location = url_for("templates.show", template_id=saved["id"]) if saved else None
-    return reply(result, see=location, flashed=f"Template {result['name']} drafted.{message}")
+    return reply(result, redirect_to=location, flash_message=f"Template {result['name']} drafted.{message}")
 
 
 @route(
@@ -167,16 +167,16 @@ def suggest(actor: Actor, body: SuggestIn) -> Response:
     The suggestion is based on its name and sample values. A model is used if these are not sufficient and one
     is available, or if the request names one.
     """
-    return reply({"suggestions": imports_suggestions.suggestions(actor, **body.model_dump())})
+    return reply({"suggestions": imports_suggestions.suggest(actor, **body.model_dump())})
 
 
-@route(bp, "/builder/suggest", ["POST"], scope="write", programs=False, hidden=True, reads=True)
+@route(bp, "/builder/suggest", ["POST"], scope="write", allows_api_keys=False, hidden=True, reads=True)
 def suggest_here(actor: Actor) -> Response:
     """Return types for one field of the builder's form, for its picker; `model` selects the model."""
-    _, key, _ = drafts.pressed()
+    _, key, _ = drafts.parse_button()
     model = request.form.get("model") or None
-    draft = draft_page.of_form(actor)
-    fields = places(forms.read(request.form, draft.spec)["fields"])
+    draft = draft_page.draft_of_form(actor)
+    fields = draft_fields(forms.read_form(request.form, draft.spec)["fields"])
     field = next((item.submitted for item in fields if item.key == key), {})
     name = str(field.get("name", ""))
     context: dict[str, Any] = {"name": name, "asked": model, "found": [], "error": None}
@@ -184,23 +184,27 @@ def suggest_here(actor: Actor) -> Response:
     try:
         if name:
             body = parse(SuggestIn, data, strict=False)
-            results = imports_suggestions.suggestions(actor, **body.model_dump())
+            results = imports_suggestions.suggest(actor, **body.model_dump())
             context["found"] = [_picker_entry(result) for result in results]
     except ApiError as error:
         db.session.rollback()
         context["error"] = error
-    context["models"] = ai_values.models(actor)
+    context["models"] = ai_values.ai_connections(actor)
     return Response(render_template("templates/suggested.html", **context), mimetype="text/html")
 
 
-def _picker_entry(one: dict[str, Any]) -> dict[str, Any]:
+def _picker_entry(suggestion: dict[str, Any]) -> dict[str, Any]:
     """Return a suggestion for the picker: `value` is the type, with its options if there are any."""
-    kind = find(one["type"])
+    kind = find(suggestion["type"])
     entry = next(known for known in catalogue.entries() if known["name"] == kind.name) if kind else {}
-    value = f"{one['type']} {orjson.dumps(one['options']).decode()}" if one["options"] else one["type"]
+    value = (
+        f"{suggestion['type']} {orjson.dumps(suggestion['options']).decode()}"
+        if suggestion["options"]
+        else suggestion["type"]
+    )
     return {
-        **one,
+        **suggestion,
         "word": value,
-        "label": entry.get("label", one["type"]),
+        "label": entry.get("label", suggestion["type"]),
         "example": entry.get("example", ""),
     }

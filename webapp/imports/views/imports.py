@@ -28,7 +28,7 @@ from webapp.imports.models import ImportJob
 from webapp.imports.readers import formats
 from webapp.imports.readers.formats import Format
 from webapp.imports.services import background, drafts, imports, updates
-from webapp.imports.services.imports import Sent
+from webapp.imports.services.imports import SubmittedDocument
 from webapp.imports.views.tables import ColumnReport
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import FIELD_SCHEMA
@@ -41,8 +41,8 @@ from webapp.web.routing import route
 
 bp = Blueprint("imports", __name__)
 PAGE: Final = "imports/new.html"
-AGAIN: Final = "imports/again.html"
-MOST_BYTES: Final = limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES
+COMPARISON_PAGE: Final = "imports/again.html"
+MAX_REQUEST_BYTES: Final = limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES
 FORMAT_NAMES: Final = {
     "auto": "Detect automatically", "csv": "CSV",
     "json": "JSON: rows or an example row", "ndjson": "NDJSON", "xlsx": "XLSX",
@@ -124,8 +124,8 @@ _UPDATE_FORM: Final = FormSpec(
 
 def _form(spec: FormSpec, error: ApiError | None = None) -> PageForm:
     """Return the form of a source with the submitted values. A long text is not sent back."""
-    sent = multipart.form_of(request) if request.method == "POST" else None
-    form = spec.draw(sent=sent, error=error)
+    sent = multipart.form_values(request) if request.method == "POST" else None
+    form = spec.render(sent=sent, error=error)
     if len(form["content"].data or "") >= limits.IMPORT_ECHO_CHARS:
         form["content"].data = ""
     return form
@@ -212,7 +212,7 @@ def _multipart_schema(**extra: Any) -> dict[str, Any]:
 _STRING_ARRAY: Final = {"type": "array", "items": {"type": "string"}}
 
 
-@route(bp, "/import", scope="write", hidden=True, programs=False)
+@route(bp, "/import", scope="write", hidden=True, allows_api_keys=False)
 def ask(actor: Actor) -> Response:
     """The form that a file is dropped on, or a schema is pasted into."""
     return reply(template=PAGE, form=_form(_IMPORT_FORM), made=None)
@@ -224,12 +224,12 @@ def _form_with_error(actor: Actor, error: ApiError) -> Response:
 
 @route(
     bp, "/import", ["POST"], scope="write", body=ImportIn, returns=ImportOut, status=201, idempotent=True,
-    max_body=MOST_BYTES,
+    max_body=MAX_REQUEST_BYTES,
     multipart=_multipart_schema(
         save={"type": "boolean"}, wait={"type": "boolean"}, import_id={"type": "string"},
         quantity={"type": "integer"}, types=_STRING_ARRAY,
     ),
-    errors=(*versioned_routes.SAVES, "quota_exceeded"), also={200: ImportOut, 202: ImportJobOut},
+    errors=(*versioned_routes.SAVE_ERRORS, "quota_exceeded"), other_responses={200: ImportOut, 202: ImportJobOut},
     on_fault=_form_with_error,
 )  # fmt: skip
 def create(actor: Actor, body: ImportIn) -> Response:
@@ -241,22 +241,22 @@ def create(actor: Actor, body: ImportIn) -> Response:
     an import that a worker does: follow it at `GET /imports/{import_id}`.
     """
     person = g.face == "person"
-    with _document(actor, body) as sent:
+    with _import_document(actor, body) as submitted:
         options: dict[str, Any] = {
             "quantity": body.quantity,
             "save": body.save,
             "types": body.types,
             "samples": person and not body.save,
         }
-        if not body.wait or (person and _size(sent) > limits.IMPORT_IN_REQUEST_BYTES):
-            job = background.start(actor, sent, body.format, **options)
+        if not body.wait or (person and _size(submitted) > limits.IMPORT_IN_REQUEST_BYTES):
+            job = background.start(actor, submitted, body.format, **options)
             location = url_for("imports.show", import_id=job.id)
             if person and not request.headers.get("HX-Request"):
                 return see_other(location)
             return _job_response(job, 202, {"Location": location})
-        result = imports.create(actor, sent, body.format, **options)
-        echo = _echo(sent) if person and not body.save else ""
-    return _result_response(result, body.save, echo, sent.name if echo else "")
+        result = imports.create(actor, submitted, body.format, **options)
+        echo = _echo(submitted) if person and not body.save else ""
+    return _result_response(result, body.save, echo, submitted.name if echo else "")
 
 
 def _result_response(
@@ -323,7 +323,7 @@ def _job_response(job: ImportJob, status: int = 200, headers: Mapping[str, str] 
     return reply(template=PAGE, block="review", status=status, form=_form(_IMPORT_FORM), made=None, job=data)
 
 
-@route(bp, "/import/sample", scope="read", hidden=True, programs=False)
+@route(bp, "/import/sample", scope="read", hidden=True, allows_api_keys=False)
 def sample(actor: Actor) -> Response:
     """Values that a column would have with another type, for its row in a review. The query has the column, and the
     type under the name that the form of the review has for it."""
@@ -331,7 +331,7 @@ def sample(actor: Actor) -> Response:
     type_name = next((value for key, value in request.args.items() if key.startswith("types[")), "")
     kind = find(type_name) if type_name.strip() else None
     values, fault = (
-        ([], "There is no such field type.") if kind is None else drafts.examples(column, kind.name)
+        ([], "There is no such field type.") if kind is None else drafts.example_values(column, kind.name)
     )
     return reply(template="imports/sample.html", values=values, fault=fault)
 
@@ -351,7 +351,7 @@ def _review_tables(result: imports.ImportResult) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _echo(sent: Sent) -> str:
+def _echo(sent: SubmittedDocument) -> str:
     """Return the text of a small uploaded file, so that a browser without JavaScript need not send it again."""
     if request.headers.get("HX-Request") or isinstance(sent.document, bytes):
         return ""
@@ -364,7 +364,7 @@ def _echo(sent: Sent) -> str:
     return text if len(raw) < limits.IMPORT_ECHO_CHARS and "\0" not in text else ""
 
 
-@route(bp, "/templates/<template_id>/import", scope="write", hidden=True, programs=False)
+@route(bp, "/templates/<template_id>/import", scope="write", hidden=True, allows_api_keys=False)
 def ask_again(actor: Actor, template_id: str) -> Response:
     """The form that a changed schema of a template is given to."""
     template = row_templates_templates.get(actor, template_id, "write")
@@ -376,18 +376,18 @@ def _comparison_with_error(actor: Actor, error: ApiError, template_id: str) -> R
 
 
 def _comparison_page(template: Template, found: Any, error: ApiError | None) -> Response:
-    form, last = _form(_UPDATE_FORM, error), imports.last(template)
+    form, last = _form(_UPDATE_FORM, error), imports.last_import(template)
     data = found["template"] if found else row_templates_templates.show(template)
     form["table"].render_kw = {
         **form["table"].render_kw,
         "placeholder": last.entity if last else data["name"],
     }
-    return reply(data, template=AGAIN, block="result", form=form, found=found, last=last)
+    return reply(data, template=COMPARISON_PAGE, block="result", form=form, found=found, last=last)
 
 
 @route(
     bp, "/templates/<template_id>/import", ["POST"], scope="write", body=AgainIn, returns=AgainOut,
-    max_body=MOST_BYTES, errors=versioned_routes.CHANGES, on_fault=_comparison_with_error,
+    max_body=MAX_REQUEST_BYTES, errors=versioned_routes.CHANGE_ERRORS, on_fault=_comparison_with_error,
     multipart=_multipart_schema(table={"type": "string"}, accept={"type": "array", "items": {"type": "string"}}),
 )  # fmt: skip
 def compare(actor: Actor, template_id: str, body: AgainIn) -> Response:
@@ -396,10 +396,10 @@ def compare(actor: Actor, template_id: str, body: AgainIn) -> Response:
     Without `accept` the response lists the differences; with it, these columns become the template's next
     version. Fields that were edited stay unchanged unless their column is accepted.
     """
-    with sent_by(actor, body) as sent:
+    with submitted_document(actor, body) as submitted:
         template = row_templates_templates.get(actor, template_id, "write")
-        schema = updates.opened(actor, template, sent, body.format, body.table or None)
-    template = versioned_routes.matched(actor, row_templates_templates.KIND, template_id)
+        schema = updates.parse_schema(actor, template, submitted, body.format, body.table or None)
+    template = versioned_routes.get_matching_head(actor, row_templates_templates.KIND, template_id)
     accept = body.accept
     if g.face == "person":  # a form without a tick has no such name
         accept = (accept or []) if request.args.get("do") == "accept" else None
@@ -410,7 +410,7 @@ def compare(actor: Actor, template_id: str, body: AgainIn) -> Response:
 
 
 @contextmanager
-def _document(actor: Actor, body: ImportIn) -> Iterator[Sent]:
+def _import_document(actor: Actor, body: ImportIn) -> Iterator[SubmittedDocument]:
     """The document of a request, or that of an earlier import. On the page, a file that is still chosen is not what was
     reviewed, so it counts only if it is to be read again."""
     person, files = (
@@ -419,25 +419,25 @@ def _document(actor: Actor, body: ImportIn) -> Iterator[Sent]:
     )
     has_document = bool(body.content or body.file or files)
     if not body.import_id or (person and has_document and not body.save):
-        with sent_by(actor, body) as sent:
+        with submitted_document(actor, body) as sent:
             yield sent
         return
     if has_document and not person:
         text = "Send either a document or the id of an import."
         raise validation_error([Fault("import_id", "duplicate", text, "import_id, content or file")])
     job = background.get(actor, body.import_id)
-    with background.document(job) as sent:
+    with background.open_document(job) as sent:
         yield sent
 
 
-def _size(sent: Sent) -> int:
+def _size(sent: SubmittedDocument) -> int:
     if isinstance(sent.document, bytes):
         return len(sent.document)
     return sent.document.seek(0, os.SEEK_END)
 
 
 @contextmanager
-def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
+def submitted_document(actor: Actor, body: SourceIn) -> Iterator[SubmittedDocument]:
     """The file that was sent, the one of the workspace that was named, or the text. Errors: validation_error,
     not_found."""
     files = [storage for storage in request.files.getlist("file") if storage.filename]
@@ -451,15 +451,15 @@ def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
     name = (body.name or "").strip()
     if files:
         file_name = (files[0].filename or "").replace("\\", "/").rpartition("/")[2]
-        yield Sent(files[0].stream, name or file_name)
+        yield SubmittedDocument(files[0].stream, name or file_name)
     elif body.file:
         file = files_services.find(actor, body.file)
         with tempfile.TemporaryFile() as copy:
-            for piece in files_services.pieces(file.storage_key):
+            for piece in files_services.read_chunks(file.storage_key):
                 copy.write(piece)
-            yield Sent(copy, name or file.name)
+            yield SubmittedDocument(copy, name or file.name)
     else:
-        yield Sent((content or "").encode("utf-8", "replace"), name)
+        yield SubmittedDocument((content or "").encode("utf-8", "replace"), name)
 
 
 @bp.app_template_filter("option_summary")
@@ -483,4 +483,4 @@ def helpers() -> dict[str, Any]:
 def _last_import(template_id: str) -> Any:
     """Return the newest import into a template, for its page."""
     template = db.session.get(Template, template_id)
-    return None if template is None else imports.last(template)
+    return None if template is None else imports.last_import(template)

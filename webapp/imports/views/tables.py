@@ -129,7 +129,7 @@ def refresh(actor: Actor, connection_id: str) -> Response:
     "/connections/<connection_id>/tables",
     ["POST"],
     scope="write",
-    programs=False,
+    allows_api_keys=False,
     hidden=True,
 )
 def templates_of(actor: Actor, connection_id: str) -> Response:

@@ -22,10 +22,10 @@ from webapp import clock, ids, limits
 from webapp.access.actors import Actor
 from webapp.access.models import ApiKey, Membership, Project, User, Workspace
 from webapp.errors import CODES, ApiError
-from webapp.extensions import reading, writing
+from webapp.extensions import read_session, write_session
 from webapp.mail import services as mail
 from webapp.mail.models import Mail, NoticeChoice
-from webapp.mail.services import _choice
+from webapp.mail.services import _load_preference
 from webapp.metering import limit_warnings
 from webapp.notifications.models import Delivery, LimitWarning, Webhook
 from webapp.notifications.services import webhooks
@@ -45,7 +45,7 @@ def notify_finished(now: Callable[[], datetime] = clock.now) -> int:
     count = 0
     for kind, model in webhooks.MODELS.items():
         ended = select(model.id).where(model.noticed_at.is_(None), model.status.in_(END_STATES))
-        with reading() as session:
+        with read_session() as session:
             found = session.scalars(ended.order_by(model.id).limit(limits.COURIER_BATCH)).all()
         for work_id in found:
             try:
@@ -57,13 +57,13 @@ def notify_finished(now: Callable[[], datetime] = clock.now) -> int:
 
 def _notify(kind: str, model: Any, work_id: str, now: datetime) -> bool:
     # The counts must be final: the process that ended the work may have died before updating them.
-    with reading() as session:
+    with read_session() as session:
         work = session.get_one(model, work_id)
-    if kind == "push" and not work.request.get(completion.SETTLED):
+    if kind == "push" and not work.request.get(completion.END_RECORDED):
         completion.settle(work_id)
     elif kind == "run" and work.closed_at is None:
         run_completion.settle(work_id)
-    with writing() as session:
+    with write_session() as session:
         work = session.get(model, work_id, with_for_update=True)
         if work is None or work.noticed_at is not None:
             return False
@@ -86,7 +86,7 @@ def _notify(kind: str, model: Any, work_id: str, now: datetime) -> bool:
                     next_at=now,
                 )
                 details = webhooks.job_event(kind, work)
-                delivery.body = webhooks.body(delivery, work.workspace_id, work.project_id, details)
+                delivery.body = webhooks.build_body(delivery, work.workspace_id, work.project_id, details)
                 session.add(delivery)
         try:
             _mail_creator(session, kind, work, now)
@@ -99,9 +99,9 @@ def _notify(kind: str, model: Any, work_id: str, now: datetime) -> bool:
 
 
 def _mail_creator(session: Session, kind: str, work: Any, now: datetime) -> None:
-    if not mail.configured() or work.created_by is None:
+    if not mail.is_configured() or work.created_by is None:
         return
-    choice = _choice(session, work.created_by)
+    choice = _load_preference(session, work.created_by)
     duration = (work.finished_at or now) - work.created_at
     has_failed = work.status in ("failed", "timed_out") or bool(kind == "push" and work.failed + work.unknown)
     is_wanted = choice.mail == "always" or (choice.mail == "failed" and has_failed)
@@ -126,8 +126,8 @@ def _mail_creator(session: Session, kind: str, work: Any, now: datetime) -> None
     count = session.scalar(recent) or 0
     if count >= limits.NOTICE_MAILS_PER_HOUR:
         return
-    letter = _letter(session, kind, work, user, last=count + 1 == limits.NOTICE_MAILS_PER_HOUR)
-    mail.post(session, letter, workspace_id=work.workspace_id, user_id=user.id, about=work.id)
+    letter = _mail_content(session, kind, work, user, last=count + 1 == limits.NOTICE_MAILS_PER_HOUR)
+    mail.enqueue(session, letter, workspace_id=work.workspace_id, user_id=user.id, about=work.id)
 
 
 def _is_from_run(session: Session, key_id: str | None) -> bool:
@@ -144,14 +144,14 @@ _OUTCOMES: Final = {
 }
 
 
-def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> mail.Letter:
+def _mail_content(session: Session, kind: str, work: Any, user: User, last: bool) -> mail.MailContent:
     subject, page = _subject_and_path(session, kind, work)
     outcome = _outcome_text(kind, work)
     lines = [f"{subject} {outcome}."]
     # The meaning of the error code: the message itself may include data from a target.
     code = work.error.get("code", "") if work.error else ""
-    if kind == "run" and code in run_completion.CODES:
-        lines.append(run_completion.CODES[code])
+    if kind == "run" and code in run_completion.ERROR_MESSAGES:
+        lines.append(run_completion.ERROR_MESSAGES[code])
     elif code == "worker_lost":
         lines.append("Its workers were lost too often, so it will not be retried.")
     elif code in CODES:
@@ -167,17 +167,17 @@ def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> m
         ("Requested", f"{work.created_at:%Y-%m-%d %H:%M:%S} UTC"),
         ("Ended", f"{work.finished_at:%Y-%m-%d %H:%M:%S} UTC" if work.finished_at else ""),
     ]
-    return mail.Letter(
+    return mail.MailContent(
         kind=MAIL_KIND,
-        to=user.email,
-        name=user.name,
+        recipient=user.email,
+        recipient_name=user.name,
         subject=f"{subject} {outcome}",
-        lines=lines,
-        facts=[fact for fact in facts if fact[1]],
-        link=("View details", mail.link(page)),
-        because=(
+        paragraphs=lines,
+        details=[fact for fact in facts if fact[1]],
+        link=("View details", mail.absolute_url(page)),
+        reason=(
             "You received this e-mail because you started this job. Change your e-mail settings at "
-            f"{mail.link('/me')}"
+            f"{mail.absolute_url('/me')}"
         ),
     )
 
@@ -202,7 +202,7 @@ def _subject_and_path(session: Session, kind: str, work: Any) -> tuple[str, str]
 # --- Notices in the browser ------------------------------------------------------------------------------------
 
 
-def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
+def recently_finished(actor: Actor, since: datetime | None) -> dict[str, Any]:
     """Return `{now, items: [{id, text, href}]}`: the actor's longer jobs that have finished, and limits of the
     workspace that were reached, since a moment, newest last. Without a moment, only `now` is returned, as a starting
     point."""
@@ -210,7 +210,7 @@ def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
     now = clock.now() - timedelta(seconds=limits.NOTICE_BROWSER_LAG_SECONDS)
     since = now if since is None else max(since, now - timedelta(seconds=limits.NOTICE_BROWSER_AGE_SECONDS))
     found = []
-    with reading() as session:
+    with read_session() as session:
         for kind, model in webhooks.MODELS.items():
             statement = select(model).where(
                 model.noticed_at > since,
@@ -242,7 +242,7 @@ _LIMITS: Final = {"requests": ("requests", "minute"), "rows": ("rows", "hour")}
 _SECONDS: Final = {"requests": limits.RATE_WINDOW_SECONDS, "rows": limits.ROWS_WINDOW_SECONDS}
 
 
-def send_pending(now: Callable[[], datetime] = clock.now) -> int:
+def send_limit_warnings(now: Callable[[], datetime] = clock.now) -> int:
     """Send pending warnings. Return their number. Called by the notifier; safe in parallel processes."""
     sent = 0
     for crossed in limit_warnings.pending():
@@ -257,7 +257,7 @@ def send_pending(now: Callable[[], datetime] = clock.now) -> int:
 
 
 def _send_warning(crossed: limit_warnings.LimitWarning, now: datetime) -> bool:
-    with writing() as session:
+    with write_session() as session:
         # The workspace row is locked, so that two notifiers do not both send the warning.
         workspace = session.get(Workspace, crossed.workspace_id, with_for_update=True)
         if workspace is None or workspace.deleted_at is not None:
@@ -294,16 +294,16 @@ def _warn_webhooks(session: Session, warning: LimitWarning, now: datetime) -> No
         Webhook.workspace_id == warning.workspace_id, Webhook.deleted_at.is_(None), Webhook.active.is_(True)
     )
     for hook in session.scalars(hooks.order_by(Webhook.id)):
-        if webhooks.is_subscribed(hook.events, webhooks.LIMIT):
+        if webhooks.is_subscribed(hook.events, webhooks.LIMIT_EVENT):
             delivery = Delivery(
                 id=ids.new("dlv"),
                 webhook_id=hook.id,
-                event=webhooks.LIMIT,
+                event=webhooks.LIMIT_EVENT,
                 object_id=warning.id,
                 created_at=now,
                 next_at=now,
             )
-            delivery.body = webhooks.body(
+            delivery.body = webhooks.build_body(
                 delivery, warning.workspace_id, hook.project_id, warning_event(warning)
             )
             session.add(delivery)
@@ -322,7 +322,7 @@ def warning_event(warning: LimitWarning) -> dict[str, Any]:
     }
 
 
-def sentence(warning: LimitWarning) -> str:
+def warning_text(warning: LimitWarning) -> str:
     """Return a warning as a sentence."""
     unit, window = _LIMITS[warning.limit_name]
     return f"{warning.used:,} of the {warning.most:,} {unit} for this {window} are used."
@@ -332,7 +332,7 @@ def sentence(warning: LimitWarning) -> str:
 
 
 def _mail_admins(session: Session, workspace: Workspace, warning: LimitWarning, now: datetime) -> None:
-    if not mail.configured():
+    if not mail.is_configured():
         return
     kind = f"limit.{warning.limit_name}"
     since = now - timedelta(seconds=limits.LIMIT_MAIL_SECONDS)
@@ -356,24 +356,24 @@ def _mail_admins(session: Session, workspace: Workspace, warning: LimitWarning, 
     unit, window = _LIMITS[warning.limit_name]
     share, name = round(100 * limits.USAGE_WARN_SHARE), mail.single_line(workspace.name)
     for user in session.scalars(people.order_by(User.id)):
-        letter = mail.Letter(
+        letter = mail.MailContent(
             kind=kind,
-            to=user.email,
-            name=user.name,
+            recipient=user.email,
+            recipient_name=user.name,
             subject=f"{name} has used {share} % of its {unit} for this {window}",
-            lines=[
-                sentence(warning),
+            paragraphs=[
+                warning_text(warning),
                 f"Requests above the limit are rejected until capacity is available again, within one {window}.",
                 "You receive this e-mail at most once a day.",
             ],
-            facts=[("Workspace", name), ("Plan", workspace.plan.capitalize())],
-            link=("View usage by user", mail.link("/usage")),
-            because=(
+            details=[("Workspace", name), ("Plan", workspace.plan.capitalize())],
+            link=("View usage by user", mail.absolute_url("/usage")),
+            reason=(
                 "You received this e-mail because you are an admin of the workspace. Change your e-mail "
-                f"settings at {mail.link('/me')}"
+                f"settings at {mail.absolute_url('/me')}"
             ),
         )
-        mail.post(session, letter, workspace_id=workspace.id, user_id=user.id, about=warning.id)
+        mail.enqueue(session, letter, workspace_id=workspace.id, user_id=user.id, about=warning.id)
 
 
 # --- Notices in the browser ----------------------------------------------------------------------------------
@@ -390,6 +390,6 @@ def recent_warnings(
     )
     newest = statement.order_by(LimitWarning.created_at.desc()).limit(limits.NOTICE_BROWSER_ITEMS)
     return [
-        (warning.created_at, {"id": warning.id, "text": sentence(warning), "href": "/usage"})
+        (warning.created_at, {"id": warning.id, "text": warning_text(warning), "href": "/usage"})
         for warning in session.scalars(newest)
     ]

@@ -32,7 +32,7 @@ from sqlalchemy.orm import Session
 
 from webapp import app_vault, clock, ids, limits, pagination
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import User
 from webapp.audit.models import AuditEntry
 from webapp.audit.services import audit_log
@@ -40,11 +40,11 @@ from webapp.connections.services import access
 from webapp.connectors import redaction
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.exports.models import Export
-from webapp.extensions import changed_rows, db, reading, writing
+from webapp.extensions import affected_row_count, db, read_session, write_session
 from webapp.mail import services as mail
 from webapp.net import urls
 from webapp.net.gate import Gate, GateError
-from webapp.net.session import NetError, ask
+from webapp.net.session import NetError, send_single
 from webapp.notifications.models import Delivery, Webhook
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
@@ -57,13 +57,13 @@ log = logging.getLogger(__name__)
 
 MODELS: Final[Mapping[str, Any]] = MappingProxyType({"export": Export, "push": Push, "run": Run})
 # Exports and pushes have no time limit.
-ENDS: Final = tuple(
+END_EVENTS: Final = tuple(
     f"{kind}.{end}" for kind in MODELS for end in END_STATES if end != "timed_out" or kind == "run"
 )
-LIMIT: Final = "limit.warning"  # four fifths of a plan's limit are used
-EVENTS: Final = (*ENDS, LIMIT)
-WILD: Final = ("*", *(f"{kind}.*" for kind in MODELS))
-TEST: Final = "webhook.test"  # sent by the test of a webhook; cannot be subscribed to
+LIMIT_EVENT: Final = "limit.warning"  # four fifths of a plan's limit are used
+EVENTS: Final = (*END_EVENTS, LIMIT_EVENT)
+WILDCARDS: Final = ("*", *(f"{kind}.*" for kind in MODELS))
+TEST_EVENT: Final = "webhook.test"  # sent by the test of a webhook; cannot be subscribed to
 
 
 def is_subscribed(events: Iterable[str], event: str) -> bool:
@@ -71,7 +71,7 @@ def is_subscribed(events: Iterable[str], event: str) -> bool:
     return not {"*", event, f"{event.partition('.')[0]}.*"}.isdisjoint(events)
 
 
-def body(
+def build_body(
     delivery: Delivery, workspace_id: str, project_id: str | None, details: Mapping[str, Any] | None
 ) -> str:
     """Return the payload, which is the same for every attempt."""
@@ -154,14 +154,14 @@ _DETAILS: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = MappingProxyTyp
 # --- Delivery -----------------------------------------------------------------------------------------------
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - Standard Webhooks: what a secret begins with
-OFF: Final = "The webhook is turned off."
+DISABLED_MESSAGE: Final = "The webhook is turned off."
 Verdict = Literal["delivered", "again", "failed", "gone"]
 # Errors in the URL itself, which do not disappear with time.
 _PERMANENT: Final = frozenset({"not_allowed", "bad_url"})
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryOutcome:
     """The result of one attempt. `asked`: the number of seconds that the receiver requested us to wait."""
 
     verdict: Verdict
@@ -179,7 +179,9 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return "v1," + base64.b64encode(hmac.new(key, message, hashlib.sha256).digest()).decode()
 
 
-def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime, gate: Gate) -> Outcome:
+def send(
+    url: str, keys: Sequence[str], message_id: str, text: str, at: datetime, gate: Gate
+) -> DeliveryOutcome:
     """Make one attempt. `keys` are the secrets for the signatures. Never raises: errors are part of the outcome."""
     body, timestamp = text.encode(), int(at.timestamp())
     headers = {
@@ -189,7 +191,7 @@ def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime
         "webhook-signature": " ".join(signature(key, message_id, timestamp, body) for key in keys),
     }
     try:
-        reply = ask(
+        reply = send_single(
             gate,
             "POST",
             url,
@@ -199,13 +201,13 @@ def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime
             max_bytes=limits.WEBHOOK_ANSWER_BYTES,
         )
     except NetError as error:
-        return Outcome("failed" if error.reason in _PERMANENT else "again", error.message)
+        return DeliveryOutcome("failed" if error.reason in _PERMANENT else "again", error.message)
     # Only the beginning of the response, in one line: receivers may echo what they were sent, secrets among it.
     query_values = [value for _, value in parse_qsl(urlsplit(url).query) if len(value) >= 8]
     unprefixed = [key.removeprefix(SECRET_PREFIX) for key in keys]
-    redacted = redaction.without(reply.body.decode("utf-8", "replace"), [*keys, *unprefixed, *query_values])
+    redacted = redaction.redact(reply.body.decode("utf-8", "replace"), [*keys, *unprefixed, *query_values])
     head = mail.single_line(redacted, limits.WEBHOOK_HEAD_CHARS)
-    response = Outcome(
+    response = DeliveryOutcome(
         "failed", f"The receiver responded with status {reply.status}.", reply.status, reply.ms, head
     )
     if 200 <= reply.status < 300:
@@ -238,21 +240,22 @@ def _retry_after(text: str, at: datetime) -> float:
 # --- Claiming a delivery, and recording its result ------------------------------------------------------------
 
 
-def claim(now: datetime, full: Collection[str] = ()) -> Delivery | None:
-    """Return the next delivery that is due, claimed for this sender, except those of the webhooks in `full`."""
+def claim(now: datetime, busy_webhooks: Collection[str] = ()) -> Delivery | None:
+    """Return the next delivery that is due, claimed for this sender, except those of the webhooks in
+    `busy_webhooks`."""
     unclaimed = or_(Delivery.claimed_until.is_(None), Delivery.claimed_until < now)
     due = select(Delivery.id).where(Delivery.status == "pending", Delivery.next_at <= now, unclaimed)
-    if full:
-        due = due.where(Delivery.webhook_id.not_in(list(full)))
-    with reading() as session:
+    if busy_webhooks:
+        due = due.where(Delivery.webhook_id.not_in(list(busy_webhooks)))
+    with read_session() as session:
         found = session.scalars(due.order_by(Delivery.next_at).limit(limits.WEBHOOK_AT_ONCE)).all()
     for delivery_id in found:
-        if claimed := take(delivery_id, now):
+        if claimed := claim_by_id(delivery_id, now):
             return claimed
     return None
 
 
-def take(delivery_id: str, now: datetime) -> Delivery | None:
+def claim_by_id(delivery_id: str, now: datetime) -> Delivery | None:
     """Return one delivery, claimed for this sender; None if another sender has it, or it is finished."""
     statement = (
         update(Delivery)
@@ -267,30 +270,37 @@ def take(delivery_id: str, now: datetime) -> Delivery | None:
         )
         .execution_options(synchronize_session=False)
     )
-    with writing() as session:
-        if changed_rows(session.execute(statement)) != 1:
+    with write_session() as session:
+        if affected_row_count(session.execute(statement)) != 1:
             return None
         return session.get_one(Delivery, delivery_id)
 
 
-def deliver(delivery: Delivery, now: Callable[[], datetime] = clock.now, *, once: bool = False) -> Outcome:
+def deliver(
+    delivery: Delivery, now: Callable[[], datetime] = clock.now, *, once: bool = False
+) -> DeliveryOutcome:
     """Send a delivery that was claimed, and store the outcome. `once`: a test, which is not retried, is also sent if
     the webhook is disabled, and does not count as a failure of the webhook."""
-    with reading() as session:
+    with read_session() as session:
         hook = session.get_one(Webhook, delivery.webhook_id)
     started = now()
     if not once and (not hook.active or hook.deleted_at is not None):
-        outcome = Outcome("failed", OFF)
+        outcome = DeliveryOutcome("failed", DISABLED_MESSAGE)
     else:
         try:
             outcome = send(
-                hook.url, keys_of(hook, started), delivery.id, delivery.body, started, access.gate()
+                hook.url,
+                signing_secrets(hook, started),
+                delivery.id,
+                delivery.body,
+                started,
+                access.create_gate(),
             )
         except VaultError as error:
-            outcome = Outcome("again", str(error))
+            outcome = DeliveryOutcome("again", str(error))
     if once and outcome.verdict == "again":
-        outcome = Outcome("failed", outcome.reason, outcome.status, outcome.ms, outcome.head)
-    _note(delivery, hook.id, outcome, started, now(), tested=once)
+        outcome = DeliveryOutcome("failed", outcome.reason, outcome.status, outcome.ms, outcome.head)
+    _store_outcome(delivery, hook.id, outcome, started, now(), tested=once)
     log.info(
         "delivery %s: attempt %d: %s %s",
         delivery.id,
@@ -301,7 +311,7 @@ def deliver(delivery: Delivery, now: Callable[[], datetime] = clock.now, *, once
     return outcome
 
 
-def keys_of(hook: Webhook, now: datetime) -> list[str]:
+def signing_secrets(hook: Webhook, now: datetime) -> list[str]:
     """Return the secrets for signatures: the current one, and for a while the previous one. Raises VaultError."""
     sealed = [hook.sealed]
     if hook.sealed_before is not None and hook.before_until is not None and hook.before_until > now:
@@ -309,11 +319,17 @@ def keys_of(hook: Webhook, now: datetime) -> list[str]:
     return [app_vault.vault().open(item) for item in sealed]
 
 
-def _note(
-    delivery: Delivery, hook_id: str, outcome: Outcome, started: datetime, now: datetime, *, tested: bool
+def _store_outcome(
+    delivery: Delivery,
+    hook_id: str,
+    outcome: DeliveryOutcome,
+    started: datetime,
+    now: datetime,
+    *,
+    tested: bool,
 ) -> None:
     """Store the result of an attempt, unless another sender has claimed the delivery since."""
-    with writing() as session:
+    with write_session() as session:
         # Lock the webhook first, like all code that changes both, so that two of its deliveries cannot deadlock.
         hook = session.get(Webhook, hook_id, with_for_update=True)
         row = session.get(Delivery, delivery.id, with_for_update=True)
@@ -340,7 +356,7 @@ def _note(
         else:
             row.status = "delivered" if outcome.verdict == "delivered" else "failed"
             row.ended_at, row.next_at = now, None
-        if tested or outcome.reason == OFF:
+        if tested or outcome.reason == DISABLED_MESSAGE:
             return
         if outcome.verdict == "delivered":
             hook.failures, hook.failing_since = 0, None
@@ -374,26 +390,26 @@ def _disable(session: Session, hook: Webhook, reason: str, now: datetime) -> Non
         )
     )
     creator = session.get(User, hook.created_by) if hook.created_by else None
-    if creator is not None and creator.disabled_at is None and mail.configured():
+    if creator is not None and creator.disabled_at is None and mail.is_configured():
         explanations = {
             "gone": "Its receiver responded with status 410: it no longer exists.",
             "failing": f"{hook.failures:,} attempts in a row have failed, and none has succeeded for a day.",
         }
-        letter = mail.Letter(
+        letter = mail.MailContent(
             kind="webhook.off",
-            to=creator.email,
-            name=creator.name,
+            recipient=creator.email,
+            recipient_name=creator.name,
             subject=f"A webhook to {_host(hook.url)} was turned off",
-            lines=[
+            paragraphs=[
                 f"Rowsmith has turned off a webhook that you created. {explanations[reason]}",
                 "New events are not recorded for it while it is turned off. When the receiver works "
                 "again, turn the webhook on and resend the deliveries that it missed from its list of deliveries.",
             ],
-            facts=[("Receiver", _host(hook.url)), ("Description", hook.description)],
-            link=("View webhook", mail.link(f"/webhooks/{hook.id}")),
-            because="You receive this e-mail because you created the webhook.",
+            details=[("Receiver", _host(hook.url)), ("Description", hook.description)],
+            link=("View webhook", mail.absolute_url(f"/webhooks/{hook.id}")),
+            reason="You receive this e-mail because you created the webhook.",
         )
-        mail.post(session, letter, workspace_id=hook.workspace_id, user_id=creator.id, about=hook.id)
+        mail.enqueue(session, letter, workspace_id=hook.workspace_id, user_id=creator.id, about=hook.id)
 
 
 def _host(url: str) -> str:
@@ -458,7 +474,7 @@ def create(
 
     Errors: forbidden, validation_error, target_not_allowed (the address guard), conflict (too many), unavailable.
     """
-    require(actor, "admin" if scope == "workspace" else "write")
+    require_scope(actor, "admin" if scope == "workspace" else "write")
     if scope == "workspace":
         place: dict[str, Any] = {"workspace_id": actor.workspace_id, "project_id": None, "team_id": None}
     else:
@@ -501,7 +517,7 @@ def get(actor: Actor, webhook_id: str, *, lock: bool = False, deleted: bool = Fa
     """Return one webhook. Errors: not_found, forbidden."""
     hook = tenancy.get(actor, Webhook, webhook_id, "write", lock=lock, deleted=deleted)
     if hook.project_id is None:
-        require(actor, "admin")
+        require_scope(actor, "admin")
     return hook
 
 
@@ -510,16 +526,16 @@ def listing(
 ) -> pagination.Page[Webhook]:
     """Return a page of the current project's webhooks, and for admins those of the workspace; `q` searches
     descriptions."""
-    require(actor, "write")
+    require_scope(actor, "write")
     own_project = Webhook.project_id == actor.project_id
     visible = or_(own_project, Webhook.project_id.is_(None)) if actor.can("admin") else own_project
     statement = select(Webhook).where(
         Webhook.workspace_id == actor.workspace_id, Webhook.deleted_at.is_(None), visible
     )
-    return pagination.page(
+    return pagination.paginate(
         statement,
         name="webhooks",
-        identity=Webhook.id,
+        id_column=Webhook.id,
         cursor=cursor,
         limit=limit,
         search=(q, Webhook.description),
@@ -575,7 +591,7 @@ def _new_secret() -> str:
 def _validated_events(url: str, events: Sequence[str]) -> list[str]:
     """Validate the URL and the events, without duplicates. Errors: validation_error, target_not_allowed: reported now
     instead of at the first event."""
-    known = (*WILD, *EVENTS)
+    known = (*WILDCARDS, *EVENTS)
     faults = [
         Fault(
             f"events[{index}]",
@@ -588,13 +604,13 @@ def _validated_events(url: str, events: Sequence[str]) -> list[str]:
     ]
     if not events:
         faults.append(Fault("events", "too_short", "Choose at least one event.", "Use `*` for all events."))
-    if problem := urls.fault(url):
+    if problem := urls.url_error(url):
         faults.append(Fault("url", "wrong_form", problem))
     if faults:
         raise validation_error(faults)
     _, host, port = urls.origin(url)
     try:
-        access.gate().addresses(host, port)
+        access.create_gate().addresses(host, port)
     except GateError as error:
         if error.reason == "not_allowed":
             raise ApiError("target_not_allowed", error.message, {"host": host}) from None
@@ -616,10 +632,10 @@ def deliveries(
     statement = select(Delivery).where(Delivery.webhook_id == hook.id)
     if status is not None:
         statement = statement.where(Delivery.status == status)
-    return pagination.page(
+    return pagination.paginate(
         statement,
         name="deliveries",
-        identity=Delivery.id,
+        id_column=Delivery.id,
         cursor=cursor,
         limit=limit,
         context=f"{hook.id} {status}",
@@ -637,19 +653,19 @@ def delivery(hook: Webhook, delivery_id: str, *, lock: bool = False) -> Delivery
     return found
 
 
-def test(actor: Actor, hook: Webhook) -> Delivery:
+def send_test(actor: Actor, hook: Webhook) -> Delivery:
     """Send a `webhook.test` now, once, even if the webhook is disabled; returns the finished delivery; commits."""
     now = clock.now()
     delivery = Delivery(
         id=ids.new("dlv"),
         webhook_id=hook.id,
-        event=TEST,
+        event=TEST_EVENT,
         object_id=hook.id,
         created_at=now,
         next_at=now,
     )
     details = {"type": "webhook", "id": hook.id, "events": hook.events}
-    delivery.body = body(delivery, hook.workspace_id, hook.project_id, details)
+    delivery.body = build_body(delivery, hook.workspace_id, hook.project_id, details)
     # Claimed from the start: the notifier only takes it if this process dies.
     delivery.claimed_until = now + timedelta(seconds=limits.WEBHOOK_CLAIM_SECONDS)
     delivery.attempts = 1
@@ -689,7 +705,7 @@ def reseal() -> tuple[int, int]:
                 continue
             total += 1
             try:
-                fresh = vault.renewed(sealed)
+                fresh = vault.reencrypt(sealed)
             except VaultError:
                 lost += 1
                 continue

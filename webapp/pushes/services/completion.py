@@ -13,18 +13,18 @@ from sqlalchemy.orm import Session
 from webapp import clock, ids, limits, quotas
 from webapp.audit.models import AuditEntry
 from webapp.errors import ApiError
-from webapp.extensions import db, writing
+from webapp.extensions import db, write_session
 from webapp.monitoring import metrics
 from webapp.pushes.models import Push, PushLine, PushRow
 from webapp.pushes.services import rows as pushes_rows
 from webapp.pushes.services.ledger import read, write
-from webapp.pushes.services.ledger.write import IN_DOUBT, Chunk
+from webapp.pushes.services.ledger.write import IN_DOUBT_MESSAGE, Chunk
 from webapp.quotas import Reservation
 
 log = logging.getLogger(__name__)
 
-SETTLED: Final = "settled"  # Set in `Push.request` once the end of a push has been recorded
-VERDICT: Final = "verdict"  # In `Push.request`: the outcome of invalid rows at the first attempt
+END_RECORDED: Final = "settled"  # Set in `Push.request` once the end of a push has been recorded
+INVALID_ROWS_REPORT: Final = "verdict"  # In `Push.request`: the outcome of invalid rows at the first attempt
 _OUTCOMES: Final = ("delivered", "failed", "unknown", "pending")
 
 
@@ -42,11 +42,11 @@ def due(statement: Select[Any]) -> Select[Any]:
 def settle(push_id: str) -> None:
     """Complete a push that has ended: record its end, unless that was done, and refund rows that were never sent. Does
     nothing if the push is running or already complete."""
-    with writing() as session:
+    with write_session() as session:
         push = session.get(Push, push_id, with_for_update=True)
-        if push is None or not push.ended:
+        if push is None or not push.has_ended:
             return
-        close(session, push_id)
+        record_end(session, push_id)
         quota = push.request.get("quota")
         push.request = {name: value for name, value in push.request.items() if name != "quota"}
         workspace_id, pending = push.workspace_id, _unsent_count(session, push)
@@ -55,7 +55,7 @@ def settle(push_id: str) -> None:
         return
     try:
         unused = pending + nested_records * pending // max(1, quota["rows"] - nested_records)
-        quotas.give_back(Reservation(workspace_id, quota["rows"], quota["second"]), unused)
+        quotas.return_rows(Reservation(workspace_id, quota["rows"], quota["second"]), unused)
     except redis.RedisError as error:
         log.warning("the rows of %s were not given back: %s", push_id, error)
 
@@ -66,25 +66,25 @@ def _unsent_count(session: Session, push: Push) -> int:
     if push.kind != "retry":
         return read.counts(push)["pending"]
     unsent = 0
-    for place in range(len(push.tables)):
-        reached = read.spans_of(session, push.id, place)
-        unsent += read.size(read.without(read.pending_of(push, place), reached))
+    for table_index in range(len(push.tables)):
+        reached = read.processed_spans(session, push.id, table_index)
+        unsent += read.count_in_spans(read.subtract_spans(read.pending_spans(push, table_index), reached))
     return unsent
 
 
-def close(session: Session, push_id: str) -> None:
+def record_end(session: Session, push_id: str) -> None:
     """Record the end of a push in the transaction that wrote it: mark a chunk whose outcome can no longer be queried as
     in doubt, and write the log line and the audit entry. Repeated calls have no effect."""
     push = session.get_one(Push, push_id)
-    if push.request.get(SETTLED):
+    if push.request.get(END_RECORDED):
         return
     chunk = (push.intent or {}).get("chunk")
     if chunk:
-        write.close_unknown(session, push, Chunk(**chunk), IN_DOUBT)
-        if write.can_settle(push, Chunk(**chunk)):
+        write.write_unknown_outcome(session, push, Chunk(**chunk), IN_DOUBT_MESSAGE)
+        if write.can_resolve_later(push, Chunk(**chunk)):
             push.unsettled = chunk
     push.intent, push.retry_at, push.waiting = None, None, None
-    push.request = {**push.request, SETTLED: True}
+    push.request = {**push.request, END_RECORDED: True}
     counts = read.counts(push)
     for outcome in _OUTCOMES:
         metrics.count(
@@ -94,7 +94,7 @@ def close(session: Session, push_id: str) -> None:
     why = f": {error['message']} {error['details'].get('hint', '')}".rstrip(" :")
     words = {"delivered": "deleted"} if push.kind == "undo" else {}
     done = ", ".join(f"{counts[name]:,} {words.get(name, name)}" for name in _OUTCOMES)
-    text = write.line(f"{push.status}{why} ({done})")
+    text = write.single_line(f"{push.status}{why} ({done})")
     last = session.scalar(select(func.max(PushLine.number)).where(PushLine.push_id == push.id)) or 0
     session.execute(insert(PushLine).values(push_id=push.id, number=last + 1, at=clock.now(), text=text))
     # The audit entry for the end counts no rows: the entry for the start does, less those refunded here.
@@ -127,53 +127,60 @@ def close(session: Session, push_id: str) -> None:
 _REPORT_KEYS: Final = ("bad", "refused", "taken", "unknown", "good_refused")
 
 
-def has_bad(push: Push) -> bool:
+def has_invalid_rows(push: Push) -> bool:
     """Return whether some of the rows to be sent contain injected invalid data."""
     return push.kind != "undo" and any(table.get("bad") for table in push.tables)
 
 
-def report(push: Push) -> dict[str, int]:
+def invalid_rows_report(push: Push) -> dict[str, int]:
     """Return `{bad, refused, taken, unknown, good_refused}` for the processed rows: how many contained injected invalid
     data, how many of these the target rejected, how many it accepted and how many have an unknown outcome; and how many
     valid rows it rejected.
 
-    The result belongs to the first attempt: `keep_verdict` stores it before rows are sent again or deleted.
+    The result belongs to the first attempt: `store_invalid_rows_report` stores it before rows are sent again or
+    deleted.
 
-    Raises the errors of `push_rows.makers_of`.
+    Raises the errors of `rows.row_generators`.
     """
-    if (verdict := push.request.get(VERDICT)) is not None:
+    if (verdict := push.request.get(INVALID_ROWS_REPORT)) is not None:
         return dict(verdict)
-    if not has_bad(push):
+    if not has_invalid_rows(push):
         return dict.fromkeys(_REPORT_KEYS, 0) | {"good_refused": push.failed if push.kind != "undo" else 0}
-    makers = pushes_rows.makers_of(
+    makers = pushes_rows.row_generators(
         push.pins, push.request["ask"], [table.get("given") for table in push.tables]
     )
     found = np.zeros(len(_REPORT_KEYS), np.int64)
-    for place, table in enumerate(push.tables):
+    for table_index, table in enumerate(push.tables):
         names = {each["field"] for each in table["columns"] if each.get("field")}
         maker = makers[table.get("recipe", 0)]
         for first in range(1, table["count"] + 1, limits.ANSWER_BLOCK_ROWS):
             last = min(first + limits.ANSWER_BLOCK_ROWS - 1, table["count"])
-            numbers = read.ended(db.session(), push, place, first, last)
+            numbers = read.processed_row_numbers(db.session(), push, table_index, first, last)
             if not numbers.size:
                 continue
-            bad = maker.bad_rows((numbers - 1 + table["offset"]).astype(np.uint64), names)
-            refused, unknown = (
-                np.isin(numbers, _rows_in_state(push.id, place, state, first, last))
+            invalid = maker.invalid_rows((numbers - 1 + table["offset"]).astype(np.uint64), names)
+            rejected, unknown = (
+                np.isin(numbers, _rows_in_state(push.id, table_index, state, first, last))
                 for state in ("failed", "unknown")
             )
-            masks = (bad, bad & refused, bad & ~refused & ~unknown, bad & unknown, ~bad & refused)
+            masks = (
+                invalid,
+                invalid & rejected,
+                invalid & ~rejected & ~unknown,
+                invalid & unknown,
+                ~invalid & rejected,
+            )
             found += [int(mask.sum()) for mask in masks]
     return dict(zip(_REPORT_KEYS, found.tolist(), strict=True))
 
 
-def keep_verdict(push: Push) -> None:
+def store_invalid_rows_report(push: Push) -> None:
     """Store the result of the first attempt in a push that has ended and is about to be repaired, so that retries do
     not change it. Nothing is stored if its pinned versions no longer exist."""
-    if push.kind != "push" or VERDICT in push.request:
+    if push.kind != "push" or INVALID_ROWS_REPORT in push.request:
         return
     try:
-        push.request = {**push.request, VERDICT: report(push)}
+        push.request = {**push.request, INVALID_ROWS_REPORT: invalid_rows_report(push)}
     except ApiError:
         log.warning("the result of the invalid rows of %s can no longer be calculated", push.id)
 

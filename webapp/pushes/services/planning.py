@@ -39,23 +39,25 @@ from webapp import limits, storage
 from webapp.connections.models import Connection, Endpoint
 from webapp.connections.services import access
 from webapp.connectors import KINDS
-from webapp.connectors.base import Capabilities, Link, WriteSpec
+from webapp.connectors.base import Capabilities, OpenConnection, WriteSpec
 from webapp.connectors.schema import Column, Entity, Relation
 from webapp.engine.formulas import types as formulas_types
 from webapp.engine.types.formulas import Formula
 from webapp.errors import ApiError, Fault, did_you_mean
-from webapp.extensions import application, db, reading
-from webapp.generation.services.row_makers import Field, InvalidRows, RowGenerator, unknown_field
+from webapp.extensions import application, db, read_session
+from webapp.generation.services.row_makers import Field, InvalidRowsError, RowGenerator, unknown_field_fault
 from webapp.pushes.models import Push
 from webapp.pushes.services import mapping, rows, targets
 from webapp.pushes.services.ledger import read
-from webapp.pushes.services.mapping import Mapped, RequestedMapping
+from webapp.pushes.services.mapping import RequestedMapping, TableMapping
 from webapp.pushes.services.rows import TableRows
 from webapp.row_templates.services import relations
 from webapp.row_templates.services.relations import Edge
 from webapp.storage import Storage
 
-ROW: Final = " row"  # The column of row numbers; the leading space distinguishes it from a target's columns
+ROW_NUMBER_COLUMN: Final = (
+    " row"  # The column of row numbers; the leading space distinguishes it from a target's columns
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -64,7 +66,7 @@ class _KeyFile:
 
     push_id: str
     epoch: int
-    turn: int
+    sequence_number: int
     first: int
     last: int
     key: str
@@ -79,7 +81,7 @@ class KeySpool:
         self._files: dict[int, list[_KeyFile]] = {}
         self._cache: OrderedDict[str, pa.Table] = OrderedDict()
         self._bytes = 0
-        self._turn = 0
+        self._sequence_number = 0
         self._lock = threading.Lock()
 
     def put(self, table: int, rows: np.ndarray, keys: pa.RecordBatch, push_id: str, epoch: int) -> None:
@@ -88,10 +90,12 @@ class KeySpool:
         if not len(rows):  # A chunk in which no row could be sent
             return
         order = np.argsort(rows)
-        stored = pa.Table.from_batches([keys]).append_column(ROW, pa.array(rows.astype(np.uint64)))
+        stored = pa.Table.from_batches([keys]).append_column(
+            ROW_NUMBER_COLUMN, pa.array(rows.astype(np.uint64))
+        )
         stored = stored.take(pa.array(order))
-        self._turn += 1
-        name = f"{int(rows.min())}-{int(rows.max())}.{push_id}.{epoch}.{self._turn}"
+        self._sequence_number += 1
+        name = f"{int(rows.min())}-{int(rows.max())}.{push_id}.{epoch}.{self._sequence_number}"
         key = f"{self._folder}/{table}/{name}"
         sink = pa.BufferOutputStream()
         with pa.ipc.new_file(sink, stored.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as file:
@@ -106,7 +110,7 @@ class KeySpool:
         """Return the keys of some rows (``uint64[n]``, any order) of a table, null for rows without a key."""
         order = np.argsort(rows, kind="stable")
         ordered = rows[order]
-        places = np.full(len(rows), -1, np.int64)
+        positions = np.full(len(rows), -1, np.int64)
         pieces: list[pa.Array] = []
         count = 0
         with self._lock:
@@ -118,7 +122,7 @@ class KeySpool:
                 if piece is None:
                     continue
                 slots = order[start:end][found]
-                places[slots] = count + np.arange(len(slots))
+                positions[slots] = count + np.arange(len(slots))
                 pieces.append(piece)
                 count += len(piece)
         if not pieces:
@@ -126,14 +130,14 @@ class KeySpool:
         # An API may return numbers for some rows and texts for others.
         kind = pieces[0].type if len({piece.type for piece in pieces}) == 1 else pa.string()
         values = pa.concat_arrays([piece if piece.type == kind else piece.cast(kind) for piece in pieces])
-        return values.take(pa.array(places, mask=places < 0))
+        return values.take(pa.array(positions, mask=positions < 0))
 
     def _keys_in(self, file: _KeyFile, column: str, rows: np.ndarray) -> tuple[pa.Array | None, np.ndarray]:
         """Return the keys in a file for some ascending rows, and a mask (``bool[n]``) of the rows that have one."""
         table = self._load(file)
         if column not in table.column_names:
             return None, np.zeros(len(rows), np.bool_)
-        stored_rows = table.column(ROW).to_numpy()
+        stored_rows = table.column(ROW_NUMBER_COLUMN).to_numpy()
         values = table.column(column).combine_chunks()
         at = np.minimum(np.searchsorted(stored_rows, rows), len(stored_rows) - 1)
         valid = np.asarray(pc.is_valid(values).to_numpy(zero_copy_only=False), np.bool_)
@@ -170,7 +174,7 @@ def _parse_key(key: str) -> _KeyFile:
     return _KeyFile(push_id, int(epoch), int(turn), int(first), int(last), key)
 
 
-def folder_of(workspace_id: str, first_push_id: str) -> str:
+def keys_folder(workspace_id: str, first_push_id: str) -> str:
     """Return the storage folder of the keys of a push and its retries."""
     return f"pushes/{workspace_id}/{first_push_id}/keys"
 
@@ -198,11 +202,11 @@ def new_entity(
             columns.append(_new_column(name, item, count))
     for name, source in requested.computed.items():
         try:
-            expression = maker.formula(source, "")
-            dtype, longest = expression.dtype, expression.longest
-        except InvalidRows:  # reported when the mapping is created
+            expression = maker.compile_formula(source, "")
+            dtype, longest = expression.dtype, expression.max_length
+        except InvalidRowsError:  # reported when the mapping is created
             dtype, longest = pa.string(), None
-        columns.append(_new_column(name, Field(name, dtype, longest=longest), count))
+        columns.append(_new_column(name, Field(name, dtype, max_length=longest), count))
     keys = tuple(requested.key_columns) or _new_key(maker.fields, columns, requested)
     fields = tuple(
         replace(item, key=True, nullable=False) if item.name in keys else item
@@ -213,7 +217,7 @@ def new_entity(
     return Entity(target, tuple(target.split(".", 1)), fields, keys=keys)
 
 
-def long_names(entity: Entity, requested: RequestedMapping, can: Capabilities) -> list[Fault]:
+def name_length_faults(entity: Entity, requested: RequestedMapping, can: Capabilities) -> list[Fault]:
     """Return faults for names that are too long for the target."""
     text = f"Names in this target can have at most {can.name_chars} characters."
     long = [column.name for column in entity.fields if len(column.name) > can.name_chars]
@@ -226,17 +230,17 @@ def long_names(entity: Entity, requested: RequestedMapping, can: Capabilities) -
     return found
 
 
-def _new_column(name: str, one: Field, rows: int) -> Column:
-    kind = mapping.kinds_of(one)[0]
-    if kind == "timestamptz" and one.dtype.tz is None:
+def _new_column(name: str, source_field: Field, rows: int) -> Column:
+    kind = mapping.suitable_column_types(source_field)[0]
+    if kind == "timestamptz" and source_field.dtype.tz is None:
         kind = "timestamp"
     precision = scale = None
     if kind == "decimal":
-        scale = one.dtype.scale
-        bounds = one.column.bounds(rows) if one.column is not None else None
-        digits = max(len(str(abs(end))) for end in bounds or (formulas_types.MOST,))
+        scale = source_field.dtype.scale
+        bounds = source_field.column.bounds(rows) if source_field.column is not None else None
+        digits = max(len(str(abs(end))) for end in bounds or (formulas_types.MAX_INTEGER,))
         precision = min(38, max(digits, scale + 1))
-    length = one.longest if kind == "text" else None
+    length = source_field.max_length if kind == "text" else None
     bits = 64 if kind == "integer" else None
     return Column(
         name,
@@ -256,11 +260,11 @@ def _new_key(
     """Return the column that identifies rows: one whose values never repeat."""
     for item in fields.values():
         column = item.column
-        if column is None or column.blank is not None or item.hidden or "." in item.name:
+        if column is None or column.blank_share is not None or item.hidden or "." in item.name:
             continue
         is_unique = column.type.name in _UNIQUE_TYPES and column.formula is None
         name = requested.mapping.get(item.name, item.name)
-        if name is not None and (is_unique or column.type.primary or column.spec.common.unique):
+        if name is not None and (is_unique or column.type.is_primary_key or column.spec.common.unique):
             return (name,)
     return ()
 
@@ -301,22 +305,24 @@ class RequestedTable:
 
 
 @dataclass(slots=True)
-class Planned:
+class TablePlan:
     """One planned table: its object in `Push.tables`, and its inputs."""
 
     request: RequestedTable
     entity: Entity
-    mapped: Mapped
+    mapped: TableMapping
     spec: dict[str, Any]
     faults: list[Fault] = field(default_factory=list)
 
-    def rows(self, place: int) -> TableRows:
+    def rows(self, table_index: int) -> TableRows:
         """Its rows."""
-        return TableRows(place, self.spec, self.request.maker)
+        return TableRows(table_index, self.spec, self.request.maker)
 
 
-def table(requested_table: RequestedTable, can: Capabilities, push_id: str, place: int) -> Planned:
-    """Plan one table on its own; see `related` for keys from parents."""
+def plan_table(
+    requested_table: RequestedTable, can: Capabilities, push_id: str, table_index: int
+) -> TablePlan:
+    """Plan one table on its own; see `link_tables` for keys from parents."""
     entity = requested_table.entity or new_entity(
         requested_table.target, requested_table.maker, requested_table.count, requested_table.mapping, can
     )
@@ -342,11 +348,11 @@ def table(requested_table: RequestedTable, can: Capabilities, push_id: str, plac
         requested_table.maker.fields, entity, replace(requested, key_columns=key_columns)
     )
     faults += found.faults
-    nested = entity.kind in mapping.DOCUMENTS
+    nested = entity.kind in mapping.DOCUMENT_KINDS
     columns = [
         _column_spec(cell, requested_table.maker, faults, requested, nested)
-        for cell in found.cells
-        if cell.filled
+        for cell in found.column_mappings
+        if cell.is_mapped
     ]
     spec: dict[str, Any] = {
         "name": requested_table.name,
@@ -367,17 +373,17 @@ def table(requested_table: RequestedTable, can: Capabilities, push_id: str, plac
         "create": requested_table.entity is None,
         "recipe": requested_table.recipe,
     }
-    if requested_table.maker.spoils(item["field"] for item in columns if "field" in item):
+    if requested_table.maker.has_invalid_values(item["field"] for item in columns if "field" in item):
         spec["bad"] = True
     if requested_table.entity is None:
         spec["definition"] = [column_definition(column) for column in entity.fields]
-        faults += long_names(entity, requested, can)
+        faults += name_length_faults(entity, requested, can)
     if requested_table.uploaded_key is not None:
         spec["given"] = requested_table.uploaded_key
-    planned = Planned(requested_table, entity, found, spec, faults)
-    if entity.kind == "collection" and "_id" not in found.columns() and requested.mode == "insert":
+    planned = TablePlan(requested_table, entity, found, spec, faults)
+    if entity.kind == "collection" and "_id" not in found.mapped_columns() and requested.mode == "insert":
         # Rows of targets without transactions carry keys of ours, so that sending one twice does not double it.
-        columns.insert(0, {"column": "_id", "object_id": f"{push_id}:{place}"})
+        columns.insert(0, {"column": "_id", "object_id": f"{push_id}:{table_index}"})
         spec["key_columns"] = ["_id"]
     elif not faults:
         _choose_key_columns(planned, key_columns, can)
@@ -393,13 +399,17 @@ def table(requested_table: RequestedTable, can: Capabilities, push_id: str, plac
 
 
 def _column_spec(
-    cell: mapping.Cell, maker: RowGenerator, faults: list[Fault], requested: RequestedMapping, nested: bool
+    cell: mapping.ColumnMapping,
+    maker: RowGenerator,
+    faults: list[Fault],
+    requested: RequestedMapping,
+    nested: bool,
 ) -> dict[str, Any]:
     name = cell.column.name
     if cell.formula is not None:
         try:
-            dtype = maker.formula(cell.formula, f"{requested.computed_path}.{name}").dtype
-        except InvalidRows as error:
+            dtype = maker.compile_formula(cell.formula, f"{requested.computed_path}.{name}").dtype
+        except InvalidRowsError as error:
             faults += error.faults
             dtype = pa.null()
         spec: dict[str, Any] = {"column": name, "formula": cell.formula}
@@ -420,21 +430,21 @@ def field_faults(maker: RowGenerator, requested: RequestedMapping) -> list[Fault
     with syntax errors."""
     visible = [item.name for item in maker.fields.values() if not item.hidden]
     faults = [
-        unknown_field(f"{requested.mapping_path}.{name}", name, visible)
+        unknown_field_fault(f"{requested.mapping_path}.{name}", name, visible)
         for name in requested.mapping
         if name not in maker.fields
     ]
     for name, formula in requested.computed.items():
         try:
-            maker.formula(formula, f"{requested.computed_path}.{name}")
-        except InvalidRows as error:
+            maker.compile_formula(formula, f"{requested.computed_path}.{name}")
+        except InvalidRowsError as error:
             faults += error.faults
     return faults
 
 
-def writing_of_new(planned: Planned) -> WriteSpec:
+def new_table_write_spec(planned: TablePlan) -> WriteSpec:
     """Return the columns of a table that does not exist yet."""
-    cells = planned.mapped.columns()
+    cells = planned.mapped.mapped_columns()
     names = [column["column"] for column in planned.spec["columns"]]
     columns = tuple(cells[name].column if name in cells else Column(name, "objectid", "") for name in names)
     return WriteSpec(planned.entity, columns, "insert", tuple(planned.spec["key_columns"]))
@@ -446,29 +456,31 @@ def writing_of_new(planned: Planned) -> WriteSpec:
 def _resolve_key_columns(names: Iterable[str], entity: Entity, path: str) -> tuple[list[str], list[Fault]]:
     found, faults = [], []
     known = {column.name.casefold(): column.name for column in entity.fields}
-    for place, name in enumerate(names):
+    for position, name in enumerate(names):
         real = entity.column(name)
         if real is not None or name.casefold() in known or entity.kind == "collection":
             found.append(real.name if real else known.get(name.casefold(), name))
         else:
             text = f'The table "{entity.name}" has no column "{name}".'
             faults.append(
-                Fault(f"{path}[{place}]", "unknown_column", text, did_you_mean(name, known.values()))
+                Fault(f"{path}[{position}]", "unknown_column", text, did_you_mean(name, known.values()))
             )
     return list(dict.fromkeys(found)), faults
 
 
-def _choose_key_columns(planned: Planned, key_columns: Sequence[str], can: Capabilities) -> None:
+def _choose_key_columns(planned: TablePlan, key_columns: Sequence[str], can: Capabilities) -> None:
     """Choose the columns that identify rows: for upsert and update, for undo, and for the ledger."""
     entity, spec, mode = planned.entity, planned.spec, planned.spec["mode"]
-    filled, requested = planned.mapped.columns(), planned.request.mapping
+    filled, requested = planned.mapped.mapped_columns(), planned.request.mapping
     path = f"{planned.request.path}key_columns"
     unique_keys = [entity.keys, *entity.uniques, *((c.name,) for c in entity.fields if c.unique)]
     if requested.key_columns:
-        for place, name in enumerate(key_columns):
+        for position, name in enumerate(key_columns):
             if name not in filled:
                 text = f'No field is mapped to the key column "{name}".'
-                planned.faults.append(Fault(f"{path}[{place}]", "missing_column", text, "Map a field to it."))
+                planned.faults.append(
+                    Fault(f"{path}[{position}]", "missing_column", text, "Map a field to it.")
+                )
         is_unique = any(key and set(key) == set(key_columns) for key in unique_keys)
         if mode == "upsert" and can.sql and not is_unique:
             text = (
@@ -495,12 +507,14 @@ _COMPARABLE_TYPES: Final = frozenset({"integer", "decimal", "text", "boolean", "
 """Types whose values are equal to what was sent, in every database."""
 
 
-def _undo_columns(planned: Planned) -> list[str]:
+def _undo_columns(planned: TablePlan) -> list[str]:
     """Return the columns by which rows of a table without a key are found again for undo, if the table was empty."""
     found = [
         cell.column
-        for name, cell in planned.mapped.columns().items()
-        if cell.filled and name not in planned.spec["from_parent"] and cell.column.type in _COMPARABLE_TYPES
+        for name, cell in planned.mapped.mapped_columns().items()
+        if cell.is_mapped
+        and name not in planned.spec["from_parent"]
+        and cell.column.type in _COMPARABLE_TYPES
     ]
     never_null = [column.name for column in found if not column.nullable]
     return never_null or [column.name for column in found]
@@ -524,38 +538,38 @@ def _keys_hint(entity: Entity) -> str:
 # --- Keys from parents ------------------------------------------------------------------------------------------
 
 
-def ordered(tables: list[Planned], edges: Sequence[Edge]) -> list[Edge]:
+def sort_tables(tables: list[TablePlan], edges: Sequence[Edge]) -> list[Edge]:
     """Sort tables for sending, parents first. A circular reference is broken at a nullable column. Returns the foreign
     keys that this order cannot satisfy."""
     by_id = {item.request.template_id: item for item in tables}
 
-    def may_wait(edge: Edge) -> bool:
+    def can_defer(edge: Edge) -> bool:
         child = by_id[edge.child_template_id]
-        cell = _cell(child, edge)
+        cell = _column_mapping(child, edge)
         return cell is None or (cell.column.nullable and bool(child.spec["key_columns"]))
 
-    found = relations.order([item for item in by_id if item is not None], edges, may_wait)
+    found = relations.sort_tables([item for item in by_id if item is not None], edges, can_defer)
     tables.sort(key=lambda item: found.template_ids.index(item.request.template_id or ""))
-    return list(found.broken)
+    return list(found.cyclic_edges)
 
 
-def _cell(child: Planned, edge: Edge) -> mapping.Cell | None:
+def _column_mapping(child: TablePlan, edge: Edge) -> mapping.ColumnMapping | None:
     """Return the mapping of a reference; None if it is skipped."""
-    return next((cell for cell in child.mapped.cells if cell.field == edge.child_field), None)
+    return next((cell for cell in child.mapped.column_mappings if cell.field == edge.child_field), None)
 
 
 class ForeignKeyChecks(Protocol):
     """Queries to the target that are needed if foreign keys form a cycle whose columns are not nullable."""
 
-    def may_suspend(self) -> bool:
+    def can_suspend(self) -> bool:
         """Return whether rows may be written before the rows that they refer to."""
 
     def highest(self, entity: Entity, column: str) -> int:
         """Return the highest value of an integer column, 0 for an empty table."""
 
 
-def related(
-    tables: Sequence[Planned],
+def link_tables(
+    tables: Sequence[TablePlan],
     edges: Sequence[Edge],
     broken: Sequence[Edge],
     can: Capabilities,
@@ -568,14 +582,14 @@ def related(
         for item in tables:
             _number_own_rows(item, checks)
     positions = {item.request.template_id: at for at, item in enumerate(tables)}
-    cycles = {(edge.child_template_id, edge.child_field) for edge in broken if not edge.to_itself}
+    cycles = {(edge.child_template_id, edge.child_field) for edge in broken if not edge.is_self_reference}
     # Circular references come first, because they may require that the push numbers a key that the target would
     # generate.
     for edge in sorted(edges, key=lambda item: (item.child_template_id, item.child_field) not in cycles):
         if edge.child_template_id not in positions or edge.parent_template_id not in positions:
             continue
         child, parent = tables[positions[edge.child_template_id]], tables[positions[edge.parent_template_id]]
-        cell = _cell(child, edge)
+        cell = _column_mapping(child, edge)
         if cell is None:
             continue
         in_cycle = (edge.child_template_id, edge.child_field) in cycles
@@ -584,7 +598,7 @@ def related(
             and not (cell.column.nullable and child.spec["key_columns"])
             and checks is not None
             and can.transactions
-            and checks.may_suspend()
+            and checks.can_suspend()
         )
         generated_key = _generated_key(child.entity, cell.column.name, parent, edge.parent_field)
         if generated_key is not None and is_unchecked:
@@ -604,42 +618,42 @@ def related(
             child.spec["from_parent"][cell.column.name] = {
                 "table": at, "column": generated_key, "field": edge.child_field,
             }  # fmt: skip
-        if in_cycle or (edge.to_itself and generated_key is not None):
+        if in_cycle or (edge.is_self_reference and generated_key is not None):
             _defer_column(child, cell.column, can)
 
 
 _LINK_KEYS: Final = ("columns", "capture", "from_parent", "later", "references", "unchecked", "numbered")
 
 
-def links_of(one: Planned) -> dict[str, Any]:
-    """Return what `related` changes of a table, for `restore_links`."""
+def links_of(one: TablePlan) -> dict[str, Any]:
+    """Return what `link_tables` changes of a table, for `restore_links`."""
     return {key: copy(one.spec[key]) for key in _LINK_KEYS}
 
 
-def restore_links(one: Planned, links: Mapping[str, Any]) -> None:
-    """Undo the changes of `related` to a table. Faults remain."""
+def restore_links(one: TablePlan, links: Mapping[str, Any]) -> None:
+    """Undo the changes of `link_tables` to a table. Faults remain."""
     one.spec.update(links)
 
 
-def without_parents(
-    tables: Sequence[Planned], edges: Sequence[Edge], names: Mapping[str, str], out: Mapping[str, Any]
+def tables_without_parents(
+    tables: Sequence[TablePlan], edges: Sequence[Edge], names: Mapping[str, str], skipped: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """Return the tables whose rows need a row of a table that is left out, with the reason by name.
 
     If the referring column is nullable, it is removed from the table's columns instead. `names` are the dataset's names
-    of tables by template, `out` those that are left out already.
+    of tables by template, `skipped` those that are left out already.
     """
     by_id = {item.request.template_id: item for item in tables}
-    missing = {template_id: name for template_id, name in names.items() if name in out}
-    found: dict[str, dict[str, Any]] = {}
+    missing = {template_id: name for template_id, name in names.items() if name in skipped}
+    orphaned: dict[str, dict[str, Any]] = {}
     changed = True
     while changed:
         changed = False
         for edge in edges:
             child = by_id.get(edge.child_template_id)
-            if child is None or edge.to_itself or edge.parent_template_id not in missing:
+            if child is None or edge.is_self_reference or edge.parent_template_id not in missing:
                 continue
-            cell = _cell(child, edge)
+            cell = _column_mapping(child, edge)
             if cell is None or not any(
                 column["column"] == cell.column.name for column in child.spec["columns"]
             ):
@@ -651,11 +665,11 @@ def without_parents(
                 continue
             parent = missing[edge.parent_template_id]
             text = f'Its column "{cell.column.name}" needs a row of "{parent}", which is left out.'
-            found[child.request.name] = {"code": "parent_skipped", "message": text, "hint": ""}
+            orphaned[child.request.name] = {"code": "parent_skipped", "message": text, "hint": ""}
             missing[edge.child_template_id] = child.request.name
             del by_id[edge.child_template_id]
             changed = True
-    return found
+    return orphaned
 
 
 def optional_columns(entity: Entity, table: TableRows) -> list[str]:
@@ -663,28 +677,28 @@ def optional_columns(entity: Entity, table: TableRows) -> list[str]:
     part of its key, and are not referenced by another table."""
     read = {
         (parent["table"], column)
-        for sibling in table.siblings
+        for sibling in table.push_tables
         for columns, key in ((sibling.from_parent, "column"), (sibling.references, "parent_field"))
         for parent in columns.values()
-        for column in (parent[key], sibling.siblings[parent["table"]].column_of(parent[key]))
+        for column in (parent[key], sibling.push_tables[parent["table"]].column_of(parent[key]))
     }
     found = []
     for name in table.columns:
         column = entity.column(name)
-        if column is None or column.required or name in entity.keys or (table.place, name) in read:
+        if column is None or column.required or name in entity.keys or (table.index, name) in read:
             continue
         if name not in (
             *table.key_columns,
-            *table.capture,
+            *table.captured_columns,
             *table.stored_columns,
-            *table.later,
-            *table.numbered,
+            *table.deferred_columns,
+            *table.numbered_columns,
         ):
             found.append(name)
     return found if len(found) < len(table.columns) else found[1:]
 
 
-def without_columns(spec: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+def remove_columns(spec: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     """Return an object of `Push.tables` without some columns."""
 
     def remaining(of: Mapping[str, Any]) -> dict[str, Any]:
@@ -699,12 +713,14 @@ def without_columns(spec: Mapping[str, Any], names: Collection[str]) -> dict[str
     }
 
 
-def _number_keys(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
+def _number_keys(parent: TablePlan, key: str, checks: ForeignKeyChecks) -> None:
     """Send the key that the target would generate: numbers after its highest existing one."""
     if key in parent.spec["numbered"]:
         return
     column = parent.entity.column(key)
-    field = next((cell.field for cell in parent.mapped.cells if cell.column.name == key and cell.field), None)
+    field = next(
+        (cell.field for cell in parent.mapped.column_mappings if cell.column.name == key and cell.field), None
+    )
     source = parent.request.maker.fields.get(field or key)
     if column is None or column.type != "integer" or source is None:
         return
@@ -713,7 +729,7 @@ def _number_keys(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
     parent.spec["capture"] = [name for name in parent.spec["capture"] if name != key]
 
 
-def _number_own_rows(table: Planned, checks: ForeignKeyChecks) -> None:
+def _number_own_rows(table: TablePlan, checks: ForeignKeyChecks) -> None:
     """Send the key of a table whose rows refer to themselves, because it must be known before a row is inserted, and of
     a table that has no other column."""
     columns = [table.entity.column(item["column"]) for item in table.spec["columns"]]
@@ -723,7 +739,9 @@ def _number_own_rows(table: Planned, checks: ForeignKeyChecks) -> None:
         if relation.entity != table.entity.name or len(relation.columns) != 1:
             continue
         (column,), (key,) = relation.columns, relation.entity_columns
-        cell = next((item for item in table.mapped.cells if item.column.name == column and item.field), None)
+        cell = next(
+            (item for item in table.mapped.column_mappings if item.column.name == column and item.field), None
+        )
         source = table.request.maker.fields.get((cell and cell.field) or "")
         key_column = table.entity.column(key)
         kind = source.column.type if source is not None and source.column is not None else None
@@ -735,11 +753,11 @@ def _number_own_rows(table: Planned, checks: ForeignKeyChecks) -> None:
             table.spec["numbered"][column] = table.spec["numbered"][key]
 
 
-def _generated_key(child: Entity, column: str, parent: Planned, parent_field: str) -> str | None:
+def _generated_key(child: Entity, column: str, parent: TablePlan, parent_field: str) -> str | None:
     """Return the column of the parent's table whose value the target generates and a child's column uses; None if the
     rows contain it."""
     relation = relation_of(child, column)
-    filled = parent.mapped.columns()
+    filled = parent.mapped.mapped_columns()
     if relation is not None and relation.entity == parent.entity.name:
         name = relation.entity_columns[relation.columns.index(column)]
     elif any(cell.field == parent_field for cell in filled.values()):
@@ -762,7 +780,7 @@ def relation_of(entity: Entity, column: str) -> Relation | None:
     return next((relation for relation in entity.relations if column in relation.columns), None)
 
 
-def _defer_column(child: Planned, column: Column, can: Capabilities) -> None:
+def _defer_column(child: TablePlan, column: Column, can: Capabilities) -> None:
     path = child.request.mapping.mapping_path
     if can.by_row:
         text = (
@@ -789,78 +807,82 @@ def _defer_column(child: Planned, column: Column, can: Capabilities) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PushJob:
     """A push that a worker runs. `open` connects to its target and raises `ConnectorError`."""
 
     push: Push
     tables: list[TableRows]
-    open: Callable[[], Link]
-    can: Capabilities
-    spool: KeySpool
+    open: Callable[[], OpenConnection]
+    capabilities: Capabilities
+    key_spool: KeySpool
 
     @property
-    def transactions(self) -> bool:
+    def has_transactions(self) -> bool:
         """A chunk of this target is all or nothing."""
-        return self.can.transactions
+        return self.capabilities.transactions
 
     @property
-    def body(self) -> dict[str, Any]:
+    def request_body(self) -> dict[str, Any]:
         """The body as accepted."""
         ask: dict[str, Any] = self.push.request["ask"]
         return ask
 
     @property
-    def canary(self) -> int:
+    def canary_rows(self) -> int:
         """Number of canary rows; 0 without a canary."""
-        requested = self.body.get("canary") if self.push.kind == "push" else None
+        requested = self.request_body.get("canary") if self.push.kind == "push" else None
         return limits.PUSH_CANARY_ROWS if requested is True else int(requested or 0)
 
-    def idempotency_keys(self, place: int, numbers: Sequence[int]) -> list[str]:
-        """Return the idempotency keys of some rows: see `ledger.read.sent_as`."""
-        with reading() as session:
-            keys = read.sent_as(session, self.push, place, numbers)
+    def idempotency_keys(self, table_index: int, numbers: Sequence[int]) -> list[str]:
+        """Return the idempotency keys of some rows: see `ledger.read.idempotency_keys`."""
+        with read_session() as session:
+            keys = read.idempotency_keys(session, self.push, table_index, numbers)
         return [keys[number] for number in numbers]
 
     @property
-    def wait_seconds(self) -> int:
+    def target_wait_seconds(self) -> int:
         """How long the push waits for an unavailable target, in seconds."""
-        requested = self.body.get("target_wait_seconds")
+        requested = self.request_body.get("target_wait_seconds")
         return int(current_app.config["SETTINGS"].target_wait_seconds if requested is None else requested)
 
     @property
-    def stops(self) -> bool:
+    def stops_on_error(self) -> bool:
         """Whether the first rejected row stops the push."""
-        return self.body.get("on_error") == "stop"
+        return self.request_body.get("on_error") == "stop"
 
     @property
     def stops_when_all_fail(self) -> bool:
         """Whether a table whose first rows all fail for one reason stops the push."""
-        return self.body.get("on_error") == "stop_when_all_fail"
+        return self.request_body.get("on_error") == "stop_when_all_fail"
 
 
-def order(push_id: str) -> Order:
+def load_push_job(push_id: str) -> PushJob:
     """Load everything needed to run a push. Does not need a request.
 
     Errors: not_found (its connection or template was deleted), those of `push_rows.tables`.
     """
-    with reading() as session:
+    with read_session() as session:
         push = session.get_one(Push, push_id)
-        first = read.first_of(session, push)
+        first = read.original_push(session, push)
         connection = session.get(Connection, push.connection_id) if push.connection_id else None
         endpoint = session.get(Endpoint, push.endpoint_id) if push.endpoint_id else None
     if connection is None or connection.deleted_at is not None:
         raise ApiError("not_found", "The connection of this push no longer exists.")
     app = application()
-    spool = KeySpool(storage.of(app), folder_of(first.workspace_id, first.id))
-    changed = targets.changed_settings(endpoint, push.request["ask"])
-    return Order(
-        push, rows.tables(push), lambda: _opened(connection, changed), KINDS[connection.type].can, spool
+    spool = KeySpool(storage.get_storage(app), keys_folder(first.workspace_id, first.id))
+    changed = targets.setting_overrides(endpoint, push.request["ask"])
+    return PushJob(
+        push,
+        rows.load_tables(push),
+        lambda: _open_link(connection, changed),
+        KINDS[connection.type].can,
+        spool,
     )
 
 
-def _opened(connection: Connection, changed: Mapping[str, Any]) -> Link:
+def _open_link(connection: Connection, changed: Mapping[str, Any]) -> OpenConnection:
     """Connect to the target, and close our own database session, because a push can take long."""
     try:
-        return access.open_link(connection, changed=changed)
+        return access.open_connection(connection, changed=changed)
     finally:
         db.session.remove()

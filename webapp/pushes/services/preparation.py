@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from webapp import clock, ids, limits, quotas
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.connections.models import Connection
 from webapp.connectors.base import Capabilities
 from webapp.connectors.http.channel import Channel
@@ -32,26 +32,26 @@ from webapp.connectors.http.request_template import (
 from webapp.datasets.schemas import DatasetExportInput
 from webapp.datasets.services import datasets, rows
 from webapp.engine import ENGINE, processor_time
-from webapp.engine.budget import TooLarge
+from webapp.engine.budget import MemoryBudgetError
 from webapp.engine.placeholders import Placeholder, parse
-from webapp.errors import ApiError, Fault, Gathered, did_you_mean, validation_error
-from webapp.extensions import db, may_write, only_reads
+from webapp.errors import ApiError, ErrorCollector, Fault, did_you_mean, validation_error
+from webapp.extensions import allow_writes, db, set_read_only
 from webapp.generation.services import external_values, generate, row_makers
 from webapp.generation.services import rows as generation_rows
 from webapp.generation.services.pins import Pins
-from webapp.generation.services.row_makers import GivenRows, RowGenerator, TemplateRows
+from webapp.generation.services.row_makers import RowGenerator, SubmittedRows, TemplateRows
 from webapp.generation.services.rows import Recipe
 from webapp.pushes.schemas import DatasetPushInput, ExportInput, PushInput, SendingInput, TableInput
 from webapp.pushes.services import planning, targets, value_checks
 from webapp.pushes.services import targets as pushes_targets
 from webapp.pushes.services.mapping import RequestedMapping
-from webapp.pushes.services.planning import Planned, RequestedTable
+from webapp.pushes.services.planning import RequestedTable, TablePlan
 from webapp.pushes.services.rows import HIDDEN, TableRows
-from webapp.pushes.services.targets import Catalogue, Destination, Places
+from webapp.pushes.services.targets import Catalogue, Destination, PathCatalogue
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import relations
-from webapp.row_templates.services.compiled_plans import Source
+from webapp.row_templates.services.compiled_plans import CompiledTemplate
 from webapp.row_templates.services.relations import Edge
 from webapp.sources.services import sources
 
@@ -71,28 +71,33 @@ class NoControl:
         """Not called, because nothing is sent."""
 
 
-def add(destination: Destination, tables: Sequence[Planned]) -> None:
+def add_request_faults(destination: Destination, tables: Sequence[TablePlan]) -> None:
     """Add the faults of the requests that tables of a push would send to those of the tables. Errors: those of
     connections."""
-    if not destination.can.by_row or not destination.settings_fit or not tables:
+    if not destination.can.by_row or not destination.has_valid_settings or not tables:
         return
-    with targets.channel_of(destination) as channel:
-        for place, table in enumerate(tables):
-            table.faults += of_table(channel, table.rows(place), table.request.path, sound=not table.faults)
+    with targets.open_channel(destination) as channel:
+        for table_index, table in enumerate(tables):
+            table.faults += request_faults(
+                channel, table.rows(table_index), table.request.path, can_generate_rows=not table.faults
+            )
 
 
-def of_table(channel: Channel, rows: TableRows, path: str = "", *, sound: bool = True) -> list[Fault]:
+def request_faults(
+    channel: Channel, rows: TableRows, path: str = "", *, can_generate_rows: bool = True
+) -> list[Fault]:
     """Return the errors in the requests of one table. `path` is a prefix for the paths of errors. If the table is not
-    `sound`, its rows cannot be generated, and checks that need them are skipped."""
-    template = channel.sending(rows.writing(channel), NoControl()).template
+    `can_generate_rows`, its rows cannot be generated, and checks that need them are skipped."""
+    template = channel.create_sender(rows.write_spec(channel), NoControl()).template
     if template is None:
         return []
-    if not sound:
+    if not can_generate_rows:
         return list(
             _unknown_fields(template, rows.columns, lambda name: name.partition(".")[0] in rows.columns, path)
         )
     row = rows.batch(
-        np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64), value_checks.NoKeys()
+        np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64),
+        value_checks.PlaceholderKeys(),
     )
     faults = list(_unknown_fields(template, rows.columns, lambda name: has_field(row, name), path))
     if not faults and template.header_encoding == "none":
@@ -104,14 +109,14 @@ def _unknown_fields(
     template: RequestTemplate, names: Sequence[str], known: Callable[[str], bool], path: str
 ) -> Iterator[Fault]:
     """Yield a fault for each field that the request reads and the rows do not have."""
-    for place, name in template.reads():
+    for location, name in template.field_locations():
         if not known(name):
             text = f'The request uses "{name[:100]}", but the rows have no such field.'
             hint = (
                 did_you_mean(name, names)
                 or f"Available fields: {', '.join(names[: limits.MAPPING_FIELDS_NAMED])}."
             )
-            yield Fault(f"{path}request_template.{place}", "unknown_field", text, hint)
+            yield Fault(f"{path}request_template.{location}", "unknown_field", text, hint)
 
 
 # --- Values in headers ------------------------------------------------------------------------------------------
@@ -123,7 +128,7 @@ def _header_faults(
     """Yield a fault for each header, with the first row whose value is not valid in it."""
     placeholders: dict[str, list[Placeholder]] = {}
     for name, text in template.headers.items():
-        holes = [hole for hole in parse(text).holes if not _is_ascii(hole, rows, schema)]
+        holes = [hole for hole in parse(text).placeholders if not _is_ascii(hole, rows, schema)]
         generated_key = next(
             (hole.name for hole in holes if _placeholder_column(hole, rows) in rows.from_parent), None
         )
@@ -145,10 +150,10 @@ def _header_faults(
         for name in list(placeholders):
             found = _first_unfit(batch, template.headers[name], placeholders[name])
             if found is not None:
-                place, field, value = found
+                position, field, value = found
                 displayed = HIDDEN if _field_column(field, rows) in rows.sensitive else _quoted(value)
                 message = (
-                    f"The header {name} cannot contain the value of {field} in row {first + place:,}: "
+                    f"The header {name} cannot contain the value of {field} in row {first + position:,}: "
                     f"{displayed}."
                 )
                 reason = "The value contains line breaks or other control characters."
@@ -193,16 +198,16 @@ def _blocks(rows: TableRows, columns: set[str]) -> Iterator[tuple[int, pa.Record
     at, step = 0, limits.BLOCK_ROWS
     names = [name for name in rows.columns if name in columns]
     while names and at < rows.count:
-        some = np.arange(rows.offset + at, rows.offset + min(at + step, rows.count), dtype=np.uint64)
+        block_rows = np.arange(rows.offset + at, rows.offset + min(at + step, rows.count), dtype=np.uint64)
         try:
-            batch = rows.batch(some, value_checks.NoKeys(), names)
-        except TooLarge:
-            if some.size < 2:
+            batch = rows.batch(block_rows, value_checks.PlaceholderKeys(), names)
+        except MemoryBudgetError:
+            if block_rows.size < 2:
                 raise
-            step = max(1, some.size // limits.BLOCK_STEP)
+            step = max(1, block_rows.size // limits.BLOCK_STEP)
             continue
         yield at + 1, batch
-        at += some.size
+        at += block_rows.size
 
 
 def _first_unfit(
@@ -214,9 +219,9 @@ def _first_unfit(
     for at, hole in enumerate(holes):
         texts = pc.utf8_trim(value_in_header(batch, hole), " \t")
         pattern = UNFIT_IN_HEADERS if begins and at == 0 else UNFIT_CHARACTERS
-        place = pc.index(pc.match_substring_regex(texts, pattern), pa.scalar(True)).as_py()
-        if place >= 0:
-            found.append((place, hole.name, texts[place].as_py()))
+        position = pc.index(pc.match_substring_regex(texts, pattern), pa.scalar(True)).as_py()
+        if position >= 0:
+            found.append((position, hole.name, texts[position].as_py()))
     return min(found, default=None)
 
 
@@ -231,18 +236,18 @@ def _quoted(value: str) -> str:
 
 @dataclass(slots=True)
 class PreparedPush:
-    """A push that is planned and not saved. `head` are columns of its row; `of` and `response_fields` are used in the
-    audit entry."""
+    """A push that is planned and not saved. `push_columns` are columns of its row; `audit_object` and `audit_details`
+    are used in the audit entry."""
 
     push_id: str
     destination: Destination
-    tables: list[Planned]
+    tables: list[TablePlan]
     pins: dict[str, Any]
     body: SendingInput
     target: str
-    head: dict[str, Any]
-    of: tuple[str, str]
-    response_fields: dict[str, Any] = field(default_factory=dict)
+    push_columns: dict[str, Any]
+    audit_object: tuple[str, str]
+    audit_details: dict[str, Any] = field(default_factory=dict)
     uploaded_rows: tuple[str, pa.Table] | None = None
     """Rows that came with the request, and the storage's key for them."""
     skipped: list[dict[str, Any]] = field(default_factory=list)
@@ -254,12 +259,14 @@ class PreparedPush:
         return sum(table.spec["count"] for table in self.tables)
 
     @property
-    def records(self) -> int:
+    def nested_record_count(self) -> int:
         """Objects in arrays of all tables, which are spent like rows."""
-        return sum(table.rows(place).records() for place, table in enumerate(self.tables))
+        return sum(
+            table.rows(table_index).count_nested_records() for table_index, table in enumerate(self.tables)
+        )
 
     @property
-    def largest(self) -> int:
+    def largest_table_count(self) -> int:
         """Rows of the largest table."""
         return max(int(table.spec["count"]) for table in self.tables)
 
@@ -299,7 +306,7 @@ def _read_only(prepare: Callable[P, PreparedPush]) -> Callable[P, PreparedPush]:
     @functools.wraps(prepare)
     def run(*args: P.args, **kwargs: P.kwargs) -> PreparedPush:
         db.session.remove()
-        only_reads()
+        set_read_only()
         try:
             prepared = prepare(*args, **kwargs)
             # The destination is used after this session has ended; fetching external values has started a new one.
@@ -308,7 +315,7 @@ def _read_only(prepare: Callable[P, PreparedPush]) -> Callable[P, PreparedPush]:
             return prepared
         finally:
             db.session.remove()
-            may_write()
+            allow_writes()
 
     return run
 
@@ -317,8 +324,8 @@ def _read_only(prepare: Callable[P, PreparedPush]) -> Callable[P, PreparedPush]:
 
 
 @_read_only
-def of_template(
-    actor: Actor, template_id: str, ask: PushInput, *, keep: bool = True, path: str | None = None
+def prepare_template(
+    actor: Actor, template_id: str, body: PushInput, *, keep: bool = True, path: str | None = None
 ) -> PreparedPush:
     """Prepare a push of a template's newest version. `keep`: store fetched external values for a worker; `path`: the
     key that names the template in the body, if the URL does not.
@@ -327,27 +334,27 @@ def of_template(
     errors outside of the mapping, which then also contains those of the mapping. Otherwise errors of the mapping are in
     `PreparedPush.faults`.
     """
-    gathered, template = Gathered(), None
+    gathered, template = ErrorCollector(), None
     with gathered.check(path or ""):
         template = tenancy.get(actor, Template, template_id, "push")
     if template is None and path is None:
         gathered.raise_all()
-    destination = pushes_targets.destination_of(actor, ask, gathered)
+    destination = pushes_targets.resolve_destination(actor, body, gathered)
     if template is None:
         gathered.raise_all()
         raise tenancy.not_found("template", template_id)
-    found = generate.TemplateRef(template.id, template.version, template.project_id, template.team_id)
-    source = _compile_source(found, ask, gathered)
+    template_ref = generate.TemplateRef(template.id, template.version, template.project_id, template.team_id)
+    source = _compile_source(template_ref, body, gathered)
     if not gathered:
         with gathered.check():
-            source = sources.open_source(actor, source, keep=keep)
-    count = source.count(ask.count)
+            source = sources.open_source(actor, source, for_worker=keep)
+    count = source.row_count(body.count)
     with gathered.check("count"):
         quotas.check_rows(actor, count)
-    recipe = _recipe(actor, source, ask, count, gathered, keep)
+    recipe = _recipe(actor, source, body, count, gathered, keep)
     maker, requested = (
         TemplateRows(recipe.bound),
-        RequestedMapping(ask.mapping, ask.computed, ask.mode, ask.key_columns),
+        RequestedMapping(body.mapping, body.computed, body.mode, body.key_columns),
     )
     if destination is None:
         gathered.raise_all(planning.field_faults(maker, requested))
@@ -357,79 +364,82 @@ def of_template(
         destination,
         [],
         recipe.pins.to_json(),
-        ask,
+        body,
         "",
         {
-            "project_id": found.project_id,
-            "team_id": found.team_id,
-            "template_id": found.id,
-            "template_version": found.version,
+            "project_id": template_ref.project_id,
+            "team_id": template_ref.team_id,
+            "template_id": template_ref.id,
+            "template_version": template_ref.version,
         },
-        ("template", found.id),
-        {"version": found.version, "seed": recipe.pins.seed, "offset": ask.offset},
+        ("template", template_ref.id),
+        {"version": template_ref.version, "seed": recipe.pins.seed, "offset": body.offset},
     )
     table_options = {
-        "maker": maker, "count": count, "offset": ask.offset, "template_id": found.id, "version": found.version,
+        "maker": maker, "count": count, "offset": body.offset, "template_id": template_ref.id,
+        "version": template_ref.version,
     }  # fmt: skip
-    _plan_single_table(actor, prepared, ask, source.name, table_options, gathered)
-    own = [(found.id, found.version)]
-    edges = [edge for edge in _edges(own) if edge.to_itself]
+    _plan_single_table(actor, prepared, body, source.name, table_options, gathered)
+    own = [(template_ref.id, template_ref.version)]
+    edges = [edge for edge in _edges(own) if edge.is_self_reference]
     if not prepared.faults():
-        planning.related(prepared.tables, edges, edges, prepared.can)
+        planning.link_tables(prepared.tables, edges, edges, prepared.can)
     return _complete(prepared, gathered)
 
 
-def _complete(prepared: PreparedPush, gathered: Gathered) -> PreparedPush:
+def _complete(prepared: PreparedPush, gathered: ErrorCollector) -> PreparedPush:
     """Check the requests of a push. Errors: all that were gathered, with the faults of the mapping."""
     with gathered.check():
-        add(prepared.destination, prepared.tables)
+        add_request_faults(prepared.destination, prepared.tables)
     if gathered:
         gathered.raise_all(prepared.faults())
     return prepared
 
 
-def _compile_source(found: generate.TemplateRef, ask: PushInput, gathered: Gathered) -> Source:
+def _compile_source(
+    template_ref: generate.TemplateRef, body: PushInput, gathered: ErrorCollector
+) -> CompiledTemplate:
     """Return the compiled template, without the requested locale and related rows if these have faults."""
     with gathered.check():
-        return generate.saved_source(found, ask.locale, rows_of=ask.rows)
+        return generate.saved_source(template_ref, body.locale, row_counts=body.rows)
     with gathered.check():
-        return generate.saved_source(found, None)
-    raise gathered.error() or ApiError("internal_error")
+        return generate.saved_source(template_ref, None)
+    raise gathered.combined_error() or ApiError("internal_error")
 
 
 def _recipe(
-    actor: Actor, source: Source, ask: PushInput, count: int, gathered: Gathered, keep: bool
+    actor: Actor, source: CompiledTemplate, body: PushInput, count: int, gathered: ErrorCollector, keep: bool
 ) -> Recipe:
     """Return the recipe of the rows. After an error, no external values are fetched, and the recipe is only good enough
     to check the mapping."""
     options = GenerateInput(
-        count=count, seed=ask.seed, overrides=ask.overrides, offset=ask.offset, locale=ask.locale, now=ask.now,
-        rows=ask.rows,
+        count=count, seed=body.seed, overrides=body.overrides, offset=body.offset, locale=body.locale, now=body.now,
+        rows=body.rows,
     )  # fmt: skip
     fetch = not gathered
     with gathered.check():
-        return external_values.recipe(actor, source, options, fetch=fetch, keep=keep and fetch)
+        return external_values.build_recipe(actor, source, options, fetch=fetch, for_worker=keep and fetch)
     with gathered.check():
-        return external_values.recipe(
-            actor, source, GenerateInput(count=1, seed=ask.seed, rows=ask.rows), fetch=False
+        return external_values.build_recipe(
+            actor, source, GenerateInput(count=1, seed=body.seed, rows=body.rows), fetch=False
         )
-    raise gathered.error() or ApiError("internal_error")
+    raise gathered.combined_error() or ApiError("internal_error")
 
 
 def _plan_single_table(
     actor: Actor,
     prepared: PreparedPush,
-    ask: TableInput,
+    body: TableInput,
     name: str,
     table_options: Mapping[str, Any],
-    gathered: Gathered,
+    gathered: ErrorCollector,
 ) -> None:
-    requested = RequestedMapping(ask.mapping, ask.computed, ask.mode, ask.key_columns)
-    target = ask.target or prepared.destination.operation
+    requested = RequestedMapping(body.mapping, body.computed, body.mode, body.key_columns)
+    target = body.target or prepared.destination.operation
     with gathered.check():
         catalogue = pushes_targets.catalogue_of(actor, prepared.destination)
         prepared.tables = [
-            _plan_table(catalogue, prepared, ask, requested, target, name, "target", dict(table_options), 0)
+            _plan_table(catalogue, prepared, body, requested, target, name, "target", dict(table_options), 0)
         ]
     if not prepared.tables:
         gathered.raise_all(planning.field_faults(table_options["maker"], requested))
@@ -437,67 +447,70 @@ def _plan_single_table(
 
 
 def _plan_table(
-    catalogue: Catalogue | Places,
+    catalogue: Catalogue | PathCatalogue,
     prepared: PreparedPush,
-    ask: SendingInput,
+    body: SendingInput,
     requested: RequestedMapping,
     target: str | None,
     name: str,
     path: str,
     table_options: dict[str, Any],
-    place: int,
-) -> Planned:
+    table_index: int,
+) -> TablePlan:
     """Map one table to the columns of the target, and refresh the metadata if something is missing there. Error:
     validation_error for a missing table that is not to be created."""
-    create = ask.create_table and prepared.can.create_table
+    create = body.create_table and prepared.can.create_table
     if create:
-        catalogue.look([target] if target else pushes_targets.spellings(name))
+        catalogue.inspect_tables([target] if target else pushes_targets.possible_table_names(name))
     for _ in range(2):
-        entity = catalogue.entity(target) if target else catalogue.fitting(name)
+        entity = catalogue.entity(target) if target else catalogue.find_by_name(name)
         if entity is None and not create:
-            raise validation_error([catalogue.unknown(path, target or name)])
+            raise validation_error([catalogue.missing_table_fault(path, target or name)])
         where = entity.name if entity else target or generation_rows.slug(name)
         requested_table = RequestedTable(name, where, mapping=requested, entity=entity, **table_options)
-        planned = planning.table(requested_table, prepared.can, prepared.push_id, place)
-        if entity is None or not planned.faults or not catalogue.renewed():
+        planned = planning.plan_table(requested_table, prepared.can, prepared.push_id, table_index)
+        if entity is None or not planned.faults or not catalogue.refresh():
             break
     return planned
 
 
 def _edges(versions: Sequence[tuple[str, int]]) -> list[Edge]:
     fields = datasets.fields_of(dict(versions))
-    return relations.among(relations.edges(fields), list(fields))
+    return relations.edges_among(relations.find_edges(fields), list(fields))
 
 
 # --- Of a dataset -----------------------------------------------------------------------------------------------
 
 
 @_read_only
-def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> PreparedPush:
-    """A push of all tables of a dataset's newest version, parents first. Errors as of `of_template`, for any table."""
-    gathered = Gathered()
+def prepare_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> PreparedPush:
+    """A push of all tables of a dataset's newest version, parents first. Errors as of `prepare_template`, for any
+    table."""
+    gathered = ErrorCollector()
     dataset = datasets.get(actor, dataset_id, "push")
     version = datasets.version_of(dataset)
-    datasets.known_templates(actor, version.spec, "push")
-    destination = pushes_targets.destination_of(actor, ask, gathered)
-    members = rows.members(version.spec, version.pins["templates"])
-    gathered.add(_unknown_tables(ask, [member.name for member in members]))
-    if all(ask.targets.get(member.name, member.name) is None for member in members):
+    datasets.require_templates(actor, version.spec, "push")
+    destination = pushes_targets.resolve_destination(actor, body, gathered)
+    members = rows.read_table_specs(version.spec, version.pins["templates"])
+    gathered.add(_unknown_tables(body, [member.name for member in members]))
+    if all(body.targets.get(member.name, member.name) is None for member in members):
         gathered.add(
             [Fault("targets", "nothing_mapped", "All tables are left out. Keep at least one table.")]
         )
     if destination is None:
         gathered.raise_all()
     assert destination is not None
-    options = DatasetExportInput(seed=ask.seed, now=ask.now, format="json")
-    skipped: dict[str, ApiError] | None = {} if ask.skip_faulty_tables else None
-    bundle = rows.of_version(actor, version.spec, (dataset.id, version.number), members, options, skipped)
+    options = DatasetExportInput(seed=body.seed, now=body.now, format="json")
+    skipped: dict[str, ApiError] | None = {} if body.skip_faulty_tables else None
+    bundle = rows.bundle_of_version(
+        actor, version.spec, (dataset.id, version.number), members, options, skipped
+    )
     prepared = PreparedPush(
         ids.new("psh"),
         destination,
         [],
         bundle.pins(),
-        ask,
+        body,
         dataset.name,
         {
             "project_id": dataset.project_id,
@@ -510,18 +523,18 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
     )
     with gathered.check("count"):
         quotas.check_rows(actor, max(recipe.count for recipe in bundle.recipes))
-    _plan_dataset_tables(actor, prepared, ask, bundle, gathered)
+    _plan_dataset_tables(actor, prepared, body, bundle, gathered)
     edges = _edges([(member.template_id, member.version) for member in members])
     if skipped is not None and not gathered:
-        _skip_faulty(prepared, edges, skipped, {member.template_id: member.name for member in members})
+        _skip_faulty_tables(prepared, edges, skipped, {member.template_id: member.name for member in members})
     elif not gathered and not prepared.faults():
-        broken = planning.ordered(prepared.tables, edges)
+        broken = planning.sort_tables(prepared.tables, edges)
         checks = pushes_targets.ForeignKeyChecks(prepared.connection)
-        planning.related(prepared.tables, edges, broken, prepared.can, checks)
+        planning.link_tables(prepared.tables, edges, broken, prepared.can, checks)
     return _complete(prepared, gathered)
 
 
-def _skip_faulty(
+def _skip_faulty_tables(
     prepared: PreparedPush, edges: Sequence[Edge], skipped: Mapping[str, ApiError], names: Mapping[str, str]
 ) -> None:
     """Leave out the tables that cannot be generated or planned, and those whose rows need a row of such a table.
@@ -538,7 +551,7 @@ def _skip_faulty(
         for table in prepared.tables:
             if table.faults:
                 reasons[table.request.name] = _skip_reason([fault.as_dict() for fault in table.faults])
-        reasons |= planning.without_parents(
+        reasons |= planning.tables_without_parents(
             [table for table in prepared.tables if table.request.name not in reasons], edges, names, reasons
         )
         prepared.tables = [table for table in prepared.tables if table.request.name not in reasons]
@@ -551,11 +564,11 @@ def _skip_faulty(
                 ]
             )
         before = [planning.links_of(table) for table in prepared.tables]
-        remaining_edges = relations.among(
+        remaining_edges = relations.edges_among(
             edges, [table.request.template_id or "" for table in prepared.tables]
         )
-        broken = planning.ordered(prepared.tables, remaining_edges)
-        planning.related(prepared.tables, remaining_edges, broken, prepared.can, checks)
+        broken = planning.sort_tables(prepared.tables, remaining_edges)
+        planning.link_tables(prepared.tables, remaining_edges, broken, prepared.can, checks)
         _check_first_rows(prepared.tables)
         if not any(table.faults for table in prepared.tables):
             break
@@ -574,44 +587,48 @@ def _skip_reason(faults: Sequence[Mapping[str, Any]], error: ApiError | None = N
     return {"code": error.code, "message": error.message, "hint": error.details.get("hint", "")}
 
 
-def _check_first_rows(tables: Sequence[Planned]) -> None:
+def _check_first_rows(tables: Sequence[TablePlan]) -> None:
     """Generate the first row of each table; what cannot be generated is a fault of the table."""
-    for place, table in enumerate(tables):
-        rows = table.rows(place)
+    for table_index, table in enumerate(tables):
+        rows = table.rows(table_index)
         first = np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64)
         try:
-            with processor_time.of_one_table():
-                rows.batch(first, value_checks.NoKeys())
+            with processor_time.table_budget():
+                rows.batch(first, value_checks.PlaceholderKeys())
         except ApiError as error:
             found = [Fault(**fault) for fault in error.details.get("fields", ())]
             table.faults += found or [Fault("", error.code, error.message)]
 
 
 def _plan_dataset_tables(
-    actor: Actor, prepared: PreparedPush, ask: DatasetPushInput, bundle: rows.Bundle, gathered: Gathered
+    actor: Actor,
+    prepared: PreparedPush,
+    body: DatasetPushInput,
+    bundle: rows.Bundle,
+    gathered: ErrorCollector,
 ) -> None:
-    catalogue: Catalogue | Places | None = None
+    catalogue: Catalogue | PathCatalogue | None = None
     with gathered.check():
         found = pushes_targets.catalogue_of(actor, prepared.destination)
-        if ask.create_table and prepared.can.create_table:
+        if body.create_table and prepared.can.create_table:
             names = [
-                item.name for item in bundle.members if ask.targets.get(item.name, item.name) is not None
+                item.name for item in bundle.table_specs if body.targets.get(item.name, item.name) is not None
             ]
             spellings = [
-                [target] if (target := ask.targets.get(name)) else pushes_targets.spellings(name)
+                [target] if (target := body.targets.get(name)) else pushes_targets.possible_table_names(name)
                 for name in names
             ]
-            found.look(name for names in spellings for name in names)
+            found.inspect_tables(name for names in spellings for name in names)
         catalogue = found
-    for index, (member, recipe) in enumerate(zip(bundle.members, bundle.recipes, strict=True)):
+    for index, (member, recipe) in enumerate(zip(bundle.table_specs, bundle.recipes, strict=True)):
         name = member.name
-        if name in ask.targets and ask.targets[name] is None:
+        if name in body.targets and body.targets[name] is None:
             continue
         requested = RequestedMapping(
-            ask.mappings.get(name, {}),
-            ask.computed.get(name, {}),
-            ask.mode,
-            ask.key_columns.get(name, ()),
+            body.mappings.get(name, {}),
+            body.computed.get(name, {}),
+            body.mode,
+            body.key_columns.get(name, ()),
             f"mappings.{name}",
             f"computed.{name}",
         )
@@ -624,10 +641,11 @@ def _plan_dataset_tables(
             "path": f"{name}.",
         }
         planned = None
-        if catalogue is not None and ask.skip_faulty_tables:
+        if catalogue is not None and body.skip_faulty_tables:
             try:
                 planned = _plan_table(
-                    catalogue, prepared, ask, requested, ask.targets.get(name), name, f"targets.{name}", table_options,
+                    catalogue, prepared, body, requested, body.targets.get(name), name, f"targets.{name}",
+                    table_options,
                     len(prepared.tables),
                 )  # fmt: skip
             except ApiError as error:
@@ -640,7 +658,8 @@ def _plan_dataset_tables(
         elif catalogue is not None:
             with gathered.check():
                 planned = _plan_table(
-                    catalogue, prepared, ask, requested, ask.targets.get(name), name, f"targets.{name}", table_options,
+                    catalogue, prepared, body, requested, body.targets.get(name), name, f"targets.{name}",
+                    table_options,
                     len(prepared.tables),
                 )  # fmt: skip
         if planned is None:
@@ -651,12 +670,12 @@ def _plan_dataset_tables(
             prepared.tables.append(planned)
 
 
-def _unknown_tables(ask: DatasetPushInput, known: Sequence[str]) -> list[Fault]:
+def _unknown_tables(body: DatasetPushInput, known: Sequence[str]) -> list[Fault]:
     requested: dict[str, Mapping[str, Any]] = {
-        "targets": ask.targets,
-        "mappings": ask.mappings,
-        "computed": ask.computed,
-        "key_columns": ask.key_columns,
+        "targets": body.targets,
+        "mappings": body.mappings,
+        "computed": body.computed,
+        "key_columns": body.key_columns,
     }
     return [
         Fault(
@@ -675,23 +694,23 @@ def _unknown_tables(ask: DatasetPushInput, known: Sequence[str]) -> list[Fault]:
 
 
 @_read_only
-def of_rows(actor: Actor, ask: ExportInput) -> PreparedPush:
+def prepare_rows(actor: Actor, body: ExportInput) -> PreparedPush:
     """A push of rows that came with the request. They are stored when the push is saved.
 
-    Errors as of `of_template`.
+    Errors as of `prepare_template`.
     """
-    assert ask.rows is not None
-    require(actor, "push")
-    gathered = Gathered()
-    destination = pushes_targets.destination_of(actor, ask, gathered)
+    assert body.rows is not None
+    require_scope(actor, "push")
+    gathered = ErrorCollector()
+    destination = pushes_targets.resolve_destination(actor, body, gathered)
     with gathered.check("rows"):
-        quotas.check_rows(actor, len(ask.rows))
-    table = row_makers.table_of_rows(ask.rows)
+        quotas.check_rows(actor, len(body.rows))
+    table = row_makers.table_of_rows(body.rows)
     push_id, now = ids.new("psh"), clock.now().replace(microsecond=0)
     pins = Pins(seed=push_id, now=now, vocabulary="", engine=ENGINE)
-    maker: RowGenerator = GivenRows(table, pins.seed, pins.now)
+    maker: RowGenerator = SubmittedRows(table, pins.seed, pins.now)
     if destination is None:
-        requested = RequestedMapping(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+        requested = RequestedMapping(body.mapping, body.computed, body.mode, body.key_columns)
         gathered.raise_all(planning.field_faults(maker, requested))
     assert destination is not None
     prepared = PreparedPush(
@@ -699,17 +718,17 @@ def of_rows(actor: Actor, ask: ExportInput) -> PreparedPush:
         destination,
         [],
         pins.to_json(),
-        ask,
+        body,
         "",
         tenancy.current_scope(actor),
         ("push", push_id),
         {"given": True},
     )
     key = f"pushes/{actor.workspace_id}/{push_id}/rows.arrow"
-    name = ask.target or "rows"
+    name = body.target or "rows"
     _plan_single_table(
-        actor, prepared, ask, name, {"maker": maker, "count": len(ask.rows), "uploaded_key": key}, gathered
+        actor, prepared, body, name, {"maker": maker, "count": len(body.rows), "uploaded_key": key}, gathered
     )
-    prepared.head.pop("workspace_id")
+    prepared.push_columns.pop("workspace_id")
     prepared.uploaded_rows = (key, table)
     return _complete(prepared, gathered)

@@ -18,9 +18,9 @@ from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
 from webapp.connections.services import inspection
 from webapp.connectors.base import Session
-from webapp.connectors.http.channel import Channel, Rows
+from webapp.connectors.http.channel import Channel, RowBatch
 from webapp.engine import processor_time
-from webapp.errors import ApiError, Fault, Gathered, did_you_mean
+from webapp.errors import ApiError, ErrorCollector, Fault, did_you_mean
 from webapp.extensions import db, redis_client
 from webapp.generation.services import pins
 from webapp.metering import stored_json
@@ -29,7 +29,7 @@ from webapp.pushes.schemas import ExportDbInput, ExportInput, PushInput
 from webapp.pushes.services import completion, planning, targets, value_checks
 from webapp.pushes.services import rows as pushes_rows
 from webapp.pushes.services.ledger import read
-from webapp.pushes.services.planning import Planned
+from webapp.pushes.services.planning import TablePlan
 from webapp.pushes.services.preparation import NoControl, PreparedPush
 from webapp.row_templates.models import Template
 from webapp.work import jobs_queue
@@ -39,11 +39,11 @@ def dry_run_requests(prepared: PreparedPush) -> dict[str, Any]:
     """Return `{requests, misfits, checked_rows, tables}`, with the HTTP requests of the first three rows of each table,
     credentials masked. Nothing is sent to the target. Errors: those of connections."""
     found, checked, tables = [], 0, []
-    with targets.channel_of(prepared.destination) as channel:
-        for place, table in enumerate(prepared.tables):
-            sent = preview_requests(prepared.push_id, channel, place, table)
+    with targets.open_channel(prepared.destination) as channel:
+        for table_index, table in enumerate(prepared.tables):
+            sent = preview_requests(prepared.push_id, channel, table_index, table)
             mismatches, count = value_checks.check(
-                table, table.rows(place), None, prepared.targets, prepared.connection.type
+                table, table.rows(table_index), None, prepared.targets, prepared.connection.type
             )
             found += mismatches
             checked += count
@@ -58,15 +58,17 @@ def dry_run_requests(prepared: PreparedPush) -> dict[str, Any]:
     }
 
 
-def preview_requests(push_id: str, channel: Channel, place: int, one: Planned) -> list[str]:
+def preview_requests(push_id: str, channel: Channel, table_index: int, table_plan: TablePlan) -> list[str]:
     """Return the HTTP requests for the first three rows of a table, as a push with that id would send them."""
-    rows = one.rows(place)
-    few = np.arange(rows.offset, rows.offset + min(limits.PREVIEW_ROWS, rows.count), dtype=np.uint64)
-    numbers = list(range(1, len(few) + 1))
-    table = f"{place}." if place else ""
-    keys = [f"{push_id}-{table}{number}" for number in numbers]
-    batch = rows.batch(few, value_checks.NoKeys())
-    return channel.sending(rows.writing(channel), NoControl()).requests(Rows(batch, numbers, keys))
+    rows = table_plan.rows(table_index)
+    row_indexes = np.arange(rows.offset, rows.offset + min(limits.PREVIEW_ROWS, rows.count), dtype=np.uint64)
+    numbers = list(range(1, len(row_indexes) + 1))
+    key_prefix = f"{table_index}." if table_index else ""
+    keys = [f"{push_id}-{key_prefix}{number}" for number in numbers]
+    batch = rows.batch(row_indexes, value_checks.PlaceholderKeys())
+    return channel.create_sender(rows.write_spec(channel), NoControl()).requests(
+        RowBatch(batch, numbers, keys)
+    )
 
 
 # --- Pushes -------------------------------------------------------------------------------------------------
@@ -102,7 +104,7 @@ def as_json(push: Push) -> dict[str, Any]:
         "pins": pins.pins_as_json(push.pins),
         "request": {key: value for key, value in push.request["ask"].items() if key != "rows" or value},
         "leaks": push.leaks,
-        "waiting": read.waiting(push.status, push.retry_at, push.waiting),
+        "waiting": read.waiting_details(push.status, push.retry_at, push.waiting),
         "error": push.error,
         "project_id": push.project_id,
         "team_id": push.team_id,
@@ -114,23 +116,23 @@ def as_json(push: Push) -> dict[str, Any]:
     }
 
 
-def _table_json(one: dict[str, Any]) -> dict[str, Any]:
+def _table_json(table: dict[str, Any]) -> dict[str, Any]:
     return {
-        "name": one["name"],
-        "template_id": one["template_id"],
-        "template_version": one["version"],
-        "target": one["target"],
-        "count": one["count"],
-        "note": one.get("note", ""),
-        "offset": one["offset"],
-        "mode": one["mode"],
-        "key_columns": one["key_columns"],
+        "name": table["name"],
+        "template_id": table["template_id"],
+        "template_version": table["version"],
+        "target": table["target"],
+        "count": table["count"],
+        "note": table.get("note", ""),
+        "offset": table["offset"],
+        "mode": table["mode"],
+        "key_columns": table["key_columns"],
         "columns": [
             {"column": each["column"], "field": each.get("field"), "formula": each.get("formula")}
-            for each in one["columns"]
+            for each in table["columns"]
         ],
-        "from_parent": {name: parent["table"] for name, parent in one["from_parent"].items()},
-        "create": one["create"],
+        "from_parent": {name: parent["table"] for name, parent in table["from_parent"].items()},
+        "create": table["create"],
     }
 
 
@@ -149,7 +151,7 @@ def _keep_undo_columns(prepared: PreparedPush) -> None:
     if keyless:
         with suppress(ApiError):
             names = [item["target"] for item in keyless]
-            row_counts = inspection.counts(prepared.connection, names, limits.UNDO_COUNT_SECONDS)
+            row_counts = inspection.count_rows(prepared.connection, names, limits.UNDO_COUNT_SECONDS)
     for item in keyless:
         if row_counts.get(item["target"]) != 0:
             del item["undo_columns"]
@@ -173,9 +175,9 @@ def queue(
     _keep_undo_columns(prepared)
     ask = prepared.body.model_dump(mode="json", exclude={"rows"} if prepared.uploaded_rows else None)
     ask["canary"] = getattr(prepared.body, "canary_rows", None)
-    records = prepared.records
-    stored_json.take(actor, ask, prepared.pins)
-    reservation = quotas.reserve_rows(actor, prepared.total + records, largest=prepared.largest)
+    records = prepared.nested_record_count
+    stored_json.reserve(actor, ask, prepared.pins)
+    reservation = quotas.reserve_rows(actor, prepared.total + records, largest=prepared.largest_table_count)
     try:
         if prepared.uploaded_rows is not None:
             pushes_rows.store_rows(*prepared.uploaded_rows)
@@ -196,7 +198,7 @@ def queue(
             pins=prepared.pins,
             created_by=actor.user_id,
             key_id=actor.key_id,
-            **{**prepared.head, **columns},
+            **{**prepared.push_columns, **columns},
         )
         db.session.add(push)
         db.session.flush()
@@ -206,26 +208,26 @@ def queue(
             "push": push.id,
             "connection": prepared.connection.id,
             "target": push.target,
-            **prepared.response_fields,
+            **prepared.audit_details,
         }
-        details |= quotas.records_detail(records)
-        audit_log.record(actor, action, prepared.of, join=True, rows=push.total, **details)
-        jobs_queue.after_commit(db.session, redis_client(), KIND, push.id)
+        details |= quotas.preview_records_details(records)
+        audit_log.record(actor, action, prepared.audit_object, join=True, rows=push.total, **details)
+        jobs_queue.enqueue_after_commit(db.session, redis_client(), KIND, push.id)
         db.session.commit()
     except BaseException:
         db.session.rollback()
-        quotas.give_back(reservation, reservation.rows)
+        quotas.return_rows(reservation, reservation.rows)
         raise
     return push
 
 
 def _check_first_rows(prepared: PreparedPush) -> None:
     """Generate one row of each table and discard it, so that errors are reported here and not by a worker."""
-    for place, table in enumerate(prepared.tables):
-        rows = table.rows(place)
+    for table_index, table in enumerate(prepared.tables):
+        rows = table.rows(table_index)
         first = np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64)
-        with processor_time.of_one_table():
-            rows.batch(first, value_checks.NoKeys())
+        with processor_time.table_budget():
+            rows.batch(first, value_checks.PlaceholderKeys())
 
 
 # --- Checking before sending ------------------------------------------------------------------------------------
@@ -237,7 +239,7 @@ def plan(prepared: PreparedPush) -> dict[str, Any]:
     tables = []
     for table in prepared.tables:
         mismatches: dict[str, list[dict[str, Any]]] = {}
-        for mismatch in value_checks.by_schema(table):
+        for mismatch in value_checks.schema_mismatches(table):
             mismatches.setdefault(mismatch.column, []).append(mismatch.as_json())
         cells = [
             {
@@ -245,7 +247,7 @@ def plan(prepared: PreparedPush) -> dict[str, Any]:
                 "misfits": mismatches.get(cell.column.name, []),
                 "from_parent": table.spec["from_parent"].get(cell.column.name, {}).get("table"),
             }
-            for cell in table.mapped.cells
+            for cell in table.mapped.column_mappings
         ]
         tables.append(
             {
@@ -299,9 +301,9 @@ def dry_run(prepared: PreparedPush) -> dict[str, Any]:
         return dry_run_requests(prepared)
     found, checked = [], 0
     tables: list[dict[str, Any]] = []
-    with targets.session_of(prepared.connection) as session:
-        for place, table in enumerate(prepared.tables):
-            rows = table.rows(place)
+    with targets.open_session(prepared.connection) as session:
+        for table_index, table in enumerate(prepared.tables):
+            rows = table.rows(table_index)
             statements = _statements(table, rows, session)
             sent = [each for each in prepared.targets if each != table.spec["target"]]
             mismatches, count = value_checks.check(table, rows, session, sent, prepared.connection.type)
@@ -319,15 +321,18 @@ def dry_run(prepared: PreparedPush) -> dict[str, Any]:
     }
 
 
-def _statements(one: planning.Planned, rows: pushes_rows.TableRows, session: Session) -> list[str]:
-    few = np.arange(rows.offset, rows.offset + min(limits.PREVIEW_ROWS, rows.count), dtype=np.uint64)
-    if not one.spec["create"]:
-        target = session.target(rows.writing(session))
-        return list(target.statements(rows.batch(few, value_checks.NoKeys())))
+def _statements(table_plan: planning.TablePlan, rows: pushes_rows.TableRows, session: Session) -> list[str]:
+    row_indexes = np.arange(rows.offset, rows.offset + min(limits.PREVIEW_ROWS, rows.count), dtype=np.uint64)
+    if not table_plan.spec["create"]:
+        target = session.target(rows.write_spec(session))
+        return list(target.statements(rows.batch(row_indexes, value_checks.PlaceholderKeys())))
     columns, keys = rows.new_columns
     create_statement = session.create_statement(rows.target, columns, keys)
-    writing = planning.writing_of_new(one)
-    return [create_statement, *session.target(writing).statements(rows.batch(few, value_checks.NoKeys()))]
+    writing = planning.new_table_write_spec(table_plan)
+    return [
+        create_statement,
+        *session.target(writing).statements(rows.batch(row_indexes, value_checks.PlaceholderKeys())),
+    ]
 
 
 # --- Reading pushes ---------------------------------------------------------------------------------------------
@@ -362,10 +367,10 @@ def listing(
     for name, value in filters.items():
         if value is not None:
             statement = statement.where(getattr(Push, name) == value)
-    return pagination.page(
+    return pagination.paginate(
         statement,
         name="pushes",
-        identity=Push.id,
+        id_column=Push.id,
         cursor=cursor,
         limit=limit,
         search=(q, Push.target),
@@ -379,7 +384,7 @@ def is_waiting(push: Push) -> bool:
     return push.status == "running" and push.retry_at is not None and push.lease_owner is None
 
 
-def table_of(push: Push, name: str | None) -> int | None:
+def find_table_index(push: Push, name: str | None) -> int | None:
     """Return the position of a table by its name; None for no name. Error: invalid_request."""
     if name is None:
         return None
@@ -390,23 +395,25 @@ def table_of(push: Push, name: str | None) -> int | None:
     return names.index(name)
 
 
-def values_of(push: Push, ends: list[read.RowEnd]) -> list[dict[str, Any]]:
+def row_values(push: Push, results: list[read.RowResult]) -> list[dict[str, Any]]:
     """Return the values of some rows, generated again; keys generated by the target are null, sensitive values
     redacted."""
-    tables = pushes_rows.tables(push)
+    tables = pushes_rows.load_tables(push)
     values_by_row: dict[tuple[int, int], dict[str, Any]] = {}
-    for place in {item.table for item in ends}:
-        numbers = [item.row for item in ends if item.table == place]
-        rows = np.array(numbers, np.uint64) - np.uint64(1) + np.uint64(tables[place].first)
-        objects = tables[place].masked_objects(rows, value_checks.NoKeys())
-        values_by_row |= {(place, number): values for number, values in zip(numbers, objects, strict=True)}
-    return [values_by_row[item.table, item.row] for item in ends]
+    for table_index in {item.table for item in results}:
+        numbers = [item.row for item in results if item.table == table_index]
+        rows = np.array(numbers, np.uint64) - np.uint64(1) + np.uint64(tables[table_index].first_row)
+        objects = tables[table_index].masked_objects(rows, value_checks.PlaceholderKeys())
+        values_by_row |= {
+            (table_index, number): values for number, values in zip(numbers, objects, strict=True)
+        }
+    return [values_by_row[item.table, item.row] for item in results]
 
 
 def cancel(actor: Actor, push: Push) -> Push:
     """Cancel a locked push; commits. A queued push ends immediately, a running push when its worker checks next. Error:
     run_finished for a push that has already ended."""
-    if push.ended:
+    if push.has_ended:
         raise ApiError("run_finished", "This push has already finished.", {"status": push.status})
     if push.cancel_requested_at is None:
         push.cancel_requested_at = clock.now()
@@ -419,30 +426,30 @@ def cancel(actor: Actor, push: Push) -> Push:
     return push
 
 
-def template_push_input(actor: Actor, ask: ExportInput) -> PushInput | None:
+def template_push_input(actor: Actor, body: ExportInput) -> PushInput | None:
     """Prepare the push of a template for `/export/db` or `/export/rest`; None if the request contains rows. Error:
     validation_error, including errors of the destination."""
     faults = []
-    if (ask.rows is None) == (ask.template_id is None):
+    if (body.rows is None) == (body.template_id is None):
         faults.append(Fault("rows", "missing", "Specify either rows or a template_id."))
-    table = ask.table if isinstance(ask, ExportDbInput) else None
-    if table is not None and ask.target is not None and table != ask.target:
+    table = body.table if isinstance(body, ExportDbInput) else None
+    if table is not None and body.target is not None and table != body.target:
         faults.append(
             Fault("table", "contradiction", "table and target are different. Specify only one of them.")
         )
-    if isinstance(ask, ExportDbInput) and table is None and ask.target is None and ask.rows is not None:
+    if isinstance(body, ExportDbInput) and table is None and body.target is None and body.rows is not None:
         faults.append(Fault("table", "missing", "table is required when rows is given."))
-    if ask.rows is not None and not ask.rows:
+    if body.rows is not None and not body.rows:
         faults.append(Fault("rows", "too_short", "rows must contain at least one row."))
     if faults:
-        gathered = Gathered()
+        gathered = ErrorCollector()
         gathered.add(faults)
-        if ask.template_id is not None:
+        if body.template_id is not None:
             with gathered.check("template_id"):
-                tenancy.get(actor, Template, ask.template_id, "push")
-        targets.destination_of(actor, ask, gathered)
+                tenancy.get(actor, Template, body.template_id, "push")
+        targets.resolve_destination(actor, body, gathered)
         gathered.raise_all()
-    if ask.rows is not None:
+    if body.rows is not None:
         return None
-    settings = ask.model_dump(exclude={"rows", "table", "template_id"}, exclude_unset=True)
-    return PushInput(**{**settings, "target": table or ask.target})
+    settings = body.model_dump(exclude={"rows", "table", "template_id"}, exclude_unset=True)
+    return PushInput(**{**settings, "target": table or body.target})

@@ -22,14 +22,14 @@ from webapp import limits
 from webapp.connectors.base import Session
 from webapp.connectors.schema import Column, Entity
 from webapp.engine import processor_time
-from webapp.engine.budget import TooLarge
-from webapp.engine.text import decode
+from webapp.engine.budget import MemoryBudgetError
+from webapp.engine.text import decode_dictionary
 from webapp.generation.services.row_makers import Field
-from webapp.pushes.services.mapping import kinds_of
-from webapp.pushes.services.planning import Planned
+from webapp.pushes.services.mapping import suitable_column_types
+from webapp.pushes.services.planning import TablePlan
 from webapp.pushes.services.rows import HIDDEN, TableRows
 
-Bad = tuple[str, pa.Array, str, str]
+ColumnMismatch = tuple[str, pa.Array, str, str]
 """Reason, where, message, hint."""
 
 
@@ -37,7 +37,7 @@ Bad = tuple[str, pa.Array, str, str]
 _YEAR: Final = (Decimal(1901), Decimal(2155))
 
 
-def limit_of(column: Column) -> tuple[Decimal, Decimal] | None:
+def number_range(column: Column) -> tuple[Decimal, Decimal] | None:
     """Return the smallest and the largest number that a column accepts, or None without a limit."""
     if column.type == "integer" and column.declared.casefold().startswith("year"):
         return _YEAR
@@ -54,28 +54,26 @@ def limit_of(column: Column) -> tuple[Decimal, Decimal] | None:
     return None
 
 
-def bad_values(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
+def column_mismatches(column: Column, values: pa.Array, kind: str) -> Iterator[ColumnMismatch]:
     """Yield the reasons why values do not fit a column: reason, mask, message, hint. `kind` is the connection's."""
     dtype = values.type
     if pa.types.is_string(dtype):
-        yield from _bad_texts(column, values)
+        yield from _text_mismatches(column, values)
     elif pa.types.is_integer(dtype) or pa.types.is_decimal(dtype) or pa.types.is_floating(dtype):
-        yield from _bad_numbers(column, values)
+        yield from _number_mismatches(column, values)
     elif pa.types.is_date(dtype) or pa.types.is_timestamp(dtype):
-        yield from _bad_dates(column, values, kind)
-    if column.type in _NOT_FROM_OTHERS and not pa.types.is_string(dtype) and not pa.types.is_null(dtype):
+        yield from _date_mismatches(column, values, kind)
+    if column.type in _STRICT_TYPES and not pa.types.is_string(dtype) and not pa.types.is_null(dtype):
         from_boolean = pa.types.is_boolean(dtype) and column.type == "integer"
-        if column.type not in kinds_of(Field("", dtype)) and not from_boolean:
+        if column.type not in suitable_column_types(Field("", dtype)) and not from_boolean:
             text = f"The column has the type {column.declared or column.type}."
             yield "wrong_type", values.is_valid(), text, "Map another field, or use a formula in computed."
 
 
-_NOT_FROM_OTHERS: Final = frozenset(
-    {"integer", "decimal", "float", "date", "timestamp", "timestamptz", "uuid"}
-)
+_STRICT_TYPES: Final = frozenset({"integer", "decimal", "float", "date", "timestamp", "timestamptz", "uuid"})
 
 
-def _bad_texts(column: Column, values: pa.Array) -> Iterator[Bad]:
+def _text_mismatches(column: Column, values: pa.Array) -> Iterator[ColumnMismatch]:
     length = column.max_length
     if length is not None and column.type in ("text", "other"):
         text = f"The column accepts at most {length:,} characters."
@@ -133,8 +131,8 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _bad_numbers(column: Column, values: pa.Array) -> Iterator[Bad]:
-    limit, decimal = limit_of(column), pa.types.is_decimal(values.type)
+def _number_mismatches(column: Column, values: pa.Array) -> Iterator[ColumnMismatch]:
+    limit, decimal = number_range(column), pa.types.is_decimal(values.type)
     if limit is not None:
         low, high = limit
         # Comparing doubles is exact enough: the target reports values at the very limit of 38 digits.
@@ -177,7 +175,7 @@ _YEARS: Final[Mapping[tuple[str, str], tuple[int, int]]] = {
 }
 
 
-def _bad_dates(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
+def _date_mismatches(column: Column, values: pa.Array, kind: str) -> Iterator[ColumnMismatch]:
     years = _YEARS.get((kind, column.declared.partition("(")[0].casefold()))
     if years is not None:
         found = pc.year(values)
@@ -215,36 +213,38 @@ class ValueMismatch:
 
 
 def check(
-    planned: Planned, rows: TableRows, session: Session | None, sent: Sequence[str], kind: str
+    planned: TablePlan, rows: TableRows, session: Session | None, sent_tables: Sequence[str], kind: str
 ) -> tuple[list[ValueMismatch], int]:
-    """Return the misfits of one table, and how many rows were checked. `sent` are the targets of the same push, whose
-    rows do not exist yet; `kind` is the kind of connection. Without a session, the target is not queried. Raises
+    """Return the misfits of one table, and how many rows were checked. `sent_tables` are the targets of the same push,
+    whose rows do not exist yet; `kind` is the kind of connection. Without a session, the target is not queried. Raises
     `ConnectorError`."""
     count = min(rows.count, limits.BLOCK_ROWS)
     while True:
         try:
-            with processor_time.of_one_table():
-                some = np.arange(rows.offset, rows.offset + count, dtype=np.uint64)
-                batch = rows.batch(some, NoKeys())
+            with processor_time.table_budget():
+                row_indexes = np.arange(rows.offset, rows.offset + count, dtype=np.uint64)
+                batch = rows.batch(row_indexes, PlaceholderKeys())
             break
-        except TooLarge:  # as many rows as fit the budget of a block
+        except MemoryBudgetError:  # as many rows as fit the budget of a block
             if count < 2:
                 raise
         count = max(1, count // limits.BLOCK_STEP)
     table_check = _TableCheck(planned, rows, batch, kind)
-    found = list(table_check.values())
-    found += table_check.repeated()
+    found = list(table_check.find_invalid_values())
+    found += table_check.find_duplicates()
     if session is not None:
-        found += table_check.strangers(session, sent)
+        found += table_check.find_missing_references(session, sent_tables)
     if session is not None and planned.spec["mode"] == "insert" and not planned.spec["create"]:
         found += table_check.existing_unique_values(session)
     reported = {(mismatch.column, mismatch.reason) for mismatch in found}
     return [
-        mismatch for mismatch in by_schema(planned) if (mismatch.column, mismatch.reason) not in reported
+        mismatch
+        for mismatch in schema_mismatches(planned)
+        if (mismatch.column, mismatch.reason) not in reported
     ] + found, count
 
 
-class NoKeys:
+class PlaceholderKeys:
     """Placeholder for keys that the target has not generated yet."""
 
     def take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
@@ -255,10 +255,10 @@ class NoKeys:
 # --- From the definitions of fields and columns ---------------------------------------------------------------
 
 
-def by_schema(planned: Planned) -> Iterator[ValueMismatch]:
+def schema_mismatches(planned: TablePlan) -> Iterator[ValueMismatch]:
     """Yield what may not fit according to the definitions, independent of values. A column of a composite key may
     repeat."""
-    for cell in planned.mapped.cells:
+    for cell in planned.mapped.column_mappings:
         if cell.field is None:
             continue
         field, column = planned.request.maker.fields[cell.field], cell.column
@@ -274,21 +274,26 @@ def _possible_mismatches(
     field: Field, column: Column, rows: int, mode: str, is_unique: bool
 ) -> Iterator[tuple[str, str, str]]:
     length, generator = column.max_length, field.column
-    if length is not None and field.longest is not None and field.longest > length and column.type == "text":
-        text = f"Texts can have up to {field.longest:,} characters; the column accepts at most {length:,}."
+    if (
+        length is not None
+        and field.max_length is not None
+        and field.max_length > length
+        and column.type == "text"
+    ):
+        text = f"Texts can have up to {field.max_length:,} characters; the column accepts at most {length:,}."
         yield (
             "too_long",
             text,
             "Shorten the texts of the field, for example with the formula left(this, n).",
         )
-    if not column.nullable and generator is not None and generator.blank is not None:
-        share = generator.blank[0] / generator.blank[1]
+    if not column.nullable and generator is not None and generator.blank_share is not None:
+        share = generator.blank_share[0] / generator.blank_share[1]
         yield (
             "not_null",
             f"{share:g} % of the values are blank, but the column does not accept null.",
             "Set percent_blank to 0.",
         )
-    kinds = kinds_of(field)
+    kinds = suitable_column_types(field)
     is_compatible = column.type in ("other", "text", "enum", *kinds) or pa.types.is_string(field.dtype)
     if not is_compatible and kinds != ["other"]:
         text = (
@@ -296,7 +301,7 @@ def _possible_mismatches(
         )
         yield "wrong_type", text, "Map another field, or use a formula in computed."
     bounds = generator.bounds(rows) if generator is not None else None
-    limit = limit_of(column)
+    limit = number_range(column)
     if bounds is not None and limit is not None:
         scale = field.dtype.scale if pa.types.is_decimal(field.dtype) else 0
         low, high = (Decimal(end).scaleb(-scale) for end in bounds)
@@ -326,7 +331,7 @@ def _has_unique_values(field: Field) -> bool:
     if generator.spec.common.unique or generator.spec.common.unique_together:
         return True
     return generator.formula is None and (
-        generator.type.primary
+        generator.type.is_primary_key
         or generator.type.name in ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid", "reference")
     )
 
@@ -354,32 +359,33 @@ def _has_unique_partner(field: Field, fields: Iterable[Field]) -> bool:
 class _TableCheck:
     """One check of the first rows of a table."""
 
-    def __init__(self, planned: Planned, rows: TableRows, batch: pa.RecordBatch, kind: str) -> None:
-        self.planned, self.cut, self.kind = planned, rows.sensitive, kind
+    def __init__(self, planned: TablePlan, rows: TableRows, batch: pa.RecordBatch, kind: str) -> None:
+        self.planned, self.sensitive_columns, self.kind = planned, rows.sensitive, kind
         self.entity: Entity = planned.entity
-        self.waiting = {*rows.from_parent, *rows.later}
+        self.pending_columns = {*rows.from_parent, *rows.deferred_columns}
         self.columns: dict[str, pa.Array] = {
-            name: decode(values) for name, values in zip(batch.schema.names, batch.columns, strict=True)
+            name: decode_dictionary(values)
+            for name, values in zip(batch.schema.names, batch.columns, strict=True)
         }
         self.fields = {column["column"]: column.get("field") for column in planned.spec["columns"]}
 
-    def values(self) -> Iterator[ValueMismatch]:
+    def find_invalid_values(self) -> Iterator[ValueMismatch]:
         """Yield values that do not fit their column."""
         for name, values in self.columns.items():
             column = self.entity.column(name)
-            if column is None or name in self.waiting:
+            if column is None or name in self.pending_columns:
                 continue
             if not column.nullable and not column.generated and values.null_count:
                 yield from self._mismatches(
                     name, values.is_null(), "not_null", "The column does not accept null.", _BLANK_HINT
                 )
-            for reason, bad, text, hint in bad_values(column, values, self.kind):
+            for reason, bad, text, hint in column_mismatches(column, values, self.kind):
                 yield from self._mismatches(name, bad, reason, text, hint)
 
-    def repeated(self) -> Iterator[ValueMismatch]:
+    def find_duplicates(self) -> Iterator[ValueMismatch]:
         """Yield values of unique columns that occur twice in the rows."""
         for names in self._unique_keys():
-            encoded = _encoded([self.columns[name] for name in names])
+            encoded = _encode_keys([self.columns[name] for name in names])
             if encoded is None:
                 continue
             codes, valid = encoded
@@ -390,13 +396,15 @@ class _TableCheck:
                 text = f"The value is the same as in row {first[row] + 1:,}, but {' + '.join(names)} must be unique."
                 yield self._mismatch(names[0], row, "unique", text, "Set unique on the field.")
 
-    def strangers(self, session: Session, sent: Sequence[str]) -> Iterator[ValueMismatch]:
+    def find_missing_references(
+        self, session: Session, sent_tables: Sequence[str]
+    ) -> Iterator[ValueMismatch]:
         """Yield foreign keys of rows that are not in the target."""
         for relation in self.entity.relations:
             names = relation.columns
-            if relation.entity in (*sent, self.entity.name) or not set(names) <= self.columns.keys():
+            if relation.entity in (*sent_tables, self.entity.name) or not set(names) <= self.columns.keys():
                 continue
-            parent = None if self.waiting & set(names) else session.entity(relation.entity)
+            parent = None if self.pending_columns & set(names) else session.entity(relation.entity)
             if parent is None:
                 continue
             exists, valid = self._find_existing(session, parent, relation.entity_columns, names)
@@ -414,7 +422,7 @@ class _TableCheck:
 
     def _unique_keys(self) -> list[tuple[str, ...]]:
         known = [self.entity.keys, *self.entity.uniques, *((c.name,) for c in self.entity.fields if c.unique)]
-        fit = [item for item in known if item and set(item) <= self.columns.keys() - self.waiting]
+        fit = [item for item in known if item and set(item) <= self.columns.keys() - self.pending_columns]
         return list({frozenset(item): item for item in fit}.values())
 
     def _find_existing(
@@ -426,27 +434,27 @@ class _TableCheck:
         valid = np.ones(len(arrays[0]), np.bool_)
         for values in arrays:
             valid &= values.is_valid().to_numpy(zero_copy_only=False)
-        encoded = _encoded(arrays)
+        encoded = _encode_keys(arrays)
         if encoded is None or not valid.any():
             return np.zeros(valid.size, np.bool_), np.zeros(valid.size, np.bool_)
-        places = np.flatnonzero(valid)
-        _, firsts, back = np.unique(encoded[0][places], return_index=True, return_inverse=True)
-        take = pa.array(places[firsts])
+        positions = np.flatnonzero(valid)
+        _, firsts, back = np.unique(encoded[0][positions], return_index=True, return_inverse=True)
+        take = pa.array(positions[firsts])
         queried = pa.RecordBatch.from_arrays([values.take(take) for values in arrays], names=list(columns))
         answer = session.contains(entity, list(columns), queried)
         exists = np.zeros(valid.size, np.bool_)
-        exists[places] = answer.fill_null(False).to_numpy(zero_copy_only=False)[back]
+        exists[positions] = answer.fill_null(False).to_numpy(zero_copy_only=False)[back]
         return exists, valid
 
     def _mismatches(
         self, name: str, bad: pa.Array, reason: str, text: str, hint: str
     ) -> Iterator[ValueMismatch]:
-        places = np.flatnonzero(pc.fill_null(bad, False).to_numpy(zero_copy_only=False))
-        for row in places[: limits.MISFITS_SHOWN].tolist():
+        positions = np.flatnonzero(pc.fill_null(bad, False).to_numpy(zero_copy_only=False))
+        for row in positions[: limits.MISFITS_SHOWN].tolist():
             yield self._mismatch(name, row, reason, text, hint)
 
     def _mismatch(self, name: str, row: int, reason: str, text: str, hint: str) -> ValueMismatch:
-        value = HIDDEN if name in self.cut else _short_value(self.columns[name][row].as_py())
+        value = HIDDEN if name in self.sensitive_columns else _short_value(self.columns[name][row].as_py())
         return ValueMismatch(
             self.planned.request.name, name, self.fields.get(name), reason, text, hint, row + 1, value
         )
@@ -455,7 +463,7 @@ class _TableCheck:
 _BLANK_HINT: Final = "Set percent_blank to 0, or leave the column out."
 
 
-def _encoded(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray] | None:
+def _encode_keys(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray] | None:
     """Return ``int64[n]``: a number for each combination of values, equal for equal combinations; and ``bool[n]``:
     which rows have all values. None for values that cannot be compared."""
     if not len(arrays[0]):

@@ -23,7 +23,7 @@ from webapp.connectors.http.request_template import RequestTemplate
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.pushes.schemas import PushInput
-from webapp.pushes.services.targets import OF_A_PUSH
+from webapp.pushes.services.targets import PUSH_SETTINGS
 from webapp.web.forms.page_form import Choices, Control, FormSpec, PageForm
 from webapp.web.forms.settings import SettingsForm
 
@@ -80,14 +80,18 @@ _ERROR_CONTROLS: Final = {"row_limit_exceeded": "count", "read_only_connection":
 """The control of an error that names no key of the request, by its code."""
 
 
-def is_endpoint(where: str) -> bool:
+def is_endpoint(destination_id: str) -> bool:
     """Return whether the id of a choice is an endpoint's."""
-    return where.startswith(_ENDPOINT)
+    return destination_id.startswith(_ENDPOINT)
 
 
-def destination_key(where: str) -> dict[str, Any]:
+def destination_key(destination_id: str) -> dict[str, Any]:
     """Return a choice as keys of the body of `POST /templates/{id}/push`."""
-    return {"endpoint_id": where} if is_endpoint(where) else {"connection_id": where or None}
+    return (
+        {"endpoint_id": destination_id}
+        if is_endpoint(destination_id)
+        else {"connection_id": destination_id or None}
+    )
 
 
 def destinations(actor: Actor, chosen: str) -> list[dict[str, Any]]:
@@ -130,10 +134,10 @@ def search(actor: Actor, text: str) -> tuple[list[dict[str, Any]], list[tuple[di
     tables: list[tuple[dict[str, Any], str]] = []
     query = text.strip().casefold()
     if query:
-        for connection in connections.every_with_metadata(actor):
+        for connection in connections.iter_with_metadata(actor):
             if not _is_writable(connection):
                 continue
-            metadata = access.cached(connection) or {"entities": []}
+            metadata = access.cached_metadata_json(connection) or {"entities": []}
             names = (entity["name"] for entity in metadata["entities"] if entity.get("kind") != "view")
             choice = _connection_choice(connection)
             tables += [(choice, name) for name in names if query in name.casefold()]
@@ -160,15 +164,15 @@ def writable_destination(actor: Actor, connection_id: str | None) -> dict[str, A
     return _connection_choice(found) if found is not None and _is_writable(found) else None
 
 
-def _connection_choice(one: Connection) -> dict[str, Any]:
-    kind = KINDS[one.type]
-    singular, plural, heading = _TARGET_NOUNS.get(one.type, ("Table", "tables", "Column of"))
+def _connection_choice(connection: Connection) -> dict[str, Any]:
+    kind = KINDS[connection.type]
+    singular, plural, heading = _TARGET_NOUNS.get(connection.type, ("Table", "tables", "Column of"))
     return {
-        "id": one.id,
-        "name": one.name,
-        "type": one.type,
-        "environment": one.environment,
-        "read_only": one.read_only,
+        "id": connection.id,
+        "name": connection.name,
+        "type": connection.type,
+        "environment": connection.environment,
+        "read_only": connection.read_only,
         "endpoint": False,
         "http": kind.can.by_row,
         "lists": not issubclass(kind, HttpConnector) or kind.has_entities,
@@ -180,13 +184,13 @@ def _connection_choice(one: Connection) -> dict[str, Any]:
     }
 
 
-def _endpoint_choice(one: Endpoint) -> dict[str, Any]:
-    base = _connection_choice(db.session.get_one(Connection, one.connection_id))
-    return {**base, "id": one.id, "name": one.name, "type": "endpoint", "endpoint": True}
+def _endpoint_choice(endpoint: Endpoint) -> dict[str, Any]:
+    base = _connection_choice(db.session.get_one(Connection, endpoint.connection_id))
+    return {**base, "id": endpoint.id, "name": endpoint.name, "type": "endpoint", "endpoint": True}
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class SendingSettings:
     """How rows are sent, as in the form: settings of this push, and the request for one row."""
 
     how: SettingsForm
@@ -211,11 +215,11 @@ class Sending:
             found["request_template"] = {**({"path": path} if path else {}), **parts}
         return found
 
-    def placed(self, faults: list[dict[str, Any]]) -> dict[str, str]:
+    def error_messages(self, faults: list[dict[str, Any]]) -> dict[str, str]:
         """Return the messages of faults by their controls."""
-        found = self.how.placed([{**fault, "path": f"{_HOW}.{fault['path']}"} for fault in faults])
+        found = self.how.error_messages([{**fault, "path": f"{_HOW}.{fault['path']}"} for fault in faults])
         if self.request is not None:
-            found |= self.request.placed(faults)
+            found |= self.request.error_messages(faults)
         return found
 
 
@@ -232,7 +236,7 @@ def _request_parts(request: Mapping[str, Any]) -> dict[str, Any]:
     return {**parts, **{name: parts[name] or value for name, value in defaults.items()}}
 
 
-def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:
+def sending_settings(chosen: Mapping[str, Any] | None, formdata: Any) -> SendingSettings | None:
     """Return how rows are sent to the target, for changing it for one push; the default is the setting of the
     connection or endpoint. None for databases."""
     if chosen is None or not chosen["http"]:
@@ -240,22 +244,22 @@ def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:
     endpoint = db.session.get_one(Endpoint, chosen["id"]) if chosen["endpoint"] else None
     connection = db.session.get_one(Connection, endpoint.connection_id if endpoint else chosen["id"])
     model = KINDS[connection.type].Settings
-    names = [name for name in OF_A_PUSH if name in model.model_fields and name != _REQUEST]
+    names = [name for name in PUSH_SETTINGS if name in model.model_fields and name != _REQUEST]
     settings = {**connection.settings, **(endpoint.settings if endpoint else {})}
     normal: dict[str, Any] = {name: value for name, value in settings.items() if name in names}
-    how = SettingsForm(model, formdata=formdata, name=_HOW, names=names, normal=normal)
+    how = SettingsForm(model, formdata=formdata, name=_HOW, names=names, defaults=normal)
     stored = settings.get(_REQUEST) or {}
     if connection.type != "rest":  # an entity set or an operation defines its own request
-        return Sending(how, None, stored)
+        return SendingSettings(how, None, stored)
     # Values of the form for another target do not apply to this request.
     is_same_target = formdata is not None and formdata.get("connection_id") == formdata.get("was")
     submitted = formdata if is_same_target and f"{_REQUEST}.method" in formdata else None
     request = SettingsForm(RequestTemplate, stored, formdata=submitted, name=_REQUEST, names=_REQUEST_FIELDS)
-    return Sending(how, request, stored)
+    return SendingSettings(how, request, stored)
 
 
 def request_body(
-    body: dict[str, Any], chosen: Mapping[str, Any] | None, how: Sending | None
+    body: dict[str, Any], chosen: Mapping[str, Any] | None, how: SendingSettings | None
 ) -> dict[str, Any]:
     """Return the body of the form's request, with the settings for sending and without those that the target lacks."""
     if chosen is None:
@@ -274,7 +278,7 @@ def request_body(
 
 FORMULA: Final = " ="
 """The choice of a formula instead of a field; no field's name begins with a space."""
-HOWS: Final = {
+MATCH_LABELS: Final = {
     "given": "chosen",
     "computed": "formula",
     "name": "name",
@@ -284,7 +288,7 @@ HOWS: Final = {
     "type": "only match for its type",
     "parent": "key of the parent row",
 }
-NOTHINGS: Final = {
+SKIP_LABELS: Final = {
     "identity": "generated by the target",
     "computed": "computed by the target",
     "default": "column default",
@@ -297,7 +301,7 @@ _MAX_OPTIONS: Final = (
 )
 
 
-def tables_of(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+def parse_tables(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The form's tables: `{name, target, was, out, all, c: [{column, field, formula, was, key}]}`; columns of
     another target than the present one are dropped."""
     found = values.get("t")
@@ -322,8 +326,8 @@ def _columns(found: Any) -> list[dict[str, str]]:
     return [{key: _text(row, key) for key in ("column", "field", "formula", "was", "key")} for row in rows]
 
 
-def _text(one: Mapping[str, Any], key: str) -> str:
-    value = one.get(key, "")
+def _text(values: Mapping[str, Any], key: str) -> str:
+    value = values.get(key, "")
     return value if isinstance(value, str) else ""
 
 
@@ -338,25 +342,25 @@ def _parse_names(text: str) -> list[str]:
 # --- As a request -----------------------------------------------------------------------------------------------
 
 
-def of_template(values: Mapping[str, Any]) -> dict[str, Any]:
+def template_body(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form as the body of `POST /templates/{id}/push`."""
     body = _common(values)
-    for item in tables_of(values)[:1]:
-        body |= {"target": item["target"] or None, **_mapping(item, body["mode"])}
+    for item in parse_tables(values)[:1]:
+        body |= {"target": item["target"] or None, **_parse_mapping(item, body["mode"])}
     for key in ("count", "seed", "locale"):
         if text := _text(values, key).strip():
             body[key] = text
     return body
 
 
-def of_dataset(values: Mapping[str, Any]) -> dict[str, Any]:
+def dataset_body(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form as the body of `POST /datasets/{id}/push`."""
     body = _common(values)
     body |= {"targets": {}, "mappings": {}, "computed": {}, "key_columns": {}}
-    for item in tables_of(values):
+    for item in parse_tables(values):
         if item["out"] or item["target"]:
             body["targets"][item["name"]] = None if item["out"] else item["target"]
-        mapping = _mapping(item, body["mode"])
+        mapping = _parse_mapping(item, body["mode"])
         for key, place in (("mapping", "mappings"), ("computed", "computed"), ("key_columns", "key_columns")):
             if mapping.get(key):
                 body[place][item["name"]] = mapping[key]
@@ -381,21 +385,21 @@ def _common(values: Mapping[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _mapping(one: Mapping[str, Any], mode: str) -> dict[str, Any]:
+def _parse_mapping(table: Mapping[str, Any], mode: str) -> dict[str, Any]:
     """Parse the mapping of one table. A field that is selected for a second column is sent there as a formula."""
-    if not one["c"]:
+    if not table["c"]:
         return {}
     mapping: dict[str, str | None] = {}
     computed: dict[str, str] = {}
-    for row in one["c"]:
+    for row in table["c"]:
         if row["field"] == FORMULA:
             computed[row["column"]] = row["formula"].strip() or "null"
         elif row["field"] in mapping:
             computed[row["column"]] = row["field"]
         elif row["field"]:
             mapping[row["field"]] = row["column"]
-    mapping |= {name: None for name in one["all"] if name not in mapping}
-    keys = [row["column"] for row in one["c"] if row["key"]] if mode != "insert" else []
+    mapping |= {name: None for name in table["all"] if name not in mapping}
+    keys = [row["column"] for row in table["c"] if row["key"]] if mode != "insert" else []
     return {"mapping": mapping, "computed": computed, "key_columns": keys}
 
 
@@ -407,7 +411,7 @@ def page_tables(
 ) -> list[dict[str, Any]]:
     """The tables of the page, in the order of sending, those that are left out or have no plan at the end:
     `{name, target, out, plan, kept, all, cells, unused, listed}`; `kept` are rows of the form that have no plan now."""
-    submitted = {item["name"]: item for item in tables_of(values)}
+    submitted = {item["name"]: item for item in parse_tables(values)}
     planned = {item["name"]: item for item in (plan or {}).get("tables", ())}
     tables = []
     for name in [*planned, *(item for item in names if item not in planned)]:
@@ -450,15 +454,15 @@ def _displayed_cell(cell: Mapping[str, Any], rows: Sequence[Mapping[str, str]]) 
         "field": cell["formula"] if names_a_field else cell["field"],
         "formula": None if names_a_field else cell["formula"],
         "how": found,
-        "says": HOWS.get(found, ""),
-        "nothing": NOTHINGS.get(cell["skipped"] or "", "choose a field"),
+        "says": MATCH_LABELS.get(found, ""),
+        "nothing": SKIP_LABELS.get(cell["skipped"] or "", "choose a field"),
     }
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
-    """The errors of a push by their position on the page. `of_how` are errors of `Sending` by the name of the control,
-    `of_cells` errors of formulas by table and column, `rest` those that belong to no control."""
+class PlacedFaults:
+    """The errors of a push by their position on the page. `of_how` are errors of `SendingSettings` by the name of the
+    control, `of_cells` errors of formulas by table and column, `rest` those that belong to no control."""
 
     form: PageForm
     of_how: dict[str, str]
@@ -466,13 +470,13 @@ class Faults:
     other: list[dict[str, Any]]
 
 
-def with_faults(
+def draw_with_faults(
     draw: Callable[[ApiError | None], PageForm],
-    how: Sending | None,
+    how: SendingSettings | None,
     tables: Sequence[Mapping[str, Any]],
     error: ApiError | None,
     plan: Mapping[str, Any] | None,
-) -> Faults:
+) -> PlacedFaults:
     """Draw the form with each error at the control that it belongs to."""
     form = draw(None)
     own, rest, cells = [], [], {}
@@ -494,15 +498,15 @@ def with_faults(
         ]
     for item in found:
         cell = _formula_cell(item["path"], tables)
-        if form.owner(item["path"]) is not None:
+        if form.field_at_path(item["path"]) is not None:
             own.append(Fault(item["path"], item["code"], item["message"], item.get("hint")))
-        elif how is not None and (placed := how.placed([item])):
+        elif how is not None and (placed := how.error_messages([item])):
             of_how |= {name: text for name, text in placed.items() if name not in of_how}
         elif cell is not None:
             cells[cell] = item["message"]
         else:
             rest.append(item)
-    return Faults(draw(validation_error(own)) if own else form, of_how, cells, rest)
+    return PlacedFaults(draw(validation_error(own)) if own else form, of_how, cells, rest)
 
 
 def _formula_cell(path: str, tables: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
@@ -515,7 +519,7 @@ def _formula_cell(path: str, tables: Sequence[Mapping[str, Any]]) -> tuple[str, 
     return None
 
 
-def head(
+def draw_controls(
     values: Mapping[str, Any],
     connections: Sequence[Mapping[str, Any]],
     chosen: Mapping[str, Any] | None,
@@ -546,7 +550,7 @@ def head(
             what = "new" if chosen and chosen["creates"] else "does not exist"
             first.append((table["target"], f"{table['target']} ({what})"))
         choices["target"] = [*first, *((name, name) for name in entities)]
-    form = SEND.draw(data, error=error, choices=choices, without=without)
+    form = SEND.render(data, error=error, choices=choices, without=without)
     for field in form:
         field.focused = field.focused and focuses
     if endpoints:
@@ -560,8 +564,11 @@ def head(
     return form
 
 
-def _choice(one: Mapping[str, Any], group: str | None = None) -> SelectChoice:
-    details = [one["type"], *([one["environment"]] if one["environment"] != "dev" else [])]
-    details += ["read-only"] if one["read_only"] else []
-    disabled = {"disabled": True} if one["read_only"] else {}
-    return SelectChoice(one["id"], f"{one['name']} ({', '.join(details)})", disabled, group)
+def _choice(destination: Mapping[str, Any], group: str | None = None) -> SelectChoice:
+    details = [
+        destination["type"],
+        *([destination["environment"]] if destination["environment"] != "dev" else []),
+    ]
+    details += ["read-only"] if destination["read_only"] else []
+    disabled = {"disabled": True} if destination["read_only"] else {}
+    return SelectChoice(destination["id"], f"{destination['name']} ({', '.join(details)})", disabled, group)

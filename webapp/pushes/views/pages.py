@@ -20,13 +20,13 @@ from webapp.pushes.schemas import DatasetPushInput, PushInput, RetryInput, Sendi
 from webapp.pushes.services import preparation, pushes, retries
 from webapp.pushes.services.preparation import PreparedPush
 from webapp.pushes.views import form, presentation
-from webapp.pushes.views.pushes import more_of_retry
+from webapp.pushes.views.pushes import add_retry_faults
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import compilation, templates
 from webapp.web import snippets
 from webapp.web.forms.page_form import PageForm
-from webapp.web.forms.settings import SettingsForm, places
-from webapp.web.inputs import Query, form_values, parse, with_more
+from webapp.web.forms.settings import SettingsForm, error_summary
+from webapp.web.inputs import Query, form_values, merge_faults, parse
 from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
@@ -38,7 +38,7 @@ _MAX_CHOICES: Final = 100  # chosen: tables up to which they are a plain choice;
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PushSource:
     """The template or dataset whose rows are sent, and the function that prepares a push from its form."""
 
     kind: str
@@ -51,7 +51,7 @@ class Source:
     prepare: Callable[[dict[str, Any], bool], PreparedPush]
     """Takes the form's request, and whether it is to be sent."""
     body: Callable[[Mapping[str, Any]], dict[str, Any]]
-    made_from: str = ""
+    origin_table: str = ""
     """The table that it was created from, as `<connection>/<table>`."""
 
     @property
@@ -92,20 +92,23 @@ def _parse_form(
     try:
         return parse(model, body, strict=False)
     except ApiError as error:
-        raise with_more(error, body, model, lambda ask: prepare(ask).faults()) from None
+        raise merge_faults(error, body, model, lambda ask: prepare(ask).faults()) from None
 
 
-def _template_source(actor: Actor, template_id: str) -> Source:
+def _template_source(actor: Actor, template_id: str) -> PushSource:
     template = tenancy.get(actor, Template, template_id, "push")
     details = templates.show(template)
 
     def prepare(body: dict[str, Any], sends: bool) -> PreparedPush:
         ask = _parse_form(
-            PushInput, body, sends, lambda item: preparation.of_template(actor, template_id, item, keep=False)
+            PushInput,
+            body,
+            sends,
+            lambda item: preparation.prepare_template(actor, template_id, item, keep=False),
         )
-        return preparation.of_template(actor, template_id, ask, keep=sends)
+        return preparation.prepare_template(actor, template_id, ask, keep=sends)
 
-    return Source(
+    return PushSource(
         "template",
         template_id,
         details["name"],
@@ -113,30 +116,30 @@ def _template_source(actor: Actor, template_id: str) -> Source:
         secrets.token_hex(4),
         details["quantity"],
         prepare,
-        form.of_template,
-        source_table(actor, template),
+        form.template_body,
+        origin_table(actor, template),
     )
 
 
-def source_table(actor: Actor, template: Template) -> str:
+def origin_table(actor: Actor, template: Template) -> str:
     """Return the table that a template was created from, as `<connection>/<table>`; "" if no rows can go there."""
-    place = form.writable_destination(actor, template.made_from_id)
-    return f"{place['id']}/{template.made_from_entity or ''}" if place is not None else ""
+    destination = form.writable_destination(actor, template.made_from_id)
+    return f"{destination['id']}/{template.made_from_entity or ''}" if destination is not None else ""
 
 
-def _dataset_source(actor: Actor, dataset_id: str) -> Source:
+def _dataset_source(actor: Actor, dataset_id: str) -> PushSource:
     found = datasets.get(actor, dataset_id, "push")
     version = datasets.version_of(found)
-    names = [member.name for member in rows.members(version.spec, version.pins["templates"])]
+    names = [member.name for member in rows.read_table_specs(version.spec, version.pins["templates"])]
 
     def prepare(body: dict[str, Any], sends: bool) -> PreparedPush:
         ask = _parse_form(
-            DatasetPushInput, body, sends, lambda item: preparation.of_dataset(actor, dataset_id, item)
+            DatasetPushInput, body, sends, lambda item: preparation.prepare_dataset(actor, dataset_id, item)
         )
-        return preparation.of_dataset(actor, dataset_id, ask)
+        return preparation.prepare_dataset(actor, dataset_id, ask)
 
-    return Source(
-        "dataset", dataset_id, found.name, names, version.spec["seed"], None, prepare, form.of_dataset
+    return PushSource(
+        "dataset", dataset_id, found.name, names, version.spec["seed"], None, prepare, form.dataset_body
     )
 
 
@@ -144,37 +147,37 @@ def _dataset_source(actor: Actor, dataset_id: str) -> Source:
 
 
 @route(
-    bp, "/templates/<template_id>/push", scope="push", query=WhereQuery, programs=False, hidden=True, reads=False
+    bp, "/templates/<template_id>/push", scope="push", query=WhereQuery, allows_api_keys=False, hidden=True, reads=False
 )  # fmt: skip
 def of_template(actor: Actor, template_id: str, query: WhereQuery) -> Response:
     """The form of a push of a template."""
     return _show_form(actor, _template_source(actor, template_id), query)
 
 
-@route(bp, "/templates/<template_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
+@route(bp, "/templates/<template_id>/push/form", ["POST"], scope="push", allows_api_keys=False, hidden=True)
 def template_form(actor: Actor, template_id: str) -> Response:
     """Handle the submitted form: show it again, start a dry run, or send the rows."""
     return _submit_form(actor, _template_source(actor, template_id))
 
 
 @route(
-    bp, "/datasets/<dataset_id>/push", scope="push", query=WhereQuery, programs=False, hidden=True, reads=False
+    bp, "/datasets/<dataset_id>/push", scope="push", query=WhereQuery, allows_api_keys=False, hidden=True, reads=False
 )  # fmt: skip
 def of_dataset(actor: Actor, dataset_id: str, query: WhereQuery) -> Response:
     """The form of a push of a dataset."""
     return _show_form(actor, _dataset_source(actor, dataset_id), query)
 
 
-@route(bp, "/datasets/<dataset_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
+@route(bp, "/datasets/<dataset_id>/push/form", ["POST"], scope="push", allows_api_keys=False, hidden=True)
 def dataset_form(actor: Actor, dataset_id: str) -> Response:
     """Handle the submitted form: show it again, start a dry run, or send the rows."""
     return _submit_form(actor, _dataset_source(actor, dataset_id))
 
 
-def _show_form(actor: Actor, source: Source, query: WhereQuery) -> Response:
+def _show_form(actor: Actor, source: PushSource, query: WhereQuery) -> Response:
     if "HX-Request" in request.headers:  # from the export dialog: open a separate page
         return Response(status=204, headers={"HX-Redirect": request.script_root + request.full_path})
-    connection_id, _, table = (query.connection_id or source.made_from).partition("/")
+    connection_id, _, table = (query.connection_id or source.origin_table).partition("/")
     values: dict[str, Any] = {
         "connection_id": connection_id,
         "was": connection_id,
@@ -187,14 +190,14 @@ def _show_form(actor: Actor, source: Source, query: WhereQuery) -> Response:
     return _render_form(actor, source, values, "")
 
 
-def _submit_form(actor: Actor, source: Source) -> Response:
+def _submit_form(actor: Actor, source: PushSource) -> Response:
     values = form_values(request.form)
-    verb = request.form.get("do", "")
-    if verb != "send":
-        return _render_form(actor, source, values, verb)
+    action = request.form.get("do", "")
+    if action != "send":
+        return _render_form(actor, source, values, action)
     try:
         chosen = _chosen_destination(form.destinations(actor, str(values.get("connection_id", ""))), values)
-        how = form.sending(chosen, request.form)
+        how = form.sending_settings(chosen, request.form)
         body = form.request_body(source.body(values), chosen, how)
         push = pushes.queue(actor, source.prepare(body, True), f"{source.kind}.push")
     except ApiError as error:
@@ -210,15 +213,15 @@ def _chosen_destination(known: list[dict[str, Any]], values: Mapping[str, Any]) 
 
 
 def _render_form(
-    actor: Actor, source: Source, values: dict[str, Any], verb: str, error: ApiError | None = None
+    actor: Actor, source: PushSource, values: dict[str, Any], action: str, error: ApiError | None = None
 ) -> Response:
-    """Render the page with the plan of the form's request; with `verb` "dry", include the dry run."""
+    """Render the page with the plan of the form's request; with `action` "dry", include the dry run."""
     known = form.destinations(actor, str(values.get("connection_id", "")))
     usable = [item for item in known if not item["read_only"]]
     if not values.get("connection_id") and len(usable) == 1:
         values = {**values, "connection_id": usable[0]["id"], "was": usable[0]["id"]}
     chosen = _chosen_destination(known, values)
-    how = form.sending(chosen, request.form if request.method == "POST" else None)
+    how = form.sending_settings(chosen, request.form if request.method == "POST" else None)
     entities: list[str] = []
     plan, dry = None, None
     body = form.request_body(source.body(values), chosen, how)
@@ -227,7 +230,7 @@ def _render_form(
             entities = _table_names(actor, chosen["id"]) if chosen["lists"] and not chosen["endpoint"] else []
             prepared = source.prepare(body, False)
             plan = pushes.plan(prepared)
-            if verb == "dry":
+            if action == "dry":
                 dry = pushes.dry_run(prepared)
     except ApiError as trouble:
         error = error or trouble
@@ -237,10 +240,10 @@ def _render_form(
     def draw(wrong: ApiError | None) -> PageForm:
         table = tables[0] if source.kind == "template" else None
         listed = [] if many else entities
-        focuses = verb == "dry" or error is not None
-        return form.head(values, known, chosen, table, listed, plan, error=wrong, focuses=focuses)
+        focuses = action == "dry" or error is not None
+        return form.draw_controls(values, known, chosen, table, listed, plan, error=wrong, focuses=focuses)
 
-    faults = form.with_faults(draw, how, tables, error, plan)
+    faults = form.draw_with_faults(draw, how, tables, error, plan)
     controls: list[PageForm | SettingsForm] = [faults.form]
     if how is not None:
         controls += [how.how, *([how.request] if how.request else [])]
@@ -255,7 +258,7 @@ def _render_form(
         "plan": plan,
         "tables": tables,
         "form": faults.form,
-        "places": places(controls, {**named, **faults.of_how}),
+        "places": error_summary(controls, {**named, **faults.of_how}),
         "cell_faults": faults.of_cells,
         "dry": dry,
         "error": error,
@@ -282,11 +285,11 @@ def destinations(actor: Actor, text: str = "", chosen: str = "") -> dict[str, An
         return {"found": [], "tables": [], "more": 0, "chosen": ""}
     found, tables, more = form.search(actor, text.strip())
     connection_id, _, table = chosen.partition("/")
-    place = form.writable_destination(actor, connection_id) if not text.strip() else None
-    if place is not None and table:
-        tables = [(place, table), *tables]
-    elif place is not None and place["id"] not in {item["id"] for item in found}:
-        found = [place, *found]
+    destination = form.writable_destination(actor, connection_id) if not text.strip() else None
+    if destination is not None and table:
+        tables = [(destination, table), *tables]
+    elif destination is not None and destination["id"] not in {item["id"] for item in found}:
+        found = [destination, *found]
     values = [item["id"] for item in found] + [f"{connection['id']}/{table}" for connection, table in tables]
     return {
         "found": found,
@@ -298,7 +301,7 @@ def destinations(actor: Actor, text: str = "", chosen: str = "") -> dict[str, An
 
 
 @route(
-    bp, "/destinations", scope="push", query=DestinationQuery, programs=False, hidden=True, reads=False
+    bp, "/destinations", scope="push", query=DestinationQuery, allows_api_keys=False, hidden=True, reads=False
 )  # fmt: skip
 def search_destinations(actor: Actor, query: DestinationQuery) -> Response:
     """The options of the list of destinations that match a search."""
@@ -307,7 +310,7 @@ def search_destinations(actor: Actor, query: DestinationQuery) -> Response:
 
 
 @route(
-    bp, "/destinations/target", scope="push", query=DestinationQuery, programs=False, hidden=True, reads=False
+    bp, "/destinations/target", scope="push", query=DestinationQuery, allows_api_keys=False, hidden=True, reads=False
 )  # fmt: skip
 def destination_target(actor: Actor, query: DestinationQuery) -> Response:
     """The input for the table, path or entity set of a destination."""
@@ -345,7 +348,7 @@ def _table_names(actor: Actor, connection_id: str, text: str = "") -> list[str]:
 
 
 @route(
-    bp, "/connections/<connection_id>/targets", scope="read", query=TargetQuery, programs=False, hidden=True,
+    bp, "/connections/<connection_id>/targets", scope="read", query=TargetQuery, allows_api_keys=False, hidden=True,
     reads=False,
 )  # fmt: skip
 def targets(actor: Actor, connection_id: str, query: TargetQuery) -> Response:
@@ -354,7 +357,7 @@ def targets(actor: Actor, connection_id: str, query: TargetQuery) -> Response:
     return Response(render_template("pushes/targets.html", entities=found), mimetype="text/html")
 
 
-def _code_examples(source: Source, body: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _code_examples(source: PushSource, body: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the same request for the API, without defaults."""
     defaults = {"mode": "insert", "on_error": "continue"}
     changed = {key: value for key, value in body.items() if value and defaults.get(key) != value}
@@ -385,9 +388,9 @@ class FailureQuery(Query):
     expected: bool = False
     after: int = Field(0, ge=0, le=2**62)
 
-    def selection(self) -> retries.Selection:
+    def selection(self) -> retries.FailureSelection:
         """Return the group of failures that the query selects."""
-        return retries.Selection(
+        return retries.FailureSelection(
             self.table, self.state, self.code, self.native, self.column, self.status, self.expected
         )
 
@@ -396,7 +399,7 @@ _PAGE_ROWS: Final = 13  # chosen: rows of a reason on one page
 
 
 @route(
-    bp, "/pushes/<push_id>/failures", scope="read", query=FailureQuery, programs=False, hidden=True, reads=False
+    bp, "/pushes/<push_id>/failures", scope="read", query=FailureQuery, allows_api_keys=False, hidden=True, reads=False
 )  # fmt: skip
 def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
     """Show the rows that failed for one reason, with their values before and after a fix."""
@@ -405,23 +408,25 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
     if query.table >= len(push.tables):
         raise tenancy.not_found("table", str(query.table))
     chosen = query.selection()
-    ends = retries.rows_of(push, chosen, query.after, _PAGE_ROWS + 1)
+    ends = retries.rows_in_group(push, chosen, query.after, _PAGE_ROWS + 1)
     more, ends = len(ends) > _PAGE_ROWS, ends[:_PAGE_ROWS]
     values = form_values(request.args)
     lines = values.get("r")
     fix = lines[0] if isinstance(lines, list) and lines and isinstance(lines[0], dict) else {}
-    found = [group for group in retries.groups(push) if group.key == chosen_key(query)]
-    can_retry = actor.can("push") and push.ended and push.kind != "undo" and push.connection_id is not None
+    found = [group for group in retries.failure_groups(push) if group.key == group_key(query)]
+    can_retry = (
+        actor.can("push") and push.has_ended and push.kind != "undo" and push.connection_id is not None
+    )
     context = presentation.repair_context(push)
     before: list[dict[str, Any]] = [{} for _ in ends]
     after, problem = before, ""
     try:
-        before = pushes.values_of(push, ends)
+        before = pushes.row_values(push, ends)
         if fix.get("column") and can_retry:
             confirmed = {**values, "confirm": context["needs"], "table": push.tables[query.table]["name"]}
-            body = presentation.body(push, {**confirmed, "states": query.state})
+            body = presentation.retry_body(push, {**confirmed, "states": query.state})
             ask = parse(RetryInput, {key: body[key] for key in body if key != "states"}, strict=False)
-            tables = retries.repaired(actor, push_id, ask)
+            tables = retries.prepare_retry_tables(actor, push_id, ask)
             push = pushes.get(actor, push_id)
             after = retries.repaired_values(push, tables, ask, ends)
     except ApiError as error:
@@ -431,19 +436,19 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
         **context,
         "push": data,
         "chosen": chosen,
-        "key": chosen_key(query),
+        "key": group_key(query),
         "count": found[0].count if found else len(ends),
         "can_retry": can_retry and bool(ends),
         "fix": {"how": "formula", "column": query.column, **fix},
         "changed": bool(fix.get("column")) and not problem,
-        "ways": presentation.WAYS,
+        "ways": presentation.REPAIR_OPTIONS,
         "columns": _columns_to_show(before, query.column),
         "rows": [
             {"number": end.row, "before": old, "after": new}
             for end, old, new in zip(ends, before, after, strict=True)
         ],
         "problem": problem,
-        "here": url_for("push_pages.failure", push_id=push_id, **chosen_key(query)),
+        "here": url_for("push_pages.failure", push_id=push_id, **group_key(query)),
         "next_after": ends[-1].row if more else None,
     }
     if "HX-Request" in request.headers:
@@ -451,7 +456,7 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
     return Response(render_template("pushes/failure.html", **page_context), mimetype="text/html")
 
 
-def chosen_key(query: FailureQuery) -> dict[str, Any]:
+def group_key(query: FailureQuery) -> dict[str, Any]:
     """Return the query parameters of a reason, in the form of `failures.Group.key`."""
     key = query.model_dump(exclude={"after"})
     return {**key, "expected": int(query.expected)}
@@ -463,30 +468,30 @@ def _columns_to_show(rows: list[dict[str, Any]], column: str) -> list[str]:
     return [column, *(name for name in names if name != column)] if column in names else names
 
 
-@route(bp, "/pushes/<push_id>/repair", ["POST"], scope="push", programs=False, hidden=True)
+@route(bp, "/pushes/<push_id>/repair", ["POST"], scope="push", allows_api_keys=False, hidden=True)
 def repair(actor: Actor, push_id: str) -> Response:
     """Send the rows that did not arrive again, with the corrections in the form of the push's page."""
     values = form_values(request.form)
     push = pushes.get(actor, push_id, "push")
     try:
-        body = presentation.body(push, values)
+        body = presentation.retry_body(push, values)
         if isinstance(of := values.get("of"), dict):  # only the rows of one reason
             query = parse(FailureQuery, of, strict=False)
             if query.table >= len(push.tables):
                 raise tenancy.not_found("table", str(query.table))
-            ends = retries.rows_of(push, query.selection(), 0, limits.MAX_ROWS_PER_GENERATION)
+            ends = retries.rows_in_group(push, query.selection(), 0, limits.MAX_ROWS_PER_GENERATION)
             body = {**body, "table": push.tables[query.table]["name"], "rows": [item.row for item in ends]}
         try:
             ask = parse(RetryInput, body, strict=False)
         except ApiError as error:
-            raise more_of_retry(actor, error, body, push_id) from None
+            raise add_retry_faults(actor, error, body, push_id) from None
         new_push = retries.retry(actor, push_id, ask)
     except ApiError as error:
         return _show_with_error(actor, push_id, error, values)
     return see_other(url_for("pushes.show", push_id=new_push.id))
 
 
-@route(bp, "/pushes/<push_id>/rerun", ["POST"], scope="push", programs=False, hidden=True)
+@route(bp, "/pushes/<push_id>/rerun", ["POST"], scope="push", allows_api_keys=False, hidden=True)
 def rerun(actor: Actor, push_id: str) -> Response:
     """Start the same request again, with the seed and the time of the first one."""
     push = pushes.get(actor, push_id, "push")
@@ -505,9 +510,9 @@ def rerun(actor: Actor, push_id: str) -> Response:
         if push.kind != "push" or source is None:
             raise ApiError("conflict", "Only pushes of templates or datasets can be repeated.")
         if push.template_id:
-            prepared = preparation.of_template(actor, source, parse(PushInput, ask, strict=False))
+            prepared = preparation.prepare_template(actor, source, parse(PushInput, ask, strict=False))
         else:
-            prepared = preparation.of_dataset(actor, source, parse(DatasetPushInput, ask, strict=False))
+            prepared = preparation.prepare_dataset(actor, source, parse(DatasetPushInput, ask, strict=False))
         new_push = pushes.queue(actor, prepared, action)
     except ApiError as error:
         return _show_with_error(actor, push_id, error, {})
@@ -529,7 +534,7 @@ def helpers() -> dict[str, Any]:
     if getattr(g, "face", "") != "person":
         return {}
     return {
-        "connection_names": presentation.names,
-        "push_bar": presentation.bar,
+        "connection_names": presentation.connection_names,
+        "push_bar": presentation.progress_bar,
         "ROW_STATES": presentation.STATES,
     }

@@ -28,8 +28,8 @@ from webapp.work.models import END_STATES
 
 # The repair form of a push: convert the corrections that a user enters for failed rows to a retry request.
 
-LINES: Final = 3  # chosen: columns that can be repaired in one step
-WAYS: Final = (
+MAX_REPAIRED_COLUMNS: Final = 3  # chosen: columns that can be repaired in one step
+REPAIR_OPTIONS: Final = (
     ("value", "a fixed value"),
     ("formula", "a formula"),
     ("field", "another field"),
@@ -37,7 +37,7 @@ WAYS: Final = (
 )
 
 
-def body(push: Push, values: Mapping[str, Any]) -> dict[str, Any]:
+def retry_body(push: Push, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form `{states, table, r: [{column, how, to}], confirm}` as the body of `POST /pushes/{id}/retry`.
 
     A fixed value goes to the field of its column where rows of a template are sent, else it is a formula.
@@ -90,7 +90,7 @@ def _parse_value(text: str) -> Any:
     return text if isinstance(found, dict | list) else found
 
 
-def fields(push: Mapping[str, Any]) -> list[str]:
+def mappable_fields(push: Mapping[str, Any]) -> list[str]:
     """Return the fields that can be mapped to a column instead, as far as the push names them."""
     named = {
         column["field"]: None for table in push["tables"] for column in table["columns"] if column["field"]
@@ -104,14 +104,14 @@ _WIDTH, _HEIGHT = 600, 90  # of the rate chart, in its own units
 
 
 def context(
-    actor: Actor, push: Push, data: Mapping[str, Any], lines: Sequence[read.Line] | None = None
+    actor: Actor, push: Push, data: Mapping[str, Any], lines: Sequence[read.LogLine] | None = None
 ) -> dict[str, Any]:
     """Return the context of a push's page; empty for API clients. `lines` are the last lines of its log, if they were
     read before the push."""
     if g.face != "person":
         return {}
     if lines is None:
-        lines = last_lines(push.id)
+        lines = last_log_lines(push.id)
     counts, total = data["counts"], data["counts"]["total"]
     connection = db.session.get(Connection, push.connection_id) if push.connection_id else None
     endpoint = db.session.get(Endpoint, push.endpoint_id) if push.endpoint_id else None
@@ -125,11 +125,13 @@ def context(
         "chart": chart(data["progress"]),
         "state": state,
         "shown": items,
-        "after": pagination.cursor_of("push_rows", f"{push.id} {state} None", last) if last else None,
-        "groups": retries.groups(push) if counts["failed"] or counts["unknown"] else [],
-        "by_table": read.by_table(db.session(), push) if len(push.tables) > 1 and push.kind == "push" else [],
-        "explained": explained_rows([*items, *(_unknown_rows(push) if state == "failed" else ())]),
-        "stopped_by": explained_error(data["error"]),
+        "after": pagination.encode_cursor("push_rows", f"{push.id} {state} None", last) if last else None,
+        "groups": retries.failure_groups(push) if counts["failed"] or counts["unknown"] else [],
+        "by_table": read.counts_by_table(db.session(), push)
+        if len(push.tables) > 1 and push.kind == "push"
+        else [],
+        "explained": explain_rows([*items, *(_unknown_rows(push) if state == "failed" else ())]),
+        "stopped_by": explain_error(data["error"]),
         "http": connection is not None and KINDS[connection.type].can.by_row,
         "endpoint": endpoint if endpoint is not None and endpoint.deleted_at is None else None,
         "lines": lines,
@@ -140,8 +142,12 @@ def context(
         "needs": connection.name if connection is not None and connection.environment == "prod" else None,
         "bad": _invalid_rows_report(push),
         "undo": _can_undo(push, data),
-        "repairs": {"ways": WAYS, "lines": range(LINES), "fields": fields(data)},
-        "code": code(data),
+        "repairs": {
+            "ways": REPAIR_OPTIONS,
+            "lines": range(MAX_REPAIRED_COLUMNS),
+            "fields": mappable_fields(data),
+        },
+        "code": code_examples(data),
     }
 
 
@@ -152,18 +158,18 @@ def repair_context(push: Push) -> dict[str, Any]:
     return {"source": _source(push), "needs": connection.name if prod and connection else None}
 
 
-def last_lines(push_id: str) -> list[read.Line]:
+def last_log_lines(push_id: str) -> list[read.LogLine]:
     """Return the last lines of a push's log. A page reads them before the push itself, so that no line of a running
     push is shown below the status "Queued"."""
-    return read.last_lines(push_id, _LOG_LINES) if g.face == "person" else []
+    return read.last_log_lines(push_id, _LOG_LINES) if g.face == "person" else []
 
 
 def _invalid_rows_report(push: Push) -> dict[str, int] | None:
     """Return the outcome of rows with injected invalid data; None for a push without them, or while it is running."""
-    if push.kind != "push" or push.status not in END_STATES or not completion.has_bad(push):
+    if push.kind != "push" or push.status not in END_STATES or not completion.has_invalid_rows(push):
         return None
     try:
-        return completion.report(push)
+        return completion.invalid_rows_report(push)
     except ApiError:  # its pinned versions no longer exist
         return None
 
@@ -227,7 +233,7 @@ def chart(points: Sequence[Sequence[float]]) -> dict[str, Any] | None:
     }
 
 
-def names(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def connection_names(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return the names of the connections of some pushes, by id."""
     ids = {item["connection_id"] for item in items if item["connection_id"]}
     rows = (
@@ -238,10 +244,10 @@ def names(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {row[0]: row[1] for row in rows}
 
 
-def code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+def code_examples(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return examples for the API."""
     base = snippets.origin()
-    at = f"{base}/pushes/{data['id']}"
+    push_url = f"{base}/pushes/{data['id']}"
     defaults = {"mode": "insert", "on_error": "continue", "dry_run": False, "offset": 0}
     ask = {
         key: value
@@ -258,13 +264,15 @@ def code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
             ("Push again with the same seed", snippets.curl("POST", url, {**ask, "seed": data["seed"]}))
         )
     if data["status"] not in END_STATES:
-        examples.append(("Follow the progress", snippets.curl("GET", f"{at}/events", more="-N")))
-    examples.append(("List the failed rows", snippets.curl("GET", f"{at}/rows?state=failed&values=true")))
-    examples.append(("Retry the failed rows", snippets.curl("POST", f"{at}/retry", {})))
+        examples.append(("Follow the progress", snippets.curl("GET", f"{push_url}/events", more="-N")))
+    examples.append(
+        ("List the failed rows", snippets.curl("GET", f"{push_url}/rows?state=failed&values=true"))
+    )
+    examples.append(("Retry the failed rows", snippets.curl("POST", f"{push_url}/retry", {})))
     return examples
 
 
-def bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
+def progress_bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
     """Return the parts of the progress bar: the outcome of rows, the position and the width of each part, in
     percent."""
     total, at, parts = max(1, counts["total"]), 0.0, []
@@ -341,32 +349,32 @@ _REASONS_BY_ERROR: Final = {
     "target_timeout": "timeout",
     "csrf_failed": "csrf",
 }
-KNOWN: Final = frozenset({*HTTP_REASONS, "no_token"})
+EXPLAINED_REASONS: Final = frozenset({*HTTP_REASONS, "no_token"})
 """Reasons that have an explanation; a test checks that none is missing."""
 
 
-def explained(reason: str) -> Explanation | None:
+def explain(reason: str) -> Explanation | None:
     """Return the explanation of a reason; None for one that its own message explains."""
     found = _EXPLANATIONS.get(reason)
     return Explanation(reason, *found) if found else None
 
 
-def explained_rows(items: Iterable[Mapping[str, Any]]) -> list[Explanation]:
+def explain_rows(items: Iterable[Mapping[str, Any]]) -> list[Explanation]:
     """Return the explanations for some rows, the most frequent first."""
     counts: dict[str, int] = {}
     for item in items:
         counts[item["code"]] = counts.get(item["code"], 0) + 1
-    found = (explained(reason) for reason in sorted(counts, key=lambda count: -counts[count]))
+    found = (explain(reason) for reason in sorted(counts, key=lambda count: -counts[count]))
     return [explanation for explanation in found if explanation is not None]
 
 
-def explained_error(error: Mapping[str, Any] | None) -> Explanation | None:
+def explain_error(error: Mapping[str, Any] | None) -> Explanation | None:
     """Explain why a push failed."""
     if not error:
         return None
     reason = (error.get("details") or {}).get("reason", "")
     prefix = error["message"].partition(":")[0]  # pushes keep the reason before the message
     for name in (reason, prefix, error["code"]):
-        if found := explained(_REASONS_BY_ERROR.get(name, name)):
+        if found := explain(_REASONS_BY_ERROR.get(name, name)):
             return found
     return None

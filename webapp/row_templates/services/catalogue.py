@@ -13,7 +13,7 @@ from webapp.engine.formulas.functions import FUNCTIONS
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.engine.types.base import FieldType
-from webapp.engine.types.registry import REGISTRY, plain
+from webapp.engine.types.registry import REGISTRY, normalize_name
 from webapp.errors import ApiError, Fault, did_you_mean
 from webapp.row_templates.services import compilation
 
@@ -24,7 +24,7 @@ _MISTYPED_CHARS: Final = 4  # shorter words resemble too many others
 
 def entry(kind: type[FieldType]) -> dict[str, Any]:
     """Return one type as served by `/field-types`. `capacity` is the number of distinct values with default options;
-    None if it is unlimited or unknown; `lacks` is for a locale (see `of_locale`)."""
+    None if it is unlimited or unknown; `lacks` is for a locale (see `with_missing_values`)."""
     return {
         "name": kind.name,
         "label": kind.label,
@@ -38,7 +38,7 @@ def entry(kind: type[FieldType]) -> dict[str, Any]:
     }
 
 
-def of_locale(items: Iterable[dict[str, Any]], locale: str) -> list[dict[str, Any]]:
+def with_missing_values(items: Iterable[dict[str, Any]], locale: str) -> list[dict[str, Any]]:
     """Return types with what a locale lacks for each as `lacks`: None, or a text that says which values are missing or
     in English.
 
@@ -114,7 +114,7 @@ def search(q: str = "") -> list[dict[str, Any]]:
     """
     if not q.strip():
         return list(entries())
-    compact = plain(q)
+    compact = normalize_name(q)
     words = q.casefold().replace("_", " ").split()
     matches = []
     for item in entries():
@@ -130,7 +130,7 @@ def _rank(item: dict[str, Any], aliases: Iterable[str], compact: str, words: lis
     names = [item["name"], item["label"], *aliases]
     parts = [re.split(r"[\W_]+", name.casefold()) for name in names]
     if compact:
-        texts = [plain(name) for name in names]
+        texts = [normalize_name(name) for name in names]
         if compact in texts:
             return _EXACT
         if any(all(word in part for word in words) for part in parts):

@@ -16,7 +16,7 @@ from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.plan import Plan
-from webapp.engine.relations.related_plans import Library
+from webapp.engine.relations.related_plans import TemplateLibrary
 from webapp.engine.spec import TemplateSpec
 from webapp.errors import Fault, validation_error
 from webapp.row_templates.services import vocabularies
@@ -24,7 +24,7 @@ from webapp.row_templates.services import vocabularies
 T = TypeVar("T")
 
 
-class PlanMemory(Generic[T]):
+class PlanCache(Generic[T]):
     """An LRU cache. Thread-safe: two threads may compile the same plan, of which one is cached."""
 
     def __init__(
@@ -63,24 +63,24 @@ def anchor_of(spec: Mapping[str, Any]) -> datetime | None:
     return timestamps.parse(spec["anchor"]) if spec["anchor"] else None
 
 
-def parsed_fields(
+def parse_fields(
     fields: Any,
     *,
     name: str = "rows",
     locale: str | None = None,
     source: Mapping[str, Any] | None = None,
     invalid: Mapping[str, Any] | None = None,
-    instead: str | None = None,
+    request_locale: str | None = None,
 ) -> TemplateSpec:
     """Parse field definitions and the template's source and invalid-data settings. Raises `validation_error`
-    with all faults, including those between values (`min` above `max`). `instead`: the locale of a request."""
+    with all faults, including those between values (`min` above `max`). `request_locale`: the locale of a request."""
     settings = None if invalid is None else Invalid.model_validate(invalid)
     try:
         return engine_spec.parse(
-            fields, name=name, locale=locale, source=source_data.stored(source), invalid=settings
+            fields, name=name, locale=locale, source=source_data.parse_stored(source), invalid_data=settings
         )
     except SpecError as error:
-        raise validation_error(engine_plan.all_faults(error, vocabulary(), instead)) from None
+        raise validation_error(engine_plan.all_faults(error, vocabulary(), request_locale)) from None
 
 
 def field_faults(fields: Any, locale: str | None = None) -> list[Fault]:
@@ -91,8 +91,11 @@ def field_faults(fields: Any, locale: str | None = None) -> list[Fault]:
         return engine_plan.all_faults(error, vocabulary())
 
 
-def compiled(
-    spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None = None, library: Library | None = None
+def compile_template(
+    spec: TemplateSpec,
+    vocabulary: Vocabulary,
+    locale: str | None = None,
+    library: TemplateLibrary | None = None,
 ) -> Plan:
     """Return the plan of a parsed template. Raises `validation_error` with all faults."""
     try:

@@ -15,53 +15,56 @@ from webapp.engine import groups
 from webapp.engine.spec import ELEMENT, FieldSpec, TemplateSpec, with_ids
 from webapp.engine.types.registry import find
 
-Stored = Mapping[str, Any]
+StoredField = Mapping[str, Any]
 """A stored field: `FieldSpec.to_json()`."""
 
 
-def finished(spec: TemplateSpec, before: Sequence[Stored] = ()) -> TemplateSpec:
+def assign_ids_and_groups(spec: TemplateSpec, previous_fields: Sequence[StoredField] = ()) -> TemplateSpec:
     """Return `spec` as saved: every field with an id and, if its type supports groups, a group.
 
-    `before` are the stored fields of the previous version; empty for a new template.
+    `previous_fields` are the stored fields of the previous version; empty for a new template.
     """
-    carried = carry_over(spec, before) if before else spec
-    return groups.assign(with_ids(carried, lambda: ids.new("fld")), settled(before))
+    carried = carry_over(spec, previous_fields) if previous_fields else spec
+    return groups.assign(with_ids(carried, lambda: ids.new("fld")), ungrouped_ids(previous_fields))
 
 
-def settled(before: Sequence[Stored]) -> frozenset[str]:
+def ungrouped_ids(previous_fields: Sequence[StoredField]) -> frozenset[str]:
     """Return the ids of fields that were in no group before: they are not grouped with fields added later."""
-    return frozenset(field["id"] for field in walk(before) if not field["group"])
+    return frozenset(field["id"] for field in walk(previous_fields) if not field["group"])
 
 
-def carry_over(spec: TemplateSpec, before: Sequence[Stored]) -> TemplateSpec:
-    """Return `spec` with the ids and groups that its fields had `before`.
+def carry_over(spec: TemplateSpec, previous_fields: Sequence[StoredField]) -> TemplateSpec:
+    """Return `spec` with the ids and groups that its fields had `previous_fields`.
 
     A field with an id is matched with the earlier field of that id, on any level. A field without an id is matched with
     the earlier field of the same name on its level, unless another field in the request has that id. A group is kept if
     the field in the request does not name one and still shares the same kind of thing.
     """
-    by_id = {field["id"]: field for field in walk(before)}
+    by_id = {field["id"]: field for field in walk(previous_fields)}
     sent = {field.id for field in spec.walk() if field.id}
-    return replace(spec, fields=_carry_over_level(spec.fields, before, by_id, sent))
+    return replace(spec, fields=_carry_over_level(spec.fields, previous_fields, by_id, sent))
 
 
-def walk(fields: Sequence[Stored]) -> Iterator[Stored]:
+def walk(fields: Sequence[StoredField]) -> Iterator[StoredField]:
     """Yield every stored field, including nested ones, parents before children."""
     for field in fields:
         yield field
         yield from walk(children(field))
 
 
-def children(field: Stored) -> Sequence[Stored]:
+def children(field: StoredField) -> Sequence[StoredField]:
     """Return the fields inside a stored field."""
     element = field["options"].get(ELEMENT)
     return [element] if isinstance(element, Mapping) else field["options"].get("fields") or ()
 
 
 def _carry_over_level(
-    fields: tuple[FieldSpec, ...], before: Sequence[Stored], by_id: Mapping[str, Stored], sent: set[str]
+    fields: tuple[FieldSpec, ...],
+    previous_fields: Sequence[StoredField],
+    by_id: Mapping[str, StoredField],
+    sent: set[str],
 ) -> tuple[FieldSpec, ...]:
-    by_name = {field["name"]: field for field in before if field["id"] not in sent}
+    by_name = {field["name"]: field for field in previous_fields if field["id"] not in sent}
     result = []
     for field in fields:
         old = by_id.get(field.id) if field.id else by_name.get(field.name)

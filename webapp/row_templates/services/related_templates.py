@@ -12,25 +12,25 @@ from sqlalchemy import Select, Text, cast, func, select
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.engine import groups
-from webapp.engine.relations.related_plans import SELF, Library, RelatedTemplate
+from webapp.engine.relations.related_plans import SELF, RelatedTemplate, TemplateLibrary
 from webapp.engine.spec import ELEMENT, FieldSpec, TemplateSpec
-from webapp.engine.types.relations import key_of
+from webapp.engine.types.relations import key_field_name
 from webapp.errors import Fault, validation_error
 from webapp.extensions import db
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import compilation
-from webapp.row_templates.services.compilation import PlanMemory
+from webapp.row_templates.services.compilation import PlanCache
 from webapp.row_templates.services.field_ids import children
 
-Stored = Mapping[str, Any]
-Rows = Mapping[str, int]
+StoredJson = Mapping[str, Any]
+RowCounts = Mapping[str, int]
 """Rows of templates by id, as a dataset or a request states them."""
 
-RELATING: Final = frozenset({"reference", "aggregate", "template"})
+RELATION_TYPES: Final = frozenset({"reference", "aggregate", "template"})
 """Field types that reach another template, by their option ``template_id``."""
 
 
-def reached(fields: Any) -> Iterator[tuple[str, str]]:
+def find_references(fields: Any) -> Iterator[tuple[str, str]]:
     """Yield (path, template id) of every field that references another template; fields as sent or as stored."""
     yield from _references_in(fields, "fields")
 
@@ -55,11 +55,11 @@ def _references_of(field: Any, path: str, selves: bool) -> Iterator[tuple[str, s
 
 _DELETED_HINT: Final = "It may have been deleted: restore it, or change the field."
 
-Version = tuple[int, Stored, Stored]
+StoredVersion = tuple[int, StoredJson, StoredJson]
 """Number, spec and pins of a template's version."""
 
 
-def newest(actor: Actor, ids: Iterable[str]) -> dict[str, Version]:
+def newest_versions(actor: Actor, ids: Iterable[str]) -> dict[str, StoredVersion]:
     """Return the newest versions of the templates that the actor may read, without deleted ones."""
     template_ids = list(dict.fromkeys(ids))
     if not template_ids:
@@ -78,11 +78,13 @@ def newest(actor: Actor, ids: Iterable[str]) -> dict[str, Version]:
     )
 
 
-_VERSIONS: Final[PlanMemory[Version]] = PlanMemory(limits.TEMPLATES_OF_TABLES, limits.PLAN_CACHE_BYTES // 4)
+_VERSIONS: Final[PlanCache[StoredVersion]] = PlanCache(
+    limits.TEMPLATES_OF_TABLES, limits.PLAN_CACHE_BYTES // 4
+)
 """Versions that others refer to. A version never changes."""
 
 
-def _read_versions(numbers: Mapping[str, int]) -> dict[str, Version]:
+def _read_versions(numbers: Mapping[str, int]) -> dict[str, StoredVersion]:
     """Return these versions of templates, by template."""
     found = {item: cached for item, number in numbers.items() if (cached := _VERSIONS.get((item, number)))}
     unread = {item: number for item, number in numbers.items() if item not in found}
@@ -114,12 +116,17 @@ def _check_related_size(size: int) -> None:
         raise validation_error([Fault("fields", "too_large", text, "Use fewer or smaller templates.")])
 
 
-def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]], dict[str, Version]]:
+def pinned_versions_reader(
+    pins: StoredJson, version_overrides: Mapping[str, int]
+) -> Callable[[Iterable[str]], dict[str, StoredVersion]]:
     """Return a function that reads the versions that a version of a template pins, without deleted templates.
-    `instead`: versions that a dataset pins, which take precedence."""
-    versions = {**{item: found["version"] for item, found in pins.get("templates", {}).items()}, **instead}
+    `version_overrides`: versions that a dataset pins, which take precedence."""
+    versions = {
+        **{item: found["version"] for item, found in pins.get("templates", {}).items()},
+        **version_overrides,
+    }
 
-    def read(ids: Iterable[str]) -> dict[str, Version]:
+    def read(ids: Iterable[str]) -> dict[str, StoredVersion]:
         requested = {item: versions[item] for item in ids if item in versions}
         if not requested:
             return {}
@@ -129,20 +136,20 @@ def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]]
     return read
 
 
-def gather(
+def collect_related(
     fields: Any,
     template_id: str,
-    read: Callable[[Iterable[str]], dict[str, Version]],
+    read: Callable[[Iterable[str]], dict[str, StoredVersion]],
     locale: str | None = None,
-) -> dict[str, Version]:
+) -> dict[str, StoredVersion]:
     """Return every template that these fields reference, directly or through other templates.
 
     Error: validation_error with each field that refers to a template that does not exist, and every other fault of
     the fields and of `locale`.
     """
-    found: dict[str, Version] = {}
-    known: dict[str, Version] = {}
-    references = list(reached(fields))
+    found: dict[str, StoredVersion] = {}
+    known: dict[str, StoredVersion] = {}
+    references = list(find_references(fields))
     direct = {item for _, item in references}
     waiting = direct - {template_id}
     size = 0
@@ -160,21 +167,21 @@ def gather(
         if len(found) > limits.MAX_RELATED:
             text = f"Relations reach more than {limits.MAX_RELATED} templates."
             raise validation_error([Fault("fields", "too_many", text, "Remove some relations.")])
-        further = {item for _, spec, _ in new.values() for _, item in reached(spec["fields"])}
+        further = {item for _, spec, _ in new.values() for _, item in find_references(spec["fields"])}
         waiting = further - set(found) - {template_id} - waiting
     missing = [
         Fault(path, "unknown_template", f'There is no template "{item}".', _DELETED_HINT)
         for path, item in references
         if item != template_id and item not in found
     ]
-    refused = missing or _source_faults(references, found, template_id)
-    if refused:
-        raise validation_error([*refused, *compilation.field_faults(fields, locale)])
+    rejected = missing or _source_faults(references, found, template_id)
+    if rejected:
+        raise validation_error([*rejected, *compilation.field_faults(fields, locale)])
     return found
 
 
 def _source_faults(
-    references: Iterable[tuple[str, str]], found: Mapping[str, Version], template_id: str
+    references: Iterable[tuple[str, str]], found: Mapping[str, StoredVersion], template_id: str
 ) -> list[Fault]:
     """Return a fault for each reference to a template with a source: the relation between their rows is unknown."""
     real = {item: spec["name"] for item, (_, spec, _) in found.items() if spec.get("source")}
@@ -194,56 +201,58 @@ def _source_faults(
     ]
 
 
-def refuse_own_rows(fields: Any, own: str) -> None:
+def reject_self_references(fields: Any, template_id: str) -> None:
     """Raise `validation_error` if fields of a template with a source reference the template itself."""
-    found = [path for path, item in _references_in(fields, "fields", selves=True) if item in (SELF, own)]
+    found = [
+        path for path, item in _references_in(fields, "fields", selves=True) if item in (SELF, template_id)
+    ]
     text = "A template with a source cannot reference its own rows, because they are not generated."
     if found:
         hint = "Read the column from the source instead of the reference."
         raise validation_error([Fault(path, "has_source", text, hint) for path in found])
 
 
-_PARSED: Final[PlanMemory[TemplateSpec]] = PlanMemory(
-    limits.TEMPLATES_OF_TABLES, limits.PLAN_CACHE_BYTES // 4
-)
+_PARSED: Final[PlanCache[TemplateSpec]] = PlanCache(limits.TEMPLATES_OF_TABLES, limits.PLAN_CACHE_BYTES // 4)
 """Of the versions of templates that others refer to: in a chain of tables, each is needed for all that follow it."""
 
 
-def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> Library:
-    """Return the related templates for the engine. ``rows`` is the quantity of the template ``own``;
-    ``stated`` overrides every quantity. Raises validation_error for row counts of unrelated templates,
+def build_library(
+    versions: Mapping[str, StoredVersion], template_id: str, rows: int, row_counts: RowCounts
+) -> TemplateLibrary:
+    """Return the related templates for the engine. ``rows`` is the quantity of the template ``template_id``;
+    ``row_counts`` overrides every quantity. Raises validation_error for row counts of unrelated templates,
     unavailable."""
     others = {}
-    for item, (number, spec, pins) in found.items():
+    for item, (number, spec, pins) in versions.items():
         vocabulary = compilation.vocabulary(pins.get("vocabulary"))
         key = item, number, vocabulary.engine
         parsed = _PARSED.get(key)
         if parsed is None:
-            fields = compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
+            fields = compilation.parse_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
             parsed = groups.assign(fields, engine=vocabulary.engine)
             _PARSED.put(key, parsed, len(orjson.dumps(spec["fields"])))
         others[item] = RelatedTemplate(
             spec["name"],
             parsed,
-            stated.get(item, spec["quantity"]),
+            row_counts.get(item, spec["quantity"]),
             vocabulary,
-            item in stated,
+            item in row_counts,
             compilation.anchor_of(spec),
         )
-    return Library(others, own, stated.get(own, rows), own in stated)
+    return TemplateLibrary(others, template_id, row_counts.get(template_id, rows), template_id in row_counts)
 
 
-def pins_of(found: Mapping[str, Version]) -> dict[str, dict[str, int]]:
+def pins_of(versions: Mapping[str, StoredVersion]) -> dict[str, dict[str, int]]:
     """Return the pinned form of these versions."""
     return {
         item: {"version": number, "rows": spec["quantity"]}
-        for item, (number, spec, _) in sorted(found.items())
+        for item, (number, spec, _) in sorted(versions.items())
     }
 
 
-def check_stated(stated: Rows, found: Iterable[str], own: str) -> None:
+def check_row_counts(row_counts: RowCounts, related_ids: Iterable[str], template_id: str) -> None:
     """Raise `validation_error` for row counts of templates that are not related to the request."""
-    known = {*found, own}
+    known = {*related_ids, template_id}
     faults = [
         Fault(
             f"rows.{item}",
@@ -251,19 +260,21 @@ def check_stated(stated: Rows, found: Iterable[str], own: str) -> None:
             f'No field references the template "{item}", directly or indirectly.',
             "Use the ID of a related template.",
         )
-        for item in stated
+        for item in row_counts
         if item not in known
     ]
     if faults:
         raise validation_error(faults)
 
 
-def related_of(found: Mapping[str, Version], library: Library) -> dict[str, dict[str, int]]:
+def related_pins(
+    versions: Mapping[str, StoredVersion], library: TemplateLibrary
+) -> dict[str, dict[str, int]]:
     """Return version and row count of each related template for the pins: the row counts used in the
     calculation."""
     return {
         item: {"version": number, "rows": library.others[item].rows}
-        for item, (number, _, _) in sorted(found.items())
+        for item, (number, _, _) in sorted(versions.items())
     }
 
 
@@ -274,7 +285,7 @@ def all_exist(ids: Collection[str]) -> bool:
 
 
 def with_reference_fields(
-    fields: list[dict[str, Any]], spec: TemplateSpec, library: Library
+    fields: list[dict[str, Any]], spec: TemplateSpec, library: TemplateLibrary
 ) -> list[dict[str, Any]]:
     """Return stored fields with the default field of each reference filled in."""
 
@@ -284,10 +295,10 @@ def with_reference_fields(
             template_id = options["template_id"]
             parent = (
                 spec.fields
-                if template_id in (SELF, library.own_address)
+                if template_id in (SELF, library.own_id)
                 else library.others[template_id].spec.fields
             )
-            options["field"] = key_of(parent, parsed.name)
+            options["field"] = key_field_name(parent, parsed.name)
         for inner, child in zip(children(stored), parsed.children, strict=False):
             visit(inner, child)
 

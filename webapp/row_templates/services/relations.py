@@ -27,14 +27,14 @@ from webapp.extensions import db
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import compilation, field_ids, related_templates
 from webapp.row_templates.services.catalogue import options_schema
-from webapp.row_templates.services.field_ids import Stored, children
+from webapp.row_templates.services.field_ids import StoredField, children
 
 REFERENCE: Final = "reference"  # the field type that refers
 SELF: Final = "self"  # as `template_id`: the field's own template
 # Types whose values never repeat, regardless of their options.
 _NEVER_REPEAT: Final = frozenset({"row_number", "uuid", "ulid", "mongodb_objectid"})
 
-Templates = Mapping[str, Sequence[Stored]]
+Templates = Mapping[str, Sequence[StoredField]]
 """The stored fields of each template, by its id, in the order of the tables."""
 
 
@@ -55,12 +55,12 @@ class Edge:
     unique: bool = False
 
     @property
-    def to_itself(self) -> bool:
+    def is_self_reference(self) -> bool:
         """Whether parent and child are the same table."""
         return self.child_template_id == self.parent_template_id
 
 
-def edges(templates: Templates) -> list[Edge]:
+def find_edges(templates: Templates) -> list[Edge]:
     """Return all references of some templates, including those to other templates, in the order of the fields."""
     found = []
     for template_id, fields in templates.items():
@@ -89,7 +89,7 @@ def edges(templates: Templates) -> list[Edge]:
     return found
 
 
-def has_cardinality(field: Stored) -> bool:
+def has_cardinality(field: StoredField) -> bool:
     """Return whether a field sets the number of rows per row of the other template."""
     return (
         field["type"] == REFERENCE
@@ -98,13 +98,13 @@ def has_cardinality(field: Stored) -> bool:
     )
 
 
-def among(found: Sequence[Edge], template_ids: Sequence[str]) -> list[Edge]:
+def edges_among(edges: Sequence[Edge], template_ids: Sequence[str]) -> list[Edge]:
     """Return the edges with both ends among some templates."""
     known = set(template_ids)
-    return [edge for edge in found if {edge.child_template_id, edge.parent_template_id} <= known]
+    return [edge for edge in edges if {edge.child_template_id, edge.parent_template_id} <= known]
 
 
-def walk(fields: Sequence[Stored], prefix: str = "") -> Iterator[tuple[str, Stored]]:
+def walk(fields: Sequence[StoredField], prefix: str = "") -> Iterator[tuple[str, StoredField]]:
     """Yield every stored field with its path, parents before children."""
     for field in fields:
         path = prefix + field["name"]
@@ -113,27 +113,29 @@ def walk(fields: Sequence[Stored], prefix: str = "") -> Iterator[tuple[str, Stor
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class TableOrder:
     """An order of tables in which parents come before their children.
 
-    `broken` are the edges that no order can keep, since their tables refer to each other in a ring, or to themselves:
-    their child's rows are there before their parent's, or at the same time.
+    `cyclic_edges` are the edges that no order can keep, since their tables refer to each other in a ring, or to
+    themselves: their child's rows are there before their parent's, or at the same time.
     """
 
     template_ids: tuple[str, ...]
-    broken: tuple[Edge, ...]
+    cyclic_edges: tuple[Edge, ...]
 
 
-def order(
-    template_ids: Sequence[str], found: Sequence[Edge], may_wait: Callable[[Edge], bool] = lambda _: False
-) -> Order:
+def sort_tables(
+    template_ids: Sequence[str],
+    edges: Sequence[Edge],
+    is_deferrable: Callable[[Edge], bool] = lambda _: False,
+) -> TableOrder:
     """Sort tables: parents first, otherwise in the given order. A cycle is broken before its first table, so
     the same dataset always has the same order; of its tables, those go first whose references into the cycle
-    may wait, if `may_wait` says so of any."""
-    relevant = among(found, template_ids)
-    inside = [edge for edge in relevant if not edge.to_itself]
+    may wait, if `is_deferrable` says so of any."""
+    relevant = edges_among(edges, template_ids)
+    inside = [edge for edge in relevant if not edge.is_self_reference]
     parents = _parents_of(template_ids, inside)
-    strict = _parents_of(template_ids, [edge for edge in inside if not may_wait(edge)])
+    strict = _parents_of(template_ids, [edge for edge in inside if not is_deferrable(edge)])
     children: dict[str, list[str]] = {}
     for child, above in parents.items():
         for parent in above:
@@ -157,7 +159,7 @@ def order(
                     heappush(free, position[child])
     rank = {item: at for at, item in enumerate(ordered)}
     broken = [edge for edge in relevant if rank[edge.parent_template_id] >= rank[edge.child_template_id]]
-    return Order(tuple(ordered), tuple(broken))
+    return TableOrder(tuple(ordered), tuple(broken))
 
 
 def _parents_of(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, set[str]]:
@@ -217,12 +219,12 @@ def _cycles(items: Sequence[str], parents: Mapping[str, set[str]]) -> Iterator[l
                 lowest[item] = min(lowest[item], number[parent])
 
 
-def depths(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, int]:
+def table_depths(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, int]:
     """Return the maximum number of ancestors of each template, along the edges that the order keeps."""
-    ordering = order(template_ids, found)
-    broken = set(map(id, ordering.broken))
+    ordering = sort_tables(template_ids, found)
+    broken = set(map(id, ordering.cyclic_edges))
     parents = _parents_of(
-        template_ids, [edge for edge in among(found, template_ids) if id(edge) not in broken]
+        template_ids, [edge for edge in edges_among(found, template_ids) if id(edge) not in broken]
     )
     result: dict[str, int] = {}
     for template_id in ordering.template_ids:
@@ -230,7 +232,7 @@ def depths(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, int]
     return result
 
 
-def never_repeats(field: Stored) -> bool:
+def identifies_rows(field: StoredField) -> bool:
     """Return whether a stored field's values identify its rows: never null, never repeated."""
     if field.get("percent_blank"):
         return False
@@ -239,12 +241,14 @@ def never_repeats(field: Stored) -> bool:
     return bool(key or field.get("unique") or (field["type"] in _NEVER_REPEAT and not field.get("formula")))
 
 
-def primary_key(fields: Sequence[Stored], referred_to: Sequence[str] = ()) -> str | None:
+def find_primary_key(fields: Sequence[StoredField], referenced_paths: Sequence[str] = ()) -> str | None:
     """Return the path of the field that identifies a table's rows: an explicit one, else one that others
     reference, else the first whose values never repeat; None without any."""
-    unique = {path: field for path, field in walk(fields) if never_repeats(field) and not field.get("hidden")}
+    unique = {
+        path: field for path, field in walk(fields) if identifies_rows(field) and not field.get("hidden")
+    }
     explicit = [path for path, field in unique.items() if field["options"].get("primaryKey")]
-    referenced = [path for path in referred_to if path in unique]
+    referenced = [path for path in referenced_paths if path in unique]
     generated = [path for path, field in unique.items() if field["type"] in _NEVER_REPEAT and "." not in path]
     return next(iter([*explicit, *referenced, *generated]), None)
 
@@ -260,32 +264,32 @@ class DescribedRelation:
     text: str
     template_id: str = ""
     name: str = ""
-    bad: bool = False
+    is_faulty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """The group of a field, and the names of its fields. `tone` numbers groups of two or more fields from 1; 0 is a
-    field without a group."""
+class FieldGroup:
+    """The group of a field, and the names of its fields. `color_number` numbers groups of two or more fields from 1; 0
+    is a field without a group."""
 
     name: str
     kind: str
     members: tuple[str, ...]
-    tone: int = 0
+    color_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DraftRelations:
     """A draft as its builder should see it; both by field id."""
 
     relations: Mapping[str, DescribedRelation]
-    groups: Mapping[str, Shared]
+    groups: Mapping[str, FieldGroup]
 
 
-NOTHING: Final = Look({}, {})
+NO_RELATIONS: Final = DraftRelations({}, {})
 
 
-def choices(actor: Actor) -> dict[str, str]:
+def template_names(actor: Actor) -> dict[str, str]:
     """Return the names of the project's templates by id, sorted by name, up to a limit."""
     listed = tenancy.listing(actor, Template).with_only_columns(Template.id, Template.name)
     rows = db.session.execute(listed.order_by(Template.name, Template.id).limit(limits.PICKED_TEMPLATES))
@@ -294,15 +298,15 @@ def choices(actor: Actor) -> dict[str, str]:
 
 def names_of(actor: Actor, ids: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
     """Return name and field names of the templates that the actor may read, by id."""
-    found = related_templates.newest(actor, ids)
+    found = related_templates.newest_versions(actor, ids)
     return {
         item: (spec["name"], [field["name"] for field in spec["fields"]])
         for item, (_, spec, _) in found.items()
     }
 
 
-def children_of(own: str, ids: Sequence[str]) -> set[str]:
-    """Return those of the templates `ids` whose rows are children of the template `own` by cardinality."""
+def children_of(template_id: str, ids: Sequence[str]) -> set[str]:
+    """Return those of the templates `ids` whose rows are children of the template `template_id` by cardinality."""
     statement = (
         select(Template.id, TemplateVersion.spec)
         .join(TemplateVersion, TemplateVersion.template_id == Template.id)
@@ -312,7 +316,7 @@ def children_of(own: str, ids: Sequence[str]) -> set[str]:
         row.id
         for row in db.session.execute(statement)
         if any(
-            field["options"].get("cardinality") and field["options"].get("template_id") == own
+            field["options"].get("cardinality") and field["options"].get("template_id") == template_id
             for field in row.spec["fields"]
         )
     }
@@ -327,31 +331,39 @@ def role_of(field: FieldSpec) -> str:
 
 
 def describe_draft(
-    actor: Actor, draft: Mapping[str, Any], own: str = "", before: Sequence[Mapping[str, Any]] = ()
-) -> Look:
-    """Return a draft's relations and groups. `own` is the id of the saved template, `before` its fields."""
-    related_ids = {item for _, item in related_templates.reached(draft["fields"])} - {own}
-    available = related_templates.newest(actor, related_ids)
+    actor: Actor,
+    draft: Mapping[str, Any],
+    template_id: str = "",
+    previous_fields: Sequence[Mapping[str, Any]] = (),
+) -> DraftRelations:
+    """Return a draft's relations and groups. `template_id` is the id of the saved template, `previous_fields` its
+    fields."""
+    related_ids = {item for _, item in related_templates.find_references(draft["fields"])} - {template_id}
+    available = related_templates.newest_versions(actor, related_ids)
     unknown = related_ids - available.keys()
     fields = [
         field
         for field in draft["fields"]
-        if not unknown & {found for _, found in related_templates.reached([field])}
+        if not unknown & {found for _, found in related_templates.find_references([field])}
     ]
     spec = _parse_readable(fields)
     if spec is None:
-        return NOTHING
-    if before:
-        spec = field_ids.carry_over(spec, before)
-    spec = groups.assign(spec, field_ids.settled(before))
+        return NO_RELATIONS
+    if previous_fields:
+        spec = field_ids.carry_over(spec, previous_fields)
+    spec = groups.assign(spec, field_ids.ungrouped_ids(previous_fields))
     try:
-        found = related_templates.gather(fields, own, lambda ids: related_templates.newest(actor, ids))
+        found = related_templates.collect_related(
+            fields, template_id, lambda ids: related_templates.newest_versions(actor, ids)
+        )
         quantity = draft.get("quantity")
         rows = quantity if type(quantity) is int and quantity > 0 else limits.DEFAULT_QUANTITY
-        plans = RelatedPlans(spec, compilation.vocabulary(), related_templates.library(found, own, rows, {}))
+        plans = RelatedPlans(
+            spec, compilation.vocabulary(), related_templates.build_library(found, template_id, rows, {})
+        )
     except ApiError:
-        return Look({}, field_groups(spec))
-    return Look(
+        return DraftRelations({}, field_groups(spec))
+    return DraftRelations(
         {item.id or item.path: described for item in spec.walk() if (described := _describe(item, plans))},
         field_groups(spec),
     )
@@ -372,15 +384,15 @@ def _parse_readable(fields: list[Any]) -> TemplateSpec | None:
 # --- Groups -----------------------------------------------------------------------------------------------
 
 
-def field_groups(spec: TemplateSpec) -> dict[str, Shared]:
+def field_groups(spec: TemplateSpec) -> dict[str, FieldGroup]:
     """Return the groups of a template's fields, by field id."""
-    found: dict[str, Shared] = {}
+    found: dict[str, FieldGroup] = {}
     tones = iter(range(1, limits.MAX_FIELDS + 1))
     for level in _levels(spec.fields):
-        for (name, kind), members in groups.members(level).items():
+        for (name, kind), members in groups.fields_by_group(level).items():
             named = [field for field in members if groups.key_of(field) == (name, kind)]
             names = tuple(field.name for field in members)
-            group = Shared(name, kind, names, next(tones) if len(names) > 1 else 0)
+            group = FieldGroup(name, kind, names, next(tones) if len(names) > 1 else 0)
             found |= {field.id or field.path: group for field in named}
     return found
 
@@ -425,18 +437,18 @@ def _rows_text(low: int, high: int) -> str:
 
 
 def _describe_parent(field: FieldSpec, plans: RelatedPlans, address: str) -> tuple[str, bool]:
-    name, rows = _name_of(plans, address), plans.rows(address)
+    name, rows = _name_of(plans, address), plans.row_count(address)
     fields = plans.template("").spec.fields
     siblings = [item for item in fields if item.type is field.type and item.group == field.group]
     if not any(
         item is field for item in siblings
     ):  # nested in another field, whose elements have no children
         siblings = [field]
-    owner = plans.owner("")
+    owner = plans.parent_field("")
     if owner is not None and any(item is owner[0] for item in siblings):
         if owner[0].name != field.name:
             return f"of the same row as {owner[0].name}", False
-        counts = plans.counts("")
+        counts = plans.child_counts("")
         each = _rows_text(owner[1].min, owner[1].max)
         return f"{each} for each of {rows:,} {name}: {counts.total if counts else 0:,} rows", False
     if siblings[0] is not field:
@@ -449,19 +461,19 @@ def _describe_parent(field: FieldSpec, plans: RelatedPlans, address: str) -> tup
 
 
 def _describe_child(field: FieldSpec, plans: RelatedPlans, address: str) -> tuple[str, bool]:
-    owner = plans.children(address, "")
+    owner = plans.child_field(address, "")
     name = _name_of(plans, address)
     if owner is None:
         return f"{name} has no reference with cardinality to this template", True
     cardinality = _options(owner).cardinality
     return (
-        f"over {_rows_text(cardinality.min, cardinality.max)} of {name} for each of {plans.rows(''):,} rows",
+        f"over {_rows_text(cardinality.min, cardinality.max)} of {name} for each of {plans.row_count(''):,} rows",
         False,
     )
 
 
 def _describe_inside(field: FieldSpec, plans: RelatedPlans, address: str) -> tuple[str, bool]:
-    owner = plans.children(address, "")
+    owner = plans.child_field(address, "")
     name = _name_of(plans, address)
     if owner is not None:
         cardinality = _options(owner).cardinality

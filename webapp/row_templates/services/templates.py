@@ -22,7 +22,7 @@ from webapp.engine.errors import SpecError
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.plan import Plan
 from webapp.engine.spec import ELEMENT
-from webapp.errors import Fault, Gathered, validation_error
+from webapp.errors import ErrorCollector, Fault, validation_error
 from webapp.extensions import db
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import compilation, field_ids, related_templates, vocabularies
@@ -63,7 +63,7 @@ def _set_field_count(template: Template, spec: versioning.Spec) -> None:
     template.field_count = len(spec["fields"])
 
 
-KIND: Final = versioning.Kind(Template, TemplateVersion, as_json, _set_field_count)
+KIND: Final = versioning.VersionedKind(Template, TemplateVersion, as_json, _set_field_count)
 listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
 restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
 
@@ -102,7 +102,7 @@ def create(
         id=ids.new("tpl"), **tenancy.current_scope(actor), created_by=actor.user_id, created_at=moment
     )
     template.made_from_id, template.made_from_entity = made_from
-    ready, pins = _validated(actor, template, spec, before={"fields": ()})
+    ready, pins = _validate(actor, template, spec, before={"fields": ()})
     return KIND.save(actor, template, ready, pins, "create", moment)
 
 
@@ -118,7 +118,7 @@ def change(actor: Actor, template: Template, changes: Mapping[str, Any]) -> dict
     if "anchor" in changes:
         spec["anchor"] = clock.to_text(changes["anchor"] or moment.replace(microsecond=0))
     spec["source"], spec["invalid"] = _stored_source(spec["source"]), _stored_invalid(spec["invalid"])
-    ready, pins = _validated(actor, template, spec, before)
+    ready, pins = _validate(actor, template, spec, before)
     return KIND.save(actor, template, ready, pins, "change", moment)
 
 
@@ -129,14 +129,14 @@ def refresh_references(actor: Actor, template: Template) -> dict[str, Any]:
     reference is no longer valid.
     """
     newest = version_of(template)
-    versions = related_templates.gather(
-        newest.spec["fields"], template.id, lambda ids: related_templates.newest(actor, ids)
+    versions = related_templates.collect_related(
+        newest.spec["fields"], template.id, lambda ids: related_templates.newest_versions(actor, ids)
     )
     if related_templates.pins_of(versions) == newest.pins.get("templates", {}):
         db.session.commit()
         return show(template)
     spec = {key: newest.spec.get(key) for key in CHANGEABLE}
-    ready, pins = _validated(actor, template, spec, newest.spec)
+    ready, pins = _validate(actor, template, spec, newest.spec)
     return KIND.save(actor, template, ready, pins, "refresh_references", clock.now())
 
 
@@ -150,33 +150,33 @@ def _stored_invalid(settings: Mapping[str, Any] | None) -> dict[str, Any] | None
     return None if settings is None else Invalid.model_validate(settings).to_json()
 
 
-def _validated(
+def _validate(
     actor: Actor, template: Template, spec: dict[str, Any], before: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a spec in its stored form, and its pins. `before` is the spec of the previous version. Error:
     validation_error with all errors."""
-    errors = Gathered()
+    errors = ErrorCollector()
     vocabulary = compilation.vocabulary()
     if spec["source"] is not None:
         with errors.check():
-            related_templates.refuse_own_rows(spec["fields"], template.id)
+            related_templates.reject_self_references(spec["fields"], template.id)
     with errors.check():
-        versions = related_templates.gather(
+        versions = related_templates.collect_related(
             spec["fields"],
             template.id,
-            lambda ids: related_templates.newest(actor, ids),
+            lambda ids: related_templates.newest_versions(actor, ids),
             spec["locale"],
         )
-        parsed = compilation.parsed_fields(
+        parsed = compilation.parse_fields(
             spec["fields"],
             name=spec["name"],
             locale=spec["locale"],
             source=spec["source"],
             invalid=spec["invalid"],
         )
-        finished = field_ids.finished(parsed, before["fields"])
-        library = related_templates.library(versions, template.id, spec["quantity"], {})
-        plan = compilation.compiled(finished, vocabulary, None, library)
+        final_spec = field_ids.assign_ids_and_groups(parsed, before["fields"])
+        library = related_templates.build_library(versions, template.id, spec["quantity"], {})
+        plan = compilation.compile_template(final_spec, vocabulary, None, library)
     with errors.check():
         _check_connections(actor, spec, before)
     errors.raise_all()
@@ -184,7 +184,7 @@ def _validated(
     ready = {
         **spec,
         "fields": related_templates.with_reference_fields(
-            [field.to_json() for field in finished.fields], finished, library
+            [field.to_json() for field in final_spec.fields], final_spec, library
         ),
     }
     ready["warnings"] = warnings_of(plan, spec["quantity"])
@@ -195,7 +195,7 @@ def _validated(
     }
 
 
-def faults(actor: Actor, changes: Mapping[str, Any], template_id: str = "") -> None:
+def check(actor: Actor, changes: Mapping[str, Any], template_id: str = "") -> None:
     """Check the attributes of a new template, or changes of an existing one, without saving them.
 
     Errors: validation_error with all errors; not_found, forbidden.
@@ -208,7 +208,7 @@ def faults(actor: Actor, changes: Mapping[str, Any], template_id: str = "") -> N
     spec = {key: changes.get(key, before.get(key)) for key in CHANGEABLE}
     spec["source"], spec["invalid"] = _stored_source(spec["source"]), _stored_invalid(spec["invalid"])
     if spec["fields"]:
-        _validated(actor, template, spec, before)
+        _validate(actor, template, spec, before)
 
 
 def _check_connections(actor: Actor, spec: Mapping[str, Any], before: Mapping[str, Any]) -> None:
@@ -271,7 +271,7 @@ def loader(template_id: str, number: int) -> Callable[[], tuple[dict[str, Any], 
         )
         row = db.session.execute(statement).one_or_none()
         if row is None:
-            raise KIND.no_version(template_id, number)
+            raise KIND.version_not_found(template_id, number)
         return row.spec, row.pins
 
     return load

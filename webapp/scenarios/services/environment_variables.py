@@ -14,11 +14,11 @@ from webapp.access.models import Workspace
 from webapp.connections.models import Secret
 from webapp.connections.services import secrets
 from webapp.errors import ApiError, Fault
-from webapp.extensions import reading
+from webapp.extensions import read_session
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Contract: set by the service, or read by the loader and by Python before the program starts.
-RESERVED_FRONTS: Final = ("SERVICE_", "DATAMAKER_", "PYTHON", "LD_")
+RESERVED_PREFIXES: Final = ("SERVICE_", "DATAMAKER_", "PYTHON", "LD_")
 # Read by the C library before a program starts, or set by the sandbox to the only available or writable value.
 RESERVED: Final = frozenset(
     "PATH HOME PWD TMPDIR TMP TEMP VIRTUAL_ENV BASH_ENV IFS GLIBC_TUNABLES GCONV_PATH LOCPATH".split()
@@ -34,7 +34,7 @@ def name_fault(name: str, path: str) -> Fault | None:
             f"{limits.MAX_VARIABLE_NAME_CHARS} characters."
         )
         return Fault(path, "wrong_form", text, hint)
-    prefix = next((item for item in RESERVED_FRONTS if name.startswith(item)), None)
+    prefix = next((item for item in RESERVED_PREFIXES if name.startswith(item)), None)
     if prefix or name in RESERVED:
         what = f"Names that begin with {prefix} are" if prefix else f"The name {name} is"
         hint = "Choose another name."
@@ -53,13 +53,13 @@ def env_faults(values: Mapping[str, Any], path: str, taken: Collection[str] = ()
         faults.append(Fault(path, "too_long", text))
     total = 0
     for name, value in values.items():
-        at = f"{path}.{name[: limits.MAX_VARIABLE_NAME_CHARS]}"
-        if fault := name_fault(name, at):
+        fault_path = f"{path}.{name[: limits.MAX_VARIABLE_NAME_CHARS]}"
+        if fault := name_fault(name, fault_path):
             faults.append(fault)
         elif name in taken:
             text = f"{name} is already the name of a secret of this scenario."
-            faults.append(Fault(at, "duplicate", text, "Choose another name."))
-        fault, size = _value_fault(value, at)
+            faults.append(Fault(fault_path, "duplicate", text, "Choose another name."))
+        fault, size = _value_fault(value, fault_path)
         total += size + len(name)
         faults += [fault] if fault else []
     if total > limits.MAX_VARIABLES_BYTES:
@@ -85,7 +85,7 @@ def _value_fault(value: Any, path: str) -> tuple[Fault | None, int]:
 # Secrets granted to a run, and secrets redacted from its output if the workspace has enabled that.
 
 
-class UnknownSecret(Exception):
+class UnknownSecretError(Exception):
     """No secret has this name."""
 
     def __init__(self, name: str) -> None:
@@ -93,26 +93,26 @@ class UnknownSecret(Exception):
         super().__init__(name)
 
 
-def granted(workspace_id: str, project_id: str, names: Iterable[str]) -> dict[str, str]:
-    """Return the current secrets with these names, by name. Raise `UnknownSecret` for a secret that does not exist or
-    belongs to another project, and ApiError `unavailable` if its encryption key is missing."""
+def granted_secrets(workspace_id: str, project_id: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the current secrets with these names, by name. Raise `UnknownSecretError` for a secret that does not exist
+    or belongs to another project, and ApiError `unavailable` if its encryption key is missing."""
     unique_names = list(dict.fromkeys(names))
     statement = select(Secret).where(
         Secret.workspace_id == workspace_id,
         Secret.name.in_(unique_names),
         or_(Secret.project_id.is_(None), Secret.project_id == project_id),
     )
-    with reading() as session:
+    with read_session() as session:
         found = {secret.name: secret for secret in session.scalars(statement)}
     for name in unique_names:
         if name not in found:
-            raise UnknownSecret(name)
-    return {name: secrets.opened(found[name]) for name in unique_names}
+            raise UnknownSecretError(name)
+    return {name: secrets.decrypt(found[name]) for name in unique_names}
 
 
-def is_cut(workspace_id: str) -> bool:
+def is_redaction_enabled(workspace_id: str) -> bool:
     """Return whether secrets are redacted from the output of a workspace's runs."""
-    with reading() as session:
+    with read_session() as session:
         settings = session.scalar(select(Workspace.settings).where(Workspace.id == workspace_id))
     return bool((settings or {}).get("redact_run_logs"))
 
@@ -120,20 +120,20 @@ def is_cut(workspace_id: str) -> bool:
 def secrets_version(workspace_id: str) -> tuple[int, datetime | None]:
     """Return a value that changes whenever the secrets of a workspace change."""
     statement = select(func.count(), func.max(Secret.updated_at)).where(Secret.workspace_id == workspace_id)
-    with reading() as session:
+    with read_session() as session:
         number, newest = session.execute(statement).one()
     return number, newest
 
 
-def stored(workspace_id: str) -> list[str]:
+def stored_secrets(workspace_id: str) -> list[str]:
     """Return every secret of a workspace, including those of its connections. Secrets that cannot be decrypted are left
     out, because no program can have received them."""
-    with reading() as session:
+    with read_session() as session:
         rows = session.scalars(select(Secret).where(Secret.workspace_id == workspace_id)).all()
     found = []
     for row in rows:
         try:
-            found.append(secrets.opened(row))
+            found.append(secrets.decrypt(row))
         except ApiError:
             continue
     return found

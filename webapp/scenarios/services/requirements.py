@@ -43,7 +43,7 @@ PROVIDED: Final = frozenset({"rowsmith"})
 """Packages that every program has without declaring them, and that are never requested from an index."""
 
 _COMMENT: Final = re.compile(r"#\s*requirements[ \t]*:(.*)")
-_LATE: Final = re.compile(r"(?m)^#[ \t]*requirements[ \t]*:")
+_MISPLACED_COMMENT: Final = re.compile(r"(?m)^#[ \t]*requirements[ \t]*:")
 _CONTINUATION: Final = re.compile(r"#(?:[ \t]*[-*][ \t]+| {2,}|\t+)(\S.*)")
 # The PEP 723 block, matched with the regular expression from the specification.
 _BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
@@ -62,7 +62,7 @@ _VERSION: Final = r"(?:~=|===|==|!=|<=|>=|<|>)[ \t]*[A-Za-z0-9][A-Za-z0-9.*+!_-]
 _VERSIONS: Final = rf"{_VERSION}(?:[ \t]*,[ \t]*{_VERSION})*"
 _MARKER: Final = r"""(?:[A-Za-z0-9_.<>=!~() \t-]|'[^'\\]*'|"[^"\\]*")+"""
 # A PEP 508 requirement with only a name.
-ONE: Final = re.compile(
+REQUIREMENT: Final = re.compile(
     rf"(?P<name>{_NAME})(?:[ \t]*(?P<extras>{_EXTRAS}))?"
     rf"(?:[ \t]*\([ \t]*(?P<inner>{_VERSIONS})[ \t]*\)|[ \t]*(?P<versions>{_VERSIONS}))?"
     rf"(?:[ \t]*;[ \t]*(?P<marker>{_MARKER}))?"
@@ -86,7 +86,7 @@ def parse(code: str) -> ParsedRequirements:
     """
     parsed = ParsedRequirements()
     code = code.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    lines, end = _comments(code)
+    lines, end = _find_comments(code)
     found: list[str] = []
     for number, text in lines:
         found += _parse_line(text, number, parsed)
@@ -95,13 +95,14 @@ def parse(code: str) -> ParsedRequirements:
         if len(requirement) > limits.MAX_REQUIREMENT_CHARS:
             text = f'"{requirement[:60]}..." is longer than {limits.MAX_REQUIREMENT_CHARS} characters.'
             parsed.faults.append(Fault("code", "invalid_requirement", text))
-        elif normal(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]) not in PROVIDED:
+        elif normalized_name(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]) not in PROVIDED:
             parsed.requirements.append(requirement)
     if len(parsed.requirements) > limits.MAX_REQUIREMENTS:
         text = f"The program requires {len(parsed.requirements)} packages; the maximum is {limits.MAX_REQUIREMENTS}."
         parsed.faults.append(Fault("code", "invalid_requirement", text))
     if late := next(
-        (item for item in _LATE.finditer(code) if code.count("\n", 0, item.start()) + 1 > end), None
+        (item for item in _MISPLACED_COMMENT.finditer(code) if code.count("\n", 0, item.start()) + 1 > end),
+        None,
     ):
         line = code.count("\n", 0, late.start()) + 1
         text = f"Line {line} is ignored: `# requirements:` must be above the first statement."
@@ -116,12 +117,12 @@ def in_process(file: IO[bytes]) -> dict[str, Any]:
     return asdict(parse(file.read().decode("utf-8", "replace")))
 
 
-def _comments(code: str) -> tuple[list[tuple[int, str]], int]:
+def _find_comments(code: str) -> tuple[list[tuple[int, str]], int]:
     """Return the requirement comments of the head with their lines, and the last line of the head."""
     found: list[tuple[int, str]] = []
     continues = False
     end = 0
-    for number, text in _head(code):
+    for number, text in _head_comments(code):
         end = max(end, number)
         if match := _COMMENT.fullmatch(text):
             declared = match[1].strip()
@@ -134,7 +135,7 @@ def _comments(code: str) -> tuple[list[tuple[int, str]], int]:
     return found, end
 
 
-def _head(code: str) -> list[tuple[int, str]]:
+def _head_comments(code: str) -> list[tuple[int, str]]:
     """Return the comments at the left margin above the first statement that is neither an import nor the module
     docstring. The last pair is the position of that statement, with an empty text."""
     found: list[tuple[int, str]] = []
@@ -166,9 +167,9 @@ def _parse_line(text: str, line: int, parsed: ParsedRequirements) -> list[str]:
         if _SEPARATOR.match(text, place):
             place += 1
             continue
-        match = ONE.match(text, place)
+        match = REQUIREMENT.match(text, place)
         if match and (match.end() == len(text) or _SEPARATOR.match(text, match.end())):
-            found.append(_normalized(match))
+            found.append(_normalize_requirement(match))
             place = match.end()
             continue
         end = _SEPARATOR.search(text, place)
@@ -180,7 +181,7 @@ def _parse_line(text: str, line: int, parsed: ParsedRequirements) -> list[str]:
     return found
 
 
-def _normalized(match: re.Match[str]) -> str:
+def _normalize_requirement(match: re.Match[str]) -> str:
     versions = re.sub(r"\s+", "", match["inner"] or match["versions"] or "")
     marker = f" ; {match['marker'].strip()}" if match["marker"] else ""
     return match["name"] + re.sub(r"\s+", "", match["extras"] or "") + versions + marker
@@ -251,9 +252,9 @@ def _block_requirements(code: str, parsed: ParsedRequirements) -> list[str]:
     for item in dependencies:
         if len(parsed.faults) >= limits.MAX_FAULTS:
             break
-        match = ONE.fullmatch(item.strip())
+        match = REQUIREMENT.fullmatch(item.strip())
         if match:
-            found.append(_normalized(match))
+            found.append(_normalize_requirement(match))
         else:
             parsed.faults.append(_invalid_requirement(item.strip(), "dependencies: "))
     return found
@@ -294,7 +295,7 @@ def _check_python(versions: Any, parsed: ParsedRequirements) -> None:
         parsed.faults.append(Fault("code", "wrong_python", text))
 
 
-def normal(name: str) -> str:
+def normalized_name(name: str) -> str:
     """Return a package name as indexes compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -302,7 +303,7 @@ def normal(name: str) -> str:
 # --- Resolving ----------------------------------------------------------------------------------------------
 
 # Variables for package indexes, TLS and proxies, and temporary folders.
-HANDED_ON: Final = (
+FORWARDED_VARIABLES: Final = (
     "UV_CONFIG_FILE UV_DEFAULT_INDEX UV_INDEX UV_INDEX_URL UV_EXTRA_INDEX_URL UV_FIND_LINKS UV_NO_INDEX "
     "UV_INDEX_STRATEGY UV_KEYRING_PROVIDER UV_INSECURE_HOST UV_NATIVE_TLS UV_SYSTEM_CERTS "
     "UV_HTTP_TIMEOUT UV_HTTP_RETRIES UV_OFFLINE UV_EXCLUDE_NEWER UV_CACHE_DIR UV_LINK_MODE "
@@ -310,7 +311,7 @@ HANDED_ON: Final = (
     "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy"
 ).split()
 # Maps names of pip settings to those of uv.
-AS_PIP: Final = {
+PIP_VARIABLES: Final = {
     "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
     "PIP_EXTRA_INDEX_URL": "UV_INDEX",
     "PIP_FIND_LINKS": "UV_FIND_LINKS",
@@ -324,9 +325,9 @@ _UNREACHABLE: Final = re.compile(
     r"|connection (?:refused|reset)|network (?:connectivity )?(?:is|was) (?:unreachable|disabled)|status: 5\d\d",
     re.IGNORECASE,
 )
-_ADDRESS: Final = re.compile(r"(?:url )?[`(]*\b[a-z][a-z0-9+.-]*://[^\s`)]+[`)]*", re.IGNORECASE)
+_URL: Final = re.compile(r"(?:url )?[`(]*\b[a-z][a-z0-9+.-]*://[^\s`)]+[`)]*", re.IGNORECASE)
 _FOLDER: Final = re.compile(r"`?(?<![\w.])~?/[^\s`'\",;:)]+`?")
-_STYLE: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_ANSI_STYLE: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 @dataclass(frozen=True)
@@ -335,13 +336,13 @@ class UvResult:
 
     ok: bool
     output: str = ""
-    away: bool = False
+    index_unreachable: bool = False
     """Whether the index could not be reached, so that another attempt may succeed."""
     too_large: bool = False
     """Whether the packages were too large, so that what uv has stored of them should be removed."""
 
 
-def program() -> str:
+def uv_path() -> str:
     """Return the path of uv: the one installed with the service, else the system's. Raise FileNotFoundError."""
     try:
         return uv.find_uv_bin()
@@ -352,12 +353,12 @@ def program() -> str:
         return found
 
 
-def environment(own: Mapping[str, str], cache: Path) -> dict[str, str]:
+def uv_environment(own: Mapping[str, str], cache: Path) -> dict[str, str]:
     """Return the environment variables for uv. From `own` (this process's variables), only those that configure package
     sources are kept."""
-    found = {name: own[name] for name in HANDED_ON if own.get(name)}
+    found = {name: own[name] for name in FORWARDED_VARIABLES if own.get(name)}
     has_index = any(name in found for name in _INDEXES)
-    for pip_name, name in AS_PIP.items():
+    for pip_name, name in PIP_VARIABLES.items():
         if own.get(pip_name) and name not in found and not (has_index and name in _INDEXES):
             found[name] = ",".join(own[pip_name].split()) if name == "UV_FIND_LINKS" else own[pip_name]
     fixed = {
@@ -370,26 +371,26 @@ def environment(own: Mapping[str, str], cache: Path) -> dict[str, str]:
     return {"UV_CACHE_DIR": str(cache), **found, **fixed}
 
 
-def call(
+def run_uv(
     arguments: Sequence[str],
     *,
     folder: Path,
     env: Mapping[str, str],
     seconds: float,
-    front: Sequence[str] = (),
-    alive: Callable[[], None] | None = None,
+    prefix: Sequence[str] = (),
+    check_alive: Callable[[], None] | None = None,
 ) -> UvResult:
     """Run `uv <arguments>` in a folder with a time limit in seconds. Files that it creates are world-readable.
 
-    `front` is put before the command. `alive` is called several times a second; an exception from it stops uv and is
-    propagated. A wheel of a few megabytes can unpack to any size, and uv reads the metadata of a wheel into memory, so
-    both are limited: uv is stopped when the folder and its cache have grown by ENVIRONMENTS_BYTES.
+    `prefix` is put before the command. `check_alive` is called several times a second; an exception from it stops uv
+    and is propagated. A wheel of a few megabytes can unpack to any size, and uv reads the metadata of a wheel into
+    memory, so both are limited: uv is stopped when the folder and its cache have grown by ENVIRONMENTS_BYTES.
     """
     # uv has an option for this and, unlike pip, no variable.
     no_index = arguments[0] == "pip" and env.get(NO_INDEX, "").lower() in ("1", "true", "yes", "on")
     with open(folder / "uv.log", "w+b") as log:
         process = subprocess.Popen(
-            [*front, program(), *arguments, *(["--no-index"] if no_index else [])],
+            [*prefix, uv_path(), *arguments, *(["--no-index"] if no_index else [])],
             cwd=folder,
             env=dict(env),
             stdin=subprocess.DEVNULL,
@@ -406,7 +407,7 @@ def call(
             ):
                 with suppress(ProcessLookupError):
                     resource.prlimit(process.pid, which, (limit, limit))
-            ended = _wait(process, seconds, alive, disk_usage)
+            ended = _wait(process, seconds, check_alive, disk_usage)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -418,13 +419,13 @@ def call(
             False, f"The packages need more than {limits.ENVIRONMENTS_BYTES:,} bytes.", too_large=True
         )
     if not ended:
-        return UvResult(False, f"This took longer than {seconds:.0f} s.", away=True)
+        return UvResult(False, f"This took longer than {seconds:.0f} s.", index_unreachable=True)
     if process.returncode == -signal.SIGABRT:  # how uv ends when it gets no more memory
         return UvResult(False, "The metadata of the packages needs too much memory.")
     return (
         UvResult(True)
         if process.returncode == 0
-        else UvResult(False, cleaned(text), bool(_UNREACHABLE.search(text)))
+        else UvResult(False, clean_output(text), bool(_UNREACHABLE.search(text)))
     )
 
 
@@ -465,12 +466,15 @@ def disk_bytes(folders: Sequence[Path]) -> int:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], seconds: float, alive: Callable[[], None] | None, disk_usage: _DiskUsage
+    process: subprocess.Popen[bytes],
+    seconds: float,
+    check_alive: Callable[[], None] | None,
+    disk_usage: _DiskUsage,
 ) -> bool:
     until = time.monotonic() + seconds
     while time.monotonic() < until and not disk_usage.is_exceeded():
-        if alive is not None:
-            alive()
+        if check_alive is not None:
+            check_alive()
         try:
             process.wait(timeout=max(0.0, min(0.25, until - time.monotonic())))
         except subprocess.TimeoutExpired:
@@ -479,9 +483,9 @@ def _wait(
     return False
 
 
-def cleaned(text: str) -> str:
+def clean_output(text: str) -> str:
     """Return the output of uv as one paragraph, without addresses, local folders or the derivation steps."""
-    lines = [" ".join(line.split()) for line in _STYLE.sub("", text).splitlines()]
+    lines = [" ".join(line.split()) for line in _ANSI_STYLE.sub("", text).splitlines()]
     lines = [
         line for line in lines if line and not line.startswith(("warning:", "Using ", "Resolved ", "hint:"))
     ]
@@ -495,7 +499,7 @@ def cleaned(text: str) -> str:
     message = ". ".join(
         item.rstrip(".:") for item in sentences if not item.startswith("No solution found when")
     )
-    message = _FOLDER.sub("a folder of the service", _ADDRESS.sub("the package index", message))
+    message = _FOLDER.sub("a folder of the service", _URL.sub("the package index", message))
     return f"{message.strip()[:2000]}." if message.strip() else "uv did not report a reason."
 
 
@@ -509,7 +513,7 @@ _RESOLVE: Final = (
 ).split()
 _PINNED: Final = re.compile(r"(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)")
 # Maps import names that are often used by mistake to package names in the index.
-IMPORTED_AS: Final[Mapping[str, str]] = {
+PACKAGES_BY_MODULE: Final[Mapping[str, str]] = {
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python-headless",
     "dateutil": "python-dateutil",
@@ -523,7 +527,7 @@ IMPORTED_AS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Resolved:
+class ResolvedRequirements:
     """The resolved requirements of a program. Without requirements, `lock` and `environment` are "" and the program
     runs with the common libraries of this release. Otherwise the lock includes those too, and `environment` is its
     hash."""
@@ -532,12 +536,12 @@ class Resolved:
     lock: str = ""
     environment: str = ""
 
-    def as_pins(self) -> dict[str, Any]:
+    def to_pins(self) -> dict[str, Any]:
         """Return the pins that a version stores."""
         return {"requirements": self.requirements, "lock": self.lock, "environment": self.environment}
 
     @classmethod
-    def of_pins(cls, pins: Mapping[str, Any]) -> Resolved:
+    def from_pins(cls, pins: Mapping[str, Any]) -> ResolvedRequirements:
         """Create an instance from the pins of a version."""
         return cls(list(pins.get("requirements", [])), pins.get("lock", ""), pins.get("environment", ""))
 
@@ -546,7 +550,7 @@ def read(code: str) -> ParsedRequirements:
     """Return the requirements declared in a program; see `requirements_text.read`, which runs in a document process.
     Raise unavailable."""
     try:
-        found = document_process.run_once(
+        found = document_process.run_cached(
             "webapp.scenarios.services.requirements:in_process",
             code.encode("utf-8", "replace"),
             seconds=limits.SYNTAX_SECONDS,
@@ -561,9 +565,11 @@ def read(code: str) -> ParsedRequirements:
     )
 
 
-def resolved(code: str, before: Resolved | None = None, *, anew: bool = False) -> Resolved:
+def resolve(
+    code: str, before: ResolvedRequirements | None = None, *, refresh: bool = False
+) -> ResolvedRequirements:
     """Resolve the requirements of a program. If they equal those of `before`, its lock is reused without querying the
-    index. Packages that remain keep their versions. `anew` disables both.
+    index. Packages that remain keep their versions. `refresh` disables both.
 
     Queries the index for up to RESOLVE_SECONDS: call this outside of any transaction. Raise validation_error at `code`
     (an invalid requirement, a package that does not exist or has no wheel, an unreachable index) or unavailable (too
@@ -573,15 +579,15 @@ def resolved(code: str, before: Resolved | None = None, *, anew: bool = False) -
     if parsed.faults:
         raise validation_error(parsed.faults)
     if not parsed.requirements:
-        return Resolved()
-    if before is not None and not anew and before.requirements == parsed.requirements:
+        return ResolvedRequirements()
+    if before is not None and not refresh and before.requirements == parsed.requirements:
         return before
-    keep = before.lock if before is not None and not anew else ""
+    keep = before.lock if before is not None and not refresh else ""
     lock = _lock(parsed.requirements, keep or common_lock())
-    return Resolved(parsed.requirements, lock, digest(lock))
+    return ResolvedRequirements(parsed.requirements, lock, lock_digest(lock))
 
 
-def digest(lock: str) -> str:
+def lock_digest(lock: str) -> str:
     """Return the hash that identifies a lock."""
     return hashlib.sha256(lock.encode()).hexdigest()
 
@@ -591,9 +597,9 @@ def common_lock() -> str:
     return COMMON_LOCK.read_text("utf-8")
 
 
-def packages(lock: str) -> dict[str, str]:
+def packages_in(lock: str) -> dict[str, str]:
     """Return the names and versions in a lock, in its order."""
-    return {normal(name): version for name, version in _PINNED.findall(lock)}
+    return {normalized_name(name): version for name, version in _PINNED.findall(lock)}
 
 
 def cache_folder(data_dir: Path) -> Path:
@@ -625,7 +631,7 @@ def _resolve_slot() -> Iterator[None]:
 def _lock(declared: list[str], preferred: str) -> str:
     """Return the lock of some requirements and the common libraries, keeping `preferred` versions where possible."""
     cache = cache_folder(current_app.config["SETTINGS"].data_dir)
-    env = environment(os.environ, cache)
+    env = uv_environment(os.environ, cache)
     with _resolve_slot(), tempfile.TemporaryDirectory(prefix="rowsmith-resolve-") as name:
         folder = Path(name)
         (folder / "requirements.in").write_text("\n".join([*declared, *COMMON]) + "\n", "utf-8")
@@ -633,13 +639,13 @@ def _lock(declared: list[str], preferred: str) -> str:
         (folder / "requirements.lock").write_text(preferred, "utf-8")
         command = [*_RESOLVE, "--python", base_python()]
         try:
-            done = call(command, folder=folder, env=env, seconds=limits.RESOLVE_SECONDS)
+            done = run_uv(command, folder=folder, env=env, seconds=limits.RESOLVE_SECONDS)
         except FileNotFoundError:
             text = "Requirements cannot be resolved here: uv is not installed."
             raise validation_error([Fault("code", "not_resolved", text)]) from None
         if done.too_large:
             shutil.rmtree(cache, ignore_errors=True)  # uv can download it again
-        if not done.ok and done.away:
+        if not done.ok and done.index_unreachable:
             text = (
                 f"The requirements could not be resolved: the package index cannot be reached. {done.output}"
             )
@@ -658,9 +664,11 @@ def _hint(message: str, declared: list[str]) -> str | None:
         name = missing[1].lower()
         if name in sys.stdlib_module_names:
             return f"{missing[1]} is part of Python: import it without requiring it."
-        if name in IMPORTED_AS:
-            return f"Did you mean `{IMPORTED_AS[name]}`?"
-        return did_you_mean(name, [*COMMON, *IMPORTED_AS.values()]) or "Check the spelling of the name."
+        if name in PACKAGES_BY_MODULE:
+            return f"Did you mean `{PACKAGES_BY_MODULE[name]}`?"
+        return (
+            did_you_mean(name, [*COMMON, *PACKAGES_BY_MODULE.values()]) or "Check the spelling of the name."
+        )
     if "no usable wheels" in message or "no wheels" in message:
         return (
             "Only packages with a wheel for this machine can be used. Try another version or another package."

@@ -8,8 +8,8 @@ untrusted program. Only regular files are stored. Each is opened relative to the
 the reason for every rejected entry is reported.
 
 Completion writes the last log line and the row count, revokes the API key, adds the audit entry, and starts the next
-run. `CODES` are the codes of a run's `error`. They describe how a program ended, not how a request failed, so they are
-no codes of the API's errors; like those they are never renamed or reused.
+run. `ERROR_MESSAGES` are the codes of a run's `error`. They describe how a program ended, not how a request failed, so
+they are no codes of the API's errors; like those they are never renamed or reused.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from webapp.access import actors
 from webapp.access.models import ApiKey, Workspace
 from webapp.audit.models import AuditEntry
 from webapp.errors import ApiError
-from webapp.extensions import db, reading, redis_client, writing
+from webapp.extensions import db, read_session, redis_client, write_session
 from webapp.files import names
 from webapp.files import services as files
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import type_of
+from webapp.files.services import media_type_of
 from webapp.scenarios.models import Run, RunChunk
 from webapp.security import keys
 from webapp.work import jobs_queue
-from webapp.work.log_lines import Piece, visible
+from webapp.work.log_lines import LogLines, escape_control_sequences
 from webapp.work.models import END_STATES
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 _CHUNKS_PER_QUERY: Final = 64  # chunks per query; a chunk has at most RUN_CHUNK_BYTES and a line
 
 
-def pieces(run_id: str, after: int = 0) -> list[Piece]:
+def read_chunks(run_id: str, after: int = 0) -> list[LogLines]:
     """Return the next chunks of a run's log with a number above `after`, in order. Uses a separate short read
     transaction."""
     statement = (
@@ -60,22 +60,22 @@ def pieces(run_id: str, after: int = 0) -> list[Piece]:
         .limit(_CHUNKS_PER_QUERY)
     )
     found, size = [], 0
-    with reading() as session:
+    with read_session() as session:
         for first, last, text in session.execute(statement):
             lines = text.split("\n")
-            found.append(Piece(max(first, after + 1), last, lines[max(0, after + 1 - first) :]))
+            found.append(LogLines(max(first, after + 1), last, lines[max(0, after + 1 - first) :]))
             size += len(text)
             if size >= limits.RUN_TEXT_BYTES:
                 break
     return found
 
 
-def text(run_id: str) -> Iterator[str]:
+def read_log(run_id: str) -> Iterator[str]:
     """Yield the whole log in pieces, with line feeds, for a terminal: see `visible`."""
     after = 0
-    while found := pieces(run_id, after):
+    while found := read_chunks(run_id, after):
         for piece in found:
-            yield visible("\n".join(piece.lines)) + "\n"
+            yield escape_control_sequences("\n".join(piece.lines)) + "\n"
         after = found[-1].last
 
 
@@ -88,7 +88,7 @@ def last_lines(run_id: str, limit: int) -> list[tuple[int, str]]:
         .execution_options(yield_per=8)
     )
     found: deque[tuple[int, str]] = deque()
-    with reading() as session:
+    with read_session() as session:
         for first, text in session.execute(statement):
             lines = list(enumerate(text.split("\n"), first))
             found.extendleft(reversed(lines[-(limit - len(found)) :]))
@@ -97,7 +97,7 @@ def last_lines(run_id: str, limit: int) -> list[tuple[int, str]]:
     return list(found)
 
 
-def write(session: Session, run: Run, lines: Sequence[str], at: datetime) -> None:
+def append_lines(session: Session, run: Run, lines: Sequence[str], printed_at: datetime) -> None:
     """Append lines to a log, in the caller's transaction, which has locked the run's row."""
     if not lines:
         return
@@ -105,7 +105,7 @@ def write(session: Session, run: Run, lines: Sequence[str], at: datetime) -> Non
     first = run.line_count + 1
     run.line_count += len(lines)
     run.log_bytes += len(joined.encode()) + 1
-    session.add(RunChunk(run_id=run.id, first=first, last=run.line_count, at=at, text=joined))
+    session.add(RunChunk(run_id=run.id, first=first, last=run.line_count, at=printed_at, text=joined))
 
 
 # --- Notifying followers ---
@@ -116,7 +116,7 @@ def channel(run_id: str) -> str:
     return f"rowsmith:log:{run_id}"
 
 
-def wake(run_id: str) -> bool:
+def notify_followers(run_id: str) -> bool:
     """Notify followers. Return False if Redis is unavailable: followers then poll."""
     try:
         redis_client().publish(channel(run_id), b"")
@@ -130,22 +130,22 @@ def wake(run_id: str) -> bool:
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_LINK: Final = "Links are not followed."
+_LINK_MESSAGE: Final = "Links are not followed."
 _NOT_A_FILE: Final = "It is neither a file nor a folder."
 
 
 @dataclass(slots=True)
-class Stored:
+class StoredOutputs:
     """The result of storing outputs: `files` in the format of the run ([{name, size, file_id}], where `name` is the
-    full name of the workspace file), `refused` with pairs of the name in the folder and the reason, and the total
+    full name of the workspace file), `rejected` with pairs of the name in the folder and the reason, and the total
     `bytes`."""
 
     files: list[dict[str, Any]] = field(default_factory=list)
-    refused: list[tuple[str, str]] = field(default_factory=list)
+    rejected: list[tuple[str, str]] = field(default_factory=list)
     bytes: int = 0
 
 
-def store_outputs(run: Run, folder: Path) -> Stored:
+def store_outputs(run: Run, folder: Path) -> StoredOutputs:
     """Store the files of a run's folder under `outputs/<run id>/`, ordered by name. Each is committed separately, and
     replaces a file from an earlier attempt.
 
@@ -155,23 +155,23 @@ def store_outputs(run: Run, folder: Path) -> Stored:
     counts as empty.
     """
     run_id, created_by = run.id, run.created_by
-    actor = actors.system(run.workspace_id, run.project_id, run.team_id)
+    actor = actors.system_actor(run.workspace_id, run.project_id, run.team_id)
     db.session.rollback()  # No transaction stays open during storage operations
-    done = Stored()
-    taken: set[str] = set()
+    done = StoredOutputs()
+    used_names: set[str] = set()
     try:
         root = os.open(folder, _DIRECTORY)
     except FileNotFoundError:
         return done
     except OSError as error:  # The program replaced it with a link or a file
         reason = os.strerror(error.errno or 0)
-        _reject(done.refused, folder.name, f"The output folder cannot be read: {reason}.")
+        _reject(done.rejected, folder.name, f"The output folder cannot be read: {reason}.")
         return done
-    walk = _walk(root, "", done.refused)
+    walk = _walk(root, "", done.rejected)
     try:
         for path, handle in walk:
             with os.fdopen(handle, "rb") as file:
-                can_continue = _store(actor, run_id, created_by, path, file, taken, done)
+                can_continue = _store(actor, run_id, created_by, path, file, used_names, done)
             if not can_continue:
                 break
     finally:
@@ -186,25 +186,25 @@ def _store(
     created_by: str | None,
     path: str,
     file: Any,
-    taken: set[str],
-    done: Stored,
+    used_names: set[str],
+    done: StoredOutputs,
 ) -> bool:
     """Store one open file. Return False if storing further files would fail too."""
     path_text = _as_text(path)
     if len(done.files) >= limits.MAX_OUTPUT_FILES:
         _reject(
-            done.refused,
+            done.rejected,
             path_text,
             f"A run can store at most {limits.MAX_OUTPUT_FILES:,} files: this file and all further files were skipped.",
         )
         return False
-    name = f"{names.OUTPUTS}/{run_id}/{names.cleaned(path_text)}"
+    name = f"{names.OUTPUTS_FOLDER}/{run_id}/{names.sanitize(path_text)}"
     name_faults = names.faults(name)
     if name_faults:
-        _reject(done.refused, path_text, " ".join(fault.message for fault in name_faults))
+        _reject(done.rejected, path_text, " ".join(fault.message for fault in name_faults))
         return True
-    if name in taken:
-        _reject(done.refused, path_text, f"Another file of this run is already stored as `{name}`.")
+    if name in used_names:
+        _reject(done.rejected, path_text, f"Another file of this run is already stored as `{name}`.")
         return True
     # The size in the storage: a sparse file occupies fewer bytes on the disk, and a hard-linked file counts once for
     # each name.
@@ -213,28 +213,28 @@ def _store(
         limit = limits.RUN_OUTPUTS_BYTES
         text = f"The outputs of a run can have at most {limit:,} bytes; "
         text += f"{done.bytes:,} are already stored, and this file has {size:,}."
-        _reject(done.refused, path_text, text)
+        _reject(done.rejected, path_text, text)
         return True
     condition = files.visible_to(actor.workspace_id, actor.project_id) & (WorkspaceFile.name == name)
     try:
         replaces = db.session.scalar(select(WorkspaceFile.size).where(condition))
         files.check_quota(actor.workspace_id, size, replaces=replaces)
         db.session.rollback()
-        stored = files.put(actor, size, _pieces(file, size), replaces=replaces)
-        row, _ = files.keep(
-            actor, name, stored, content_type=type_of(name), run_id=run_id, created_by=created_by
+        stored = files.put(actor, size, _read_chunks_of_file(file, size), replaces=replaces)
+        row, _ = files.save_file(
+            actor, name, stored, content_type=media_type_of(name), run_id=run_id, created_by=created_by
         )
     except ApiError as error:
         db.session.rollback()
-        _reject(done.refused, path_text, error.message)
+        _reject(done.rejected, path_text, error.message)
         return error.status < 500
-    taken.add(name)
+    used_names.add(name)
     done.bytes += row.size
     done.files.append({"name": name, "size": row.size, "file_id": row.id})
     return True
 
 
-def _pieces(file: Any, size: int) -> Iterator[bytes]:
+def _read_chunks_of_file(file: Any, size: int) -> Iterator[bytes]:
     """Yield the content of a file, up to its size when it was listed."""
     remaining = size
     while remaining > 0 and (chunk := file.read(min(limits.STORAGE_CHUNK_BYTES, remaining))):
@@ -269,15 +269,15 @@ def _walk(directory: int, prefix: str, refused: list[tuple[str, str]]) -> Genera
                     continue
                 yield path, handle
             else:
-                _reject(refused, _as_text(path), _LINK if stat.S_ISLNK(kind) else _NOT_A_FILE)
+                _reject(refused, _as_text(path), _LINK_MESSAGE if stat.S_ISLNK(kind) else _NOT_A_FILE)
         except OSError as error:
             _reject(refused, _as_text(path), f"The file cannot be read: {os.strerror(error.errno or 0)}.")
 
 
-def _reject(refused: list[tuple[str, str]], path: str, why: str) -> None:
+def _reject(refused: list[tuple[str, str]], path: str, reason: str) -> None:
     """Add a rejected entry; beyond MAX_FAULTS, report only that there are more."""
     if len(refused) < limits.MAX_FAULTS:
-        refused.append((path, why))
+        refused.append((path, reason))
     elif len(refused) == limits.MAX_FAULTS:
         refused.append(("…", "Further files were not stored either."))
 
@@ -293,10 +293,10 @@ SCOPES: Final = ("read", "write", "generate", "push", "run")
 API_VERSION: Final = "2026-11-21"  # the newest; a test compares it with what the views know
 
 
-def issue(session: Session, run: Run, maker: str, now: datetime) -> str:
+def issue_key(session: Session, run: Run, user_id: str, now: datetime) -> str:
     """Create a new API key for a run, in the caller's transaction, and return its text. An older key of the same run,
-    which its first worker has released, is revoked. `maker`: the user whose role it has."""
-    revoke(session, run.id, now)
+    which its first worker has released, is revoked. `user_id`: the user whose role it has."""
+    revoke_key(session, run.id, now)
     text, handle, secret_hash = keys.new_key(os.urandom)
     seconds = run.settings["timeout_seconds"] + limits.RUN_KEY_MARGIN_SECONDS
     session.add(
@@ -308,7 +308,7 @@ def issue(session: Session, run: Run, maker: str, now: datetime) -> str:
             handle=handle,
             secret_hash=secret_hash,
             scopes=list(SCOPES),
-            created_by=maker,
+            created_by=user_id,
             api_version=API_VERSION,
             expires_at=now + timedelta(seconds=seconds),
             run_id=run.id,
@@ -318,7 +318,7 @@ def issue(session: Session, run: Run, maker: str, now: datetime) -> str:
     return text
 
 
-def revoke(session: Session, run_id: str, now: datetime) -> None:
+def revoke_key(session: Session, run_id: str, now: datetime) -> None:
     """End the key of a run, in the caller's transaction. Doing it twice changes nothing."""
     session.execute(
         update(ApiKey)
@@ -335,7 +335,7 @@ _MAX_RUNS: Final = case(
 )
 
 
-def may_start(run_id: str) -> Callable[[Session], bool]:
+def may_start_condition(run_id: str) -> Callable[[Session], bool]:
     """Return the condition under which a worker may start a run: a free slot in its workspace."""
 
     def ask(session: Session) -> bool:
@@ -378,24 +378,24 @@ def startable(statement: Select[Any]) -> Select[Any]:
     return statement.where(or_(Run.status != "queued", Run.id.in_(first)))
 
 
-def ring_next(client: redis.Redis, workspace_id: str) -> None:
+def enqueue_next(client: redis.Redis, workspace_id: str) -> None:
     """Enqueue the workspace's runs that can start now and have no job yet. If Redis is down, the sweeper does it."""
     queued = select(Run.id).where(Run.workspace_id == workspace_id, Run.status == "queued")
-    with reading() as session:
+    with read_session() as session:
         found = session.scalars(startable(queued).order_by(Run.created_at, Run.id)).all()
     if not found:
         return
     try:
-        enqueued = jobs_queue.waiting(client, KIND)
+        enqueued = jobs_queue.queued_ids(client, KIND)
     except redis.RedisError as error:
         log.warning("Redis is unavailable, %d run(s) are waiting: %s", len(found), error)
         return
     for run_id in found:
         if run_id not in enqueued:
-            jobs_queue.ring(client, KIND, run_id)
+            jobs_queue.enqueue(client, KIND, run_id)
 
 
-CODES: Final[Mapping[str, str]] = MappingProxyType(
+ERROR_MESSAGES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "program_failed": "The program failed.",
         "time_limit": "The program exceeded its time limit.",
@@ -424,35 +424,35 @@ _GENERATING_ACTIONS: Final = (
     "template.push",
     "dataset.push",
 )
-MARK: Final = "rowsmith: "  # prefix of log lines written by Rowsmith itself
+LOG_PREFIX: Final = "rowsmith: "  # prefix of log lines written by Rowsmith itself
 
 
-def error(code: str, message: str | None = None, **details: Any) -> dict[str, Any]:
+def run_error(code: str, message: str | None = None, **details: Any) -> dict[str, Any]:
     """Return the `error` of a run."""
-    return {"code": code, "message": message or CODES[code], "details": details}
+    return {"code": code, "message": message or ERROR_MESSAGES[code], "details": details}
 
 
 def settle(run_id: str) -> None:
     """Complete a run: write the last log line if it is missing, wake followers, and start the next run of its
     workspace. Can be called repeatedly; does nothing while the run is running."""
-    with writing() as session:
+    with write_session() as session:
         run = session.get(Run, run_id, with_for_update=True)
-        if run is None or not run.ended:
+        if run is None or not run.has_ended:
             return
-        close(session, run_id)
+        record_end(session, run_id)
         workspace_id = run.workspace_id
-    wake(run_id)
-    ring_next(redis_client(), workspace_id)
+    notify_followers(run_id)
+    enqueue_next(redis_client(), workspace_id)
 
 
 def pending() -> list[str]:
     """Return runs that have ended but are not completed; the sweeper completes them."""
     ended = select(Run.id).where(Run.closed_at.is_(None), Run.status.in_(END_STATES))
-    with reading() as session:
+    with read_session() as session:
         return list(session.scalars(ended.limit(limits.SWEEP_BATCH)))
 
 
-def close(session: Session, run_id: str) -> None:
+def record_end(session: Session, run_id: str) -> None:
     """Record the end of a run in the transaction that ends it: the log contains the reason unless the run was
     successful, the key is revoked, the rows are counted, and an audit entry is written. Does this once."""
     run = session.get_one(Run, run_id)
@@ -460,12 +460,12 @@ def close(session: Session, run_id: str) -> None:
         return
     now = clock.now()
     run.closed_at = now
-    revoke(session, run_id, now)
+    revoke_key(session, run_id, now)
     run.rows_generated = count_generated_rows(session, run)
     if run.status != "completed":
         outcome = {"timed_out": "stopped", "cancelled": "cancelled"}.get(run.status, "failed")
         why = f": {run.error['message']}" if run.error else ""
-        write(session, run, [" ".join(f"{MARK}{outcome}{why}".split())], now)
+        append_lines(session, run, [" ".join(f"{LOG_PREFIX}{outcome}{why}".split())], now)
     # The audit entry counts no rows, because the program's own requests do.
     details = {
         "scenario": run.scenario_id,

@@ -14,11 +14,11 @@ from sqlalchemy import func, select
 
 from webapp import clock, limits, pagination
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.extensions import db, reading, redis_client
+from webapp.extensions import db, read_session, redis_client
 from webapp.metering import stored_json
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import environment_variables, run_completion
@@ -27,7 +27,7 @@ from webapp.work.models import END_STATES
 
 KIND: Final = "run"
 Trigger = Literal["api", "browser", "schedule", "rerun", "scenario"]
-_ORDERS: Final = {"lines": Run.line_count, "rows": Run.rows_generated}
+_SORT_COLUMNS: Final = {"lines": Run.line_count, "rows": Run.rows_generated}
 _SNAPSHOT: Final = ("timeout_seconds", "network", "env", "secrets", "writable_secrets")
 
 
@@ -95,7 +95,7 @@ def queue(
     `params.<name>`), quota_exceeded with Retry-After if too many runs of the workspace, or of the run that
     requests it, are queued.
     """
-    require(actor, "run", scenario.team_id)
+    require_scope(actor, "run", scenario.team_id)
     parameters = dict(params or {})
     if faults := params_faults(scenario, parameters):
         raise validation_error(faults)
@@ -104,7 +104,7 @@ def queue(
     if parent is not None:
         _check_parent(parent)
     settings = {name: getattr(scenario, name) for name in _SNAPSHOT}
-    stored_json.take(actor, parameters, settings)
+    stored_json.reserve(actor, parameters, settings)
     run = Run(
         workspace_id=scenario.workspace_id,
         project_id=scenario.project_id,
@@ -115,7 +115,7 @@ def queue(
         parent_id=parent.id if parent else None,
         depth=parent.depth + 1 if parent else 0,
         params=parameters,
-        trigger=trigger or _trigger(actor),
+        trigger=trigger or _trigger_of(actor),
         settings=settings,
         created_by=actor.user_id or scenario.created_by,
         key_id=actor.key_id,
@@ -134,12 +134,12 @@ def queue(
     audit_log.record(
         actor, "scenario.run", scenario, join=True, workspace_id=scenario.workspace_id, **details
     )
-    jobs_queue.after_commit(db.session, redis_client(), KIND, run.id)
+    jobs_queue.enqueue_after_commit(db.session, redis_client(), KIND, run.id)
     db.session.commit()
     return run
 
 
-def _trigger(actor: Actor) -> Trigger:
+def _trigger_of(actor: Actor) -> Trigger:
     if actor.run_id is not None:
         return "scenario"
     return "browser" if actor.kind == "session" else "api"
@@ -235,14 +235,14 @@ def listing(
     for name, value in narrowed.items():
         if value is not None:
             statement = statement.where(getattr(Run, name) == value)
-    return pagination.page(
+    return pagination.paginate(
         statement,
         name="runs",
-        identity=Run.id,
+        id_column=Run.id,
         cursor=cursor,
         limit=limit,
         search=(q, Scenario.name),
-        order=_ORDERS.get((sort or "").removeprefix("-")),
+        order_column=_SORT_COLUMNS.get((sort or "").removeprefix("-")),
         descending=sort is None or sort.startswith("-"),
         context=f"{actor.project_id} {sorted(narrowed.items(), key=str)}",
         sizes=(Run.params, Run.settings, Run.outputs),
@@ -252,16 +252,16 @@ def listing(
 def cancel(actor: Actor, run: Run) -> Run:
     """Cancel a locked run and commit. A queued one ends immediately, a running one when its runner checks,
     twice per second. Raises run_finished if it has ended."""
-    if run.ended:
+    if run.has_ended:
         raise ApiError("run_finished", "This run has already finished.", {"status": run.status})
     if run.cancel_requested_at is None:
         run.cancel_requested_at = clock.now()
         audit_log.record(actor, "run.cancel", run, join=True, scenario=run.scenario_id)
     if run.status == "queued":
         run.status, run.finished_at = "cancelled", clock.now()
-        run_completion.close(db.session(), run.id)
+        run_completion.record_end(db.session(), run.id)
     db.session.commit()
-    run_completion.wake(run.id)
+    run_completion.notify_followers(run.id)
     return run
 
 
@@ -269,7 +269,7 @@ def cancel(actor: Actor, run: Run) -> Run:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RunState:
     """The state of a run that followers receive."""
 
     status: str
@@ -283,7 +283,7 @@ class State:
     closed_at: datetime | None
 
     @property
-    def ended(self) -> bool:
+    def is_final(self) -> bool:
         """Return whether the state is final: the last line of the log is written, or never will be."""
         if self.status not in END_STATES:
             return False
@@ -293,16 +293,11 @@ class State:
         return self.closed_at is not None or late
 
     @property
-    def last(self) -> int:
-        """The number of the log's last line."""
-        return self.line_count
-
-    @property
-    def mark(self) -> str:
+    def event_id(self) -> str:
         """The event id, which identifies this state."""
         return f"{self.status}-{self.line_count}-{self.rows_generated}-{self.cpu_ms or 0}"
 
-    def counts(self) -> dict[str, Any]:
+    def progress_data(self) -> dict[str, Any]:
         """Return the data of a `progress` event."""
         return {
             "status": self.status,
@@ -312,12 +307,12 @@ class State:
             "cpu_ms": self.cpu_ms,
         }
 
-    def end(self) -> dict[str, Any]:
+    def end_data(self) -> dict[str, Any]:
         """Return the data of the `end` event."""
         return {"status": self.status, "exit_code": self.exit_code, "error": self.error}
 
 
-_STATE: Final = (
+_STATE_COLUMNS: Final = (
     Run.status,
     Run.exit_code,
     Run.error,
@@ -330,8 +325,8 @@ _STATE: Final = (
 )
 
 
-def state(run_id: str) -> State | None:
+def state(run_id: str) -> RunState | None:
     """Return the state of a run in a separate short read; None if it was deleted."""
-    with reading() as session:
-        row = session.execute(select(*_STATE).where(Run.id == run_id)).one_or_none()
-    return State(*row) if row is not None else None
+    with read_session() as session:
+        row = session.execute(select(*_STATE_COLUMNS).where(Run.id == run_id)).one_or_none()
+    return RunState(*row) if row is not None else None

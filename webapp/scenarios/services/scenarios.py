@@ -16,7 +16,7 @@ from sqlalchemy import or_, select
 
 from webapp import clock, document_process, limits
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.audit.services import audit_log
 from webapp.connections.models import Secret
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
@@ -25,7 +25,7 @@ from webapp.metering import stored_json
 from webapp.scenarios.models import Scenario, ScenarioVersion
 from webapp.scenarios.services import requirements, schedules
 from webapp.scenarios.services.environment_variables import env_faults, name_fault
-from webapp.scenarios.services.requirements import Resolved
+from webapp.scenarios.services.requirements import ResolvedRequirements
 from webapp.versioning import services as versioning
 
 _UNREADABLE: Final = {
@@ -52,19 +52,19 @@ def syntax_fault(code: str) -> Fault | None:
     """Return the warning for a syntax error. It does not prevent saving."""
     hint = "You can save it, but it won't run."
     try:
-        error = document_process.run_once(
+        error = document_process.run_cached(
             "webapp.scenarios.services.scenarios:in_process", code.encode(), seconds=limits.SYNTAX_SECONDS
         )
     except document_process.DocumentError:
         error = _UNREADABLE
     if error is None:
         return None
-    where, position = "", None
+    location, position = "", None
     if error["line"]:
-        where = f" (line {error['line']}, column {error['column'] or 1})"
+        location = f" (line {error['line']}, column {error['column'] or 1})"
         before = code.splitlines(keepends=True)[: error["line"] - 1]
         position = sum(map(len, before)) + max(1, error["column"] or 1)  # in characters, from 1
-    text = f"Syntax error: {error['message']}{where}."
+    text = f"Syntax error: {error['message']}{location}."
     return Fault("code", "syntax_error", text, hint, position)
 
 
@@ -91,7 +91,7 @@ SETTINGS: Final = ("timeout_seconds", "env", "secrets", "writable_secrets", "net
 
 def as_json(scenario: Scenario, version: ScenarioVersion) -> dict[str, Any]:
     """Return a version of a scenario as the API shows it. Settings are always the current ones."""
-    spec, pins = version.spec, Resolved.of_pins(version.pins)
+    spec, pins = version.spec, ResolvedRequirements.from_pins(version.pins)
     newest = version.number == scenario.version
     return {
         "id": scenario.id,
@@ -102,7 +102,7 @@ def as_json(scenario: Scenario, version: ScenarioVersion) -> dict[str, Any]:
         **{key: getattr(scenario, key) for key in SETTINGS},
         "next_run_at": clock.to_text(scenario.next_run_at),
         "requirements": pins.requirements,
-        "lock": {"environment": pins.environment, "packages": requirements.packages(pins.lock)}
+        "lock": {"environment": pins.environment, "packages": requirements.packages_in(pins.lock)}
         if pins.lock
         else None,
         "project_id": scenario.project_id,
@@ -115,7 +115,7 @@ def as_json(scenario: Scenario, version: ScenarioVersion) -> dict[str, Any]:
     }
 
 
-def _refuse_programs(actor: Actor) -> None:
+def _reject_programs(actor: Actor) -> None:
     """Raise forbidden for the program of a run: a scenario that it saves could have a wider network than its own, the
     secrets of another scenario, and a schedule that outlives the run."""
     if actor.run_id is not None:
@@ -123,7 +123,7 @@ def _refuse_programs(actor: Actor) -> None:
         raise ApiError("forbidden", text, {"needs": "person"})
 
 
-class _Scenarios(versioning.Kind[Scenario, ScenarioVersion]):
+class _Scenarios(versioning.VersionedKind[Scenario, ScenarioVersion]):
     """Scenarios as versioned objects."""
 
     def get(
@@ -132,7 +132,7 @@ class _Scenarios(versioning.Kind[Scenario, ScenarioVersion]):
         """Like its parent. Error: forbidden, for programs that want to change one."""
         found = super().get(actor, object_id, scope, lock=lock, deleted=deleted)
         if scope == "write":
-            _refuse_programs(actor)
+            _reject_programs(actor)
         return found
 
     def restore(self, actor: Actor, head: Scenario) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def create(
     Resolves the program's requirements first, which may take seconds: call it outside of any transaction. Errors:
     validation_error with every fault, forbidden (naming a secret needs the scope `secrets`), unavailable.
     """
-    _refuse_programs(actor)
+    _reject_programs(actor)
     place = tenancy.current_scope(actor)
     settings = {
         "timeout_seconds": timeout_seconds,
@@ -176,53 +176,53 @@ def create(
     }
     check_changes(actor, {"code": code, **settings}, None)
     db.session.rollback()  # release the transaction while we wait for the package index
-    resolved = requirements.resolved(code)
+    resolved = requirements.resolve(code)
     spec = {"name": name, "description": description, "code": code, "warnings": code_warnings(code)}
     check_changes(actor, settings, None)  # a secret may be gone since
-    stored_json.take(actor, settings["env"], settings["schedule"])
+    stored_json.reserve(actor, settings["env"], settings["schedule"])
     moment = clock.now()
     scenario = Scenario(**place, created_by=actor.user_id, created_at=moment, **settings)
     scenario.next_run_at = schedules.next_run(scenario.schedule, moment)
     return KIND.save(
-        actor, scenario, spec, resolved.as_pins(), "create", moment, **_audit_details({}, settings)
+        actor, scenario, spec, resolved.to_pins(), "create", moment, **_audit_details({}, settings)
     )
 
 
-def prepared(
-    actor: Actor, scenario: Scenario, changes: Mapping[str, Any], *, anew: bool = False
-) -> tuple[Resolved, list[dict[str, Any]]] | None:
-    """Prepare a change of the code (or, with `anew`, of its resolved requirements) before the scenario is locked,
+def prepare_change(
+    actor: Actor, scenario: Scenario, changes: Mapping[str, Any], *, refresh: bool = False
+) -> tuple[ResolvedRequirements, list[dict[str, Any]]] | None:
+    """Prepare a change of the code (or, with `refresh`, of its resolved requirements) before the scenario is locked,
     because it takes seconds: resolve the requirements and collect warnings. Return None if the code does not change.
 
     Ends the transaction in which the scenario was read. Errors: as `change`, and unavailable.
     """
     newest = version_of(scenario)
-    before, old = Resolved.of_pins(newest.pins), newest.spec
+    before, old = ResolvedRequirements.from_pins(newest.pins), newest.spec
     check_changes(actor, changes, scenario)
-    code = changes.get("code", old["code"] if anew else None)
+    code = changes.get("code", old["code"] if refresh else None)
     db.session.rollback()
     if code is None:
         return None
-    return requirements.resolved(code, before, anew=anew), code_warnings(code)
+    return requirements.resolve(code, before, refresh=refresh), code_warnings(code)
 
 
 def change(
     actor: Actor,
     scenario: Scenario,
     changes: Mapping[str, Any],
-    program: tuple[Resolved, list[dict[str, Any]]] | None = None,
+    program: tuple[ResolvedRequirements, list[dict[str, Any]]] | None = None,
 ) -> dict[str, Any]:
     """Change any of `PROGRAM` and `SETTINGS` of a locked scenario; commits. Returns it as the API shows it.
 
     A change of the code, name or description creates a version; a change of the settings does not. `program` is the
-    result of `prepared`. Errors: validation_error, forbidden.
+    result of `prepare_change`. Errors: validation_error, forbidden.
     """
     moment, newest = clock.now(), version_of(scenario)
     check_changes(actor, {key: value for key, value in changes.items() if key != "code"}, scenario)
     settings = {key: _stored_setting(key, changes[key]) for key in SETTINGS if key in changes}
     details = _audit_details({key: getattr(scenario, key) for key in SETTINGS}, settings)
     if settings:
-        stored_json.take(actor, settings)
+        stored_json.reserve(actor, settings)
     for key, value in settings.items():
         setattr(scenario, key, value)
     if "schedule" in settings:
@@ -241,9 +241,9 @@ def change(
             )
         db.session.commit()
         return as_json(scenario, newest)
-    resolved, warnings = program or (Resolved.of_pins(newest.pins), newest.spec["warnings"])
+    resolved, warnings = program or (ResolvedRequirements.from_pins(newest.pins), newest.spec["warnings"])
     spec["warnings"] = warnings
-    return KIND.save(actor, scenario, spec, resolved.as_pins(), "change", moment, **details)
+    return KIND.save(actor, scenario, spec, resolved.to_pins(), "change", moment, **details)
 
 
 def check(code: str, *, resolve: bool = False) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def check(code: str, *, resolve: bool = False) -> dict[str, Any]:
     packages = None
     if resolve and not found and parsed.requirements:
         try:
-            packages = requirements.packages(requirements.resolved(code).lock)
+            packages = requirements.packages_in(requirements.resolve(code).lock)
         except ApiError as error:
             if error.code != "validation_error":
                 raise
@@ -302,7 +302,7 @@ def _audit_details(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[
     details: dict[str, Any] = {"settings": changed} if changed else {}
     if changed:
         plain = {key: value for key, value in after.items() if key not in ("secrets", "writable_secrets")}
-        details["changes"] = audit_log.between({key: before[key] for key in plain}, plain)
+        details["changes"] = audit_log.changes_between({key: before[key] for key in plain}, plain)
     for key in ("secrets", "writable_secrets"):
         old, new = set(before.get(key, ())), set(after.get(key, before.get(key, ())))
         if new - old:
@@ -335,13 +335,13 @@ def check_changes(actor: Actor, changes: Mapping[str, Any], scenario: Scenario |
         raise validation_error(faults[: limits.MAX_FAULTS])
     for key in ("secrets", "writable_secrets"):
         if set(changes.get(key, ())) - set(getattr(scenario, key, None) or ()):
-            require(actor, "secrets")
+            require_scope(actor, "secrets")
     if (
         settings["schedule"]
         and dict(settings["schedule"]).get("enabled", True)
         and ("schedule" in changes or "code" in changes)
     ):
-        require(actor, "run")  # its runs start by themselves
+        require_scope(actor, "run")  # its runs start by themselves
 
 
 def _secret_faults(
@@ -369,11 +369,11 @@ def _secret_faults(
 
 # Differences between two versions of a scenario.
 
-_COMPARED: Final = ("name", "description")
-_CONTEXT: Final = 3
+_COMPARED_KEYS: Final = ("name", "description")
+_CONTEXT_LINES: Final = 3
 
 
-def between(scenario: Scenario, old: int, new: int) -> dict[str, Any]:
+def diff_versions(scenario: Scenario, old: int, new: int) -> dict[str, Any]:
     """Return the differences from version `old` to `new`.
 
     `scenario`: changed attributes, `{key: {from, to}}`. `code`: the difference of the two texts in the unified format
@@ -385,7 +385,9 @@ def between(scenario: Scenario, old: int, new: int) -> dict[str, Any]:
         "scenario_id": scenario.id,
         "from": old,
         "to": new,
-        "scenario": _changes({key: before[key] for key in _COMPARED}, {key: after[key] for key in _COMPARED}),
+        "scenario": _changes(
+            {key: before[key] for key in _COMPARED_KEYS}, {key: after[key] for key in _COMPARED_KEYS}
+        ),
         "requirements": {
             "added": [
                 requirement
@@ -399,7 +401,7 @@ def between(scenario: Scenario, old: int, new: int) -> dict[str, Any]:
             ],
         },
         "packages": _changes(_packages(before), _packages(after)),
-        "code": unified(before["code"], after["code"], f"v{old}/main.py", f"v{new}/main.py"),
+        "code": unified_diff(before["code"], after["code"], f"v{old}/main.py", f"v{new}/main.py"),
     }
 
 
@@ -415,7 +417,7 @@ def _changes(old: dict[str, Any], new: dict[str, Any]) -> dict[str, dict[str, An
     }
 
 
-def unified(old: str, new: str, old_name: str, new_name: str) -> str:
+def unified_diff(old: str, new: str, old_name: str, new_name: str) -> str:
     """Return the difference of two texts in unified format. Changes of up to DIFF_LINES are compared line by line; a
     longer change is shown as one block that replaces another."""
     before, after = old.split("\n"), new.split("\n")
@@ -425,9 +427,12 @@ def unified(old: str, new: str, old_name: str, new_name: str) -> str:
     suffix = _common_prefix_length(before[prefix:][::-1], after[prefix:][::-1])
     changed = (before[prefix : len(before) - suffix], after[prefix : len(after) - suffix])
     if max(map(len, changed)) <= limits.DIFF_LINES:
-        pieces = list(difflib.unified_diff(before, after, old_name, new_name, n=_CONTEXT, lineterm=""))
+        pieces = list(difflib.unified_diff(before, after, old_name, new_name, n=_CONTEXT_LINES, lineterm=""))
         return "\n".join(pieces) + "\n"
-    lead, tail = before[max(0, prefix - _CONTEXT) : prefix], before[len(before) - suffix :][:_CONTEXT]
+    lead, tail = (
+        before[max(0, prefix - _CONTEXT_LINES) : prefix],
+        before[len(before) - suffix :][:_CONTEXT_LINES],
+    )
     first, context_lines = prefix - len(lead) + 1, len(lead) + len(tail)
     lines = [
         f"--- {old_name}",
@@ -441,9 +446,9 @@ def unified(old: str, new: str, old_name: str, new_name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _common_prefix_length(one: list[str], other: list[str]) -> int:
+def _common_prefix_length(first: list[str], second: list[str]) -> int:
     """Return the number of equal lines at the beginning of two lists."""
-    pairs = zip(one, other, strict=False)
+    pairs = zip(first, second, strict=False)
     return next(
-        (place for place, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))
+        (place for place, (left, right) in enumerate(pairs) if left != right), min(len(first), len(second))
     )

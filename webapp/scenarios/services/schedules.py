@@ -22,7 +22,7 @@ from webapp import clock, limits
 from webapp.access.models import Project
 from webapp.accounts.services import identity
 from webapp.errors import ApiError, Fault, did_you_mean
-from webapp.extensions import changed_rows, db, reading
+from webapp.extensions import affected_row_count, db, read_session
 from webapp.scenarios.models import Scenario, ScenarioVersion
 from webapp.scenarios.services import runs
 from webapp.scenarios.services.environment_variables import env_faults
@@ -82,7 +82,7 @@ def cron_fault(cron: str, zone: Any = UTC) -> Fault | None:
         if not _FIELD.fullmatch(text) or not _NAMES.issuperset(word.lower() for word in words):
             return Fault(path, "invalid", f'"{text[:40]}" is not a valid {name}.')
     try:
-        following(cron, zone, datetime(2000, 1, 1, tzinfo=UTC))
+        next_due(cron, zone, datetime(2000, 1, 1, tzinfo=UTC))
     except CroniterBadDateError:
         return Fault(path, "never", "This schedule never matches a date.")
     except (CroniterBadCronError, CroniterError, ValueError, KeyError) as error:
@@ -95,12 +95,12 @@ def next_run(schedule: dict[str, Any] | None, after: datetime) -> datetime | Non
     if not schedule or not schedule["enabled"]:
         return None
     try:
-        return following(schedule["cron"], ZoneInfo(schedule["timezone"]), after)
+        return next_due(schedule["cron"], ZoneInfo(schedule["timezone"]), after)
     except (CroniterError, ValueError, KeyError):
         return None  # A zone or a format that this release no longer supports
 
 
-def following(cron: str, zone: Any, after: datetime) -> datetime:
+def next_due(cron: str, zone: Any, after: datetime) -> datetime:
     """Return the first due time of a cron expression after a moment (both aware). Raises croniter's errors."""
     local = after.astimezone(zone).replace(tzinfo=None)
     hourly = cron.split()[1].startswith("*")
@@ -158,7 +158,7 @@ def warnings(scenario: Scenario) -> list[dict[str, Any]]:
     return [Fault("schedule", problem["code"], text).as_dict()]
 
 
-def due(now: datetime) -> list[tuple[str, datetime]]:
+def due_scenarios(now: datetime) -> list[tuple[str, datetime]]:
     """Return the scenarios that are due, longest due first, each with that time. Missed times count as one."""
     statement = (
         select(Scenario.id, Scenario.next_run_at)
@@ -167,7 +167,7 @@ def due(now: datetime) -> list[tuple[str, datetime]]:
         .order_by(Scenario.next_run_at, Scenario.id)
         .limit(limits.SCHEDULE_BATCH)
     )
-    with reading() as session:
+    with read_session() as session:
         return [(row[0], row[1]) for row in session.execute(statement) if row[1] is not None]
 
 
@@ -175,7 +175,7 @@ def run_due(now: datetime) -> int:
     """Queue a run of each due scenario and return their number. Safe to call in several sweepers: each due
     time starts one run."""
     started = 0
-    for scenario_id, due_at in due(now):
+    for scenario_id, due_at in due_scenarios(now):
         try:
             started += _start(scenario_id, due_at, now)
         except ApiError as error:
@@ -200,12 +200,12 @@ def _start(scenario_id: str, due_at: datetime, now: datetime) -> bool:
         return False
     # Runs as the user who last saved the program, with their present role, so that no user can run code with another
     # user's rights.
-    maker = db.session.scalar(
+    user_id = db.session.scalar(
         select(ScenarioVersion.created_by).where(
             ScenarioVersion.scenario_id == scenario.id, ScenarioVersion.number == scenario.version
         )
     )
-    actor = identity.by_user(maker, scenario.project_id) if maker else None
+    actor = identity.actor_of_user(user_id, scenario.project_id) if user_id else None
     if actor is None or not actor.can("run", scenario.team_id):
         text = "the user who last saved the scenario may no longer run it. A user who may run it can save it again."
         raise ApiError("forbidden", text)
@@ -220,7 +220,7 @@ def _claim(scenario: Scenario, due_at: datetime, now: datetime, problem: dict[st
         .values(next_run_at=next_run(scenario.schedule, now), schedule_problem=problem)
         .execution_options(synchronize_session=False)
     )
-    return bool(changed_rows(db.session.execute(statement)))
+    return bool(affected_row_count(db.session.execute(statement)))
 
 
 def _record_problem(scenario_id: str, due_at: datetime, now: datetime, code: str, message: str) -> None:

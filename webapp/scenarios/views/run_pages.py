@@ -22,7 +22,7 @@ from sqlalchemy import func, select
 
 from webapp import clock, limits
 from webapp.access import tenancy
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import User
 from webapp.connections.models import Secret
 from webapp.errors import ApiError, validation_error
@@ -36,7 +36,7 @@ from webapp.web.inputs import Input, Query, form_values
 from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 from webapp.work import log_lines
-from webapp.work.log_lines import Piece
+from webapp.work.log_lines import LogLines
 from webapp.work.models import END_STATES
 
 SPARK_WIDTH, SPARK_HEIGHT = 96, 20
@@ -50,7 +50,7 @@ ZONES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
+class LastRuns:
     """The last runs of one scenario: the newest one, and how long those took, oldest first."""
 
     id: str
@@ -59,9 +59,9 @@ class Last:
     spark: list[dict[str, Any]]
 
 
-def last_runs(actor: Actor, ids: Sequence[str]) -> dict[str, Last]:
+def last_runs(actor: Actor, ids: Sequence[str]) -> dict[str, LastRuns]:
     """Return the last runs of some scenarios of the actor's workspace, by scenario."""
-    require(actor, "read")
+    require_scope(actor, "read")
     if not ids:
         return {}
     place = func.row_number().over(partition_by=Run.scenario_id, order_by=Run.id.desc()).label("place")
@@ -80,8 +80,11 @@ def last_runs(actor: Actor, ids: Sequence[str]) -> dict[str, Last]:
     for row in db.session.execute(statement):
         found.setdefault(row.scenario_id, []).append(row)
     return {
-        key: Last(
-            rows[0].id, rows[0].status, rows[0].created_at, spark([_duration(row) for row in reversed(rows)])
+        key: LastRuns(
+            rows[0].id,
+            rows[0].status,
+            rows[0].created_at,
+            duration_bars([_duration(row) for row in reversed(rows)]),
         )
         for key, rows in found.items()
     }
@@ -93,18 +96,18 @@ def _duration(row: Any) -> tuple[str, float | None]:
     return row.status, max(0.0, (row.finished_at - row.started_at).total_seconds())
 
 
-def spark(runs: Iterable[tuple[str, float | None]]) -> list[dict[str, Any]]:
+def duration_bars(runs: Iterable[tuple[str, float | None]]) -> list[dict[str, Any]]:
     """Return bars for the durations of runs, oldest first: `{x, y, height, status, seconds}` in a box of SPARK_WIDTH by
     SPARK_HEIGHT. Unfinished runs have no bar."""
     ended = [(status, seconds) for status, seconds in runs if seconds is not None and status in END_STATES]
     ended = ended[-(SPARK_WIDTH // _BAR) :]
     maximum = max((seconds for _, seconds in ended), default=0.0) or 1.0
     bars = []
-    for place, (status, seconds) in enumerate(ended):
+    for index, (status, seconds) in enumerate(ended):
         height = max(2.0, round(seconds / maximum * SPARK_HEIGHT, 1))
         bars.append(
             {
-                "x": place * _BAR,
+                "x": index * _BAR,
                 "y": round(SPARK_HEIGHT - height, 1),
                 "height": height,
                 "status": status,
@@ -119,7 +122,7 @@ def spark(runs: Iterable[tuple[str, float | None]]) -> list[dict[str, Any]]:
 _LINE: Final = re.compile(r"(?i)\bline (\d+)\b")
 
 
-def with_lines(found: Iterable[Mapping[str, Any]], code: str) -> list[dict[str, Any]]:
+def add_source_lines(found: Iterable[Mapping[str, Any]], code: str) -> list[dict[str, Any]]:
     """Return the check results of a program with their lines: `{path, code, message, hint, line, text}`."""
     lines = code.split("\n")
     results = []
@@ -134,12 +137,12 @@ def with_lines(found: Iterable[Mapping[str, Any]], code: str) -> list[dict[str, 
     return results
 
 
-def required(data: Mapping[str, Any]) -> dict[str, Any]:
+def package_table(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the packages of a version: its requirements, their dependencies, and the common packages."""
     locked = data["lock"]["packages"] if data["lock"] else {}
-    common = requirements.packages(requirements.common_lock())
+    common = requirements.packages_in(requirements.common_lock())
     declared = {
-        requirements.normal(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
+        requirements.normalized_name(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
         for requirement in data["requirements"]
     }
     return {
@@ -149,23 +152,24 @@ def required(data: Mapping[str, Any]) -> dict[str, Any]:
             name: version for name, version in locked.items() if name not in declared and name not in common
         },
         "common": {
-            name: (locked or common).get(requirements.normal(name), "") for name in requirements.COMMON
+            name: (locked or common).get(requirements.normalized_name(name), "")
+            for name in requirements.COMMON
         },
     }
 
 
 def difference_context(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a difference for display, without the common packages, which are part of every lock."""
-    common = requirements.packages(requirements.common_lock())
+    common = requirements.packages_in(requirements.common_lock())
     packages = {
         package: change
         for package, change in found["packages"].items()
         if None not in change.values() or common.get(package, "") not in change.values()
     }
-    return {"name": name, "packages": packages, "lines": diff_lines(found["code"])}
+    return {"name": name, "packages": packages, "lines": parse_diff(found["code"])}
 
 
-def diff_lines(text: str) -> list[dict[str, Any]]:
+def parse_diff(text: str) -> list[dict[str, Any]]:
     """Return the lines of a unified difference: `{kind: head|add|del|same, old, new, text}`, with their numbers."""
     lines: list[dict[str, Any]] = []
     old = new = 0
@@ -198,7 +202,7 @@ def next_times(schedule: Mapping[str, Any] | None, many: int = 3) -> list[dict[s
         zone = ZoneInfo(schedule["timezone"])
         moment, found = clock.now(), []
         for _ in range(many):
-            moment = schedules.following(schedule["cron"], zone, moment)
+            moment = schedules.next_due(schedule["cron"], zone, moment)
             found.append({"at": moment, "text": f"{moment.astimezone(zone):%A, %-d %B %Y, %H:%M}"})
     except (CroniterError, ValueError, KeyError, OSError, IndexError):
         return []
@@ -265,19 +269,19 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
 Line = tuple[int, str]
 
 
-def plain(line: str) -> str:
+def without_escape_codes(line: str) -> str:
     """Return a line without colours and other terminal commands."""
-    return log_lines.COMMANDS.sub("", line)
+    return log_lines.CONTROL_SEQUENCES.sub("", line)
 
 
 def _visible(line: str) -> str:
-    text = plain(line)
+    text = without_escape_codes(line)
     if len(text) <= limits.LOG_LINE_CHARS:
         return text
     return f"{text[: limits.LOG_LINE_CHARS]} … and {len(text) - limits.LOG_LINE_CHARS:,} characters more"
 
 
-def tail(run_id: str) -> list[Line]:
+def last_log_lines(run_id: str) -> list[Line]:
     """Return the last lines of a log, as many as a page first shows."""
     found: list[Line] = []
     size = 0
@@ -290,11 +294,11 @@ def tail(run_id: str) -> list[Line]:
     return found[::-1]
 
 
-def piece(run_id: str, first: int, limit: int = limits.LOG_PIECE_LINES) -> list[Line]:
+def log_section(run_id: str, first: int, limit: int = limits.LOG_PIECE_LINES) -> list[Line]:
     """Return up to `limit` lines of a log, starting at a line number."""
     found: list[Line] = []
     after, size = max(0, first - 1), 0
-    while len(found) < limit and (pieces := run_completion.pieces(run_id, after)):
+    while len(found) < limit and (pieces := run_completion.read_chunks(run_id, after)):
         for item in pieces:
             for number, line in enumerate(item.lines, item.first):
                 text = _visible(line)
@@ -308,7 +312,7 @@ def piece(run_id: str, first: int, limit: int = limits.LOG_PIECE_LINES) -> list[
 
 def lines_around(run_id: str, number: int) -> list[Line]:
     """Return the lines before and after a line, as many as a page first shows."""
-    found = piece(run_id, max(1, number - limits.LOG_TAIL_LINES // 4), limits.LOG_TAIL_LINES)
+    found = log_section(run_id, max(1, number - limits.LOG_TAIL_LINES // 4), limits.LOG_TAIL_LINES)
     size, lines = 0, []
     for line in found:
         size += len(line[1])
@@ -318,30 +322,30 @@ def lines_around(run_id: str, number: int) -> list[Line]:
     return lines
 
 
-def search(run_id: str, text: str) -> dict[str, Any]:
+def search_log(run_id: str, text: str) -> dict[str, Any]:
     """Return the lines of a log that contain a text, ignoring case: `{q, total, hits}`, at most LOG_HITS hits."""
     folded = text.casefold()
     hits: list[Line] = []
     total = after = 0
-    while pieces := run_completion.pieces(run_id, after):
+    while pieces := run_completion.read_chunks(run_id, after):
         for item in pieces:
             for number, line in enumerate(item.lines, item.first):
-                visible = plain(line)
-                at = visible.casefold().find(folded)
-                if at < 0:
+                visible = without_escape_codes(line)
+                position = visible.casefold().find(folded)
+                if position < 0:
                     continue
                 total += 1
                 if len(hits) < limits.LOG_HITS:
-                    hits.append((number, _excerpt(visible, at)))
+                    hits.append((number, _excerpt(visible, position)))
         after = pieces[-1].last
     return {"q": text, "total": total, "hits": hits}
 
 
-def _excerpt(line: str, at: int) -> str:
+def _excerpt(line: str, position: int) -> str:
     """Return a long line shortened to an excerpt around a position."""
     if len(line) <= limits.LOG_HIT_CHARS:
         return line
-    start = max(0, at - limits.LOG_HIT_CHARS // 4)
+    start = max(0, position - limits.LOG_HIT_CHARS // 4)
     end = start + limits.LOG_HIT_CHARS
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
 
@@ -351,7 +355,7 @@ def _excerpt(line: str, at: int) -> str:
 
 def charts(points: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
     """Return charts of memory and processor time: `[{name, most, line, area, seconds}]`; [] with too few points."""
-    steps = [(float(at), float(memory), float(cpu)) for at, memory, cpu in points]
+    steps = [(float(seconds), float(memory), float(cpu)) for seconds, memory, cpu in points]
     busy = [
         (after[0], max(0.0, (after[2] - before[2]) / 10 / (after[0] - before[0])))
         for before, after in pairwise(steps)
@@ -392,18 +396,20 @@ def list_context(items: Iterable[Run]) -> dict[str, Any]:
     ]
     return {
         "names": {row[0]: row[1] for row in rows},
-        "people": people({run.created_by for run in found if run.created_by}),
-        "spark": spark(durations),
+        "people": user_names({run.created_by for run in found if run.created_by}),
+        "spark": duration_bars(durations),
     }
 
 
 def params_rows(items: Sequence[Run]) -> scenarios_forms.Rows:
     """Return the parameters of the newest of some runs, as rows of a form."""
     newest = max(items, key=lambda item: item.id, default=None)
-    return scenarios_forms.padded(scenarios_forms.rows_of(newest.params if newest is not None else {}))
+    return scenarios_forms.pad_rows(
+        scenarios_forms.variables_to_rows(newest.params if newest is not None else {})
+    )
 
 
-def people(ids: Iterable[str]) -> dict[str, str]:
+def user_names(ids: Iterable[str]) -> dict[str, str]:
     """Return the names of some users, by id."""
     user_ids = list(ids)
     if not user_ids:
@@ -464,14 +470,14 @@ def page(actor: Actor, run: Run) -> Response:
         "scenario": scenario,
         "newest": scenario.version if scenario is not None else 0,
         "there": scenario is not None and scenario.deleted_at is None,
-        "who": people([run.created_by] if run.created_by else []).get(run.created_by or "", ""),
+        "who": user_names([run.created_by] if run.created_by else []).get(run.created_by or "", ""),
         "of": db.session.get(Run, run.of_id) if run.of_id else None,
         "repeats": repeats(actor, run),
-        "params": scenarios_forms.padded(scenarios_forms.rows_of(run.params)),
+        "params": scenarios_forms.pad_rows(scenarios_forms.variables_to_rows(run.params)),
         "form": version_form(run, scenario) if scenario is not None else None,
-        "lines": lines_around(run.id, at) if at else tail(run.id),
+        "lines": lines_around(run.id, at) if at else last_log_lines(run.id),
         "at": at,
-        "found": search(run.id, q) if q else None,
+        "found": search_log(run.id, q) if q else None,
         "code": run_snippets(data),
     }
     return Response(render_template(PAGE, **context), mimetype="text/html")
@@ -487,7 +493,7 @@ def _state_context(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@route(bp, f"{ONE}/state", scope="read", hidden=True, programs=False)
+@route(bp, f"{ONE}/state", scope="read", hidden=True, allows_api_keys=False)
 def state(actor: Actor, scenario_id: str, run_id: str) -> Response:
     """Return the state of a run for a page that follows it."""
     data = runs.as_json(runs.get(actor, scenario_id, run_id))
@@ -502,17 +508,17 @@ class LogQuery(Query):
     q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
 
 
-@route(bp, f"{ONE}/log", scope="read", query=LogQuery, hidden=True, programs=False)
+@route(bp, f"{ONE}/log", scope="read", query=LogQuery, hidden=True, allows_api_keys=False)
 def log(actor: Actor, scenario_id: str, run_id: str, query: LogQuery) -> Response:
     """Lines of a log as a part of a page."""
     run = runs.get(actor, scenario_id, run_id)
     data = runs.as_json(run)
     q = query.q.strip()
     if q:
-        return Response(render_block(PAGE, "hits", data=data, found=search(run.id, q)))
+        return Response(render_block(PAGE, "hits", data=data, found=search_log(run.id, q)))
     if "q" in request.args:
         return Response(render_block(PAGE, "hits", data=data, found=None))
-    lines = piece(run.id, query.first, query.most) if query.first else tail(run.id)
+    lines = log_section(run.id, query.first, query.most) if query.first else last_log_lines(run.id)
     return Response(render_block(PAGE, "lines", data=data, lines=lines, at=0))
 
 
@@ -528,7 +534,7 @@ class AfterQuery(Query):
     scope="read",
     query=AfterQuery,
     hidden=True,
-    programs=False,
+    allows_api_keys=False,
     errors=("unavailable",),
 )
 def follow(actor: Actor, scenario_id: str, run_id: str, query: AfterQuery) -> Response:
@@ -553,7 +559,9 @@ def version_form(run: Run, scenario: Scenario, error: ApiError | None = None) ->
     """Return the form for choosing between a run's version and the newest one."""
     choices = [("newest", f"{scenario.version}, the newest"), ("same", f"{run.scenario_version}, as here")]
     sent = request.form if request.method == "POST" else None
-    return RUN.draw({"version": "newest"}, sent=sent, error=error, id="again-", choices={"version": choices})
+    return RUN.render(
+        {"version": "newest"}, sent=sent, error=error, id="again-", choices={"version": choices}
+    )
 
 
 def _show_start_form(actor: Actor, error: ApiError, scenario_id: str, run_id: str = "") -> Response:
@@ -563,9 +571,9 @@ def _show_start_form(actor: Actor, error: ApiError, scenario_id: str, run_id: st
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
     run = runs.get(actor, scenario_id, run_id, "run") if run_id else None
     faults = error.details.get("fields", ())
-    rows = scenarios_forms.rows(form_values(request.form), "params")
-    bad = {fault["path"]: fault["message"] for fault in faults}
-    controls = scenarios_forms.controls(rows, "params", "parameter", bad, "params")
+    rows = scenarios_forms.submitted_rows(form_values(request.form), "params")
+    faulty = {fault["path"]: fault["message"] for fault in faults}
+    controls = scenarios_forms.variable_controls(rows, "params", "parameter", faulty, "params")
     places = [
         (row["name"].id, row["name"].label.text, row["name"].errors[0])
         for row in controls
@@ -579,18 +587,20 @@ def _show_start_form(actor: Actor, error: ApiError, scenario_id: str, run_id: st
         if run and run.scenario_version < scenario.version
         else None,
         "action": url_for(request.endpoint or "", **(request.view_args or {})),
-        "params": scenarios_forms.padded(rows),
-        "bad": bad,
+        "params": scenarios_forms.pad_rows(rows),
+        "bad": faulty,
         "places": places,
-        "texts": [text for text in bad.values() if text not in placed_texts] if faults else [error.message],
+        "texts": [text for text in faulty.values() if text not in placed_texts]
+        if faults
+        else [error.message],
     }
     return Response(render_template("runs/start.html", **context), mimetype="text/html")
 
 
 def submitted_params(scenario: Scenario) -> dict[str, str]:
     """Return the parameters of a form. Error: validation_error with all of their faults."""
-    rows = scenarios_forms.rows(form_values(request.form), "params")
-    params, faults = scenarios_forms.variables(rows, "params")
+    rows = scenarios_forms.submitted_rows(form_values(request.form), "params")
+    params, faults = scenarios_forms.rows_to_variables(rows, "params")
     faults += environment_variables.env_faults(params, "params", scenario.secrets)
     if faults:
         raise validation_error(faults)
@@ -600,11 +610,12 @@ def submitted_params(scenario: Scenario) -> dict[str, str]:
 @bp.app_context_processor
 def helpers() -> dict[str, Any]:
     """Return the functions that templates of scenarios and runs use."""
-    return {"variable_controls": scenarios_forms.controls}
+    return {"variable_controls": scenarios_forms.variable_controls}
 
 
 @route(
-    bp, "/scenarios/<scenario_id>/start", ["POST"], scope="run", hidden=True, programs=False, on_fault=_show_start_form
+    bp, "/scenarios/<scenario_id>/start", ["POST"], scope="run", hidden=True, allows_api_keys=False,
+    on_fault=_show_start_form
 )  # fmt: skip
 def start(actor: Actor, scenario_id: str) -> Response:
     """Run a scenario's newest version with the parameters of a form."""
@@ -612,7 +623,9 @@ def start(actor: Actor, scenario_id: str) -> Response:
     return _redirect(runs.queue(actor, scenario, submitted_params(scenario)))
 
 
-@route(bp, f"{ONE}/again", ["POST"], scope="run", hidden=True, programs=False, on_fault=_show_start_form)
+@route(
+    bp, f"{ONE}/again", ["POST"], scope="run", hidden=True, allows_api_keys=False, on_fault=_show_start_form
+)
 def again(actor: Actor, scenario_id: str, run_id: str) -> Response:
     """Run it once more with other parameters, the same version or the newest."""
     run = runs.get(actor, scenario_id, run_id, "run")
@@ -632,14 +645,14 @@ class FollowedRun:
         self.key = run_id
         self.channel = run_completion.channel(run_id)
 
-    def pieces(self, after: int) -> Sequence[Piece]:
+    def read_lines(self, after: int) -> Sequence[LogLines]:
         """The next lines above a number."""
-        return run_completion.pieces(self.key, after)
+        return run_completion.read_chunks(self.key, after)
 
-    def state(self) -> runs.State | None:
+    def read_state(self) -> runs.RunState | None:
         """Its state."""
         return runs.state(self.key)
 
-    def last(self, state: events.State) -> int:
+    def last_line_number(self, state: events.JobState) -> int:
         """All lines up to this one are written."""
-        return state.last if isinstance(state, runs.State) else 0
+        return state.line_count if isinstance(state, runs.RunState) else 0

@@ -18,8 +18,8 @@ from webapp.scenarios.services import run_completion, runs
 from webapp.scenarios.views import run_pages
 from webapp.scenarios.views.run_pages import FollowedRun
 from webapp.web import events
-from webapp.web.inputs import Input, ListQuery, Query, with_more
-from webapp.web.responses import Listed, Output, matching, reply, see_other
+from webapp.web.inputs import Input, ListQuery, Query, merge_faults
+from webapp.web.responses import ListOf, Output, check_if_match, reply, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("runs", __name__)
@@ -122,7 +122,7 @@ def _more_faults(
 ) -> ApiError:
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
     model = RerunIn if run_id else RunIn
-    return with_more(error, submitted, model, lambda body: runs.params_faults(scenario, body.params or {}))
+    return merge_faults(error, submitted, model, lambda body: runs.params_faults(scenario, body.params or {}))
 
 
 @route(
@@ -133,7 +133,7 @@ def _more_faults(
     body=RunIn,
     returns=RunOut,
     status=201,
-    also={200: RunOut},
+    other_responses={200: RunOut},
     idempotent=True,
     errors=("quota_exceeded",),
     more_faults=_more_faults,
@@ -150,16 +150,16 @@ def create(actor: Actor, scenario_id: str, body: RunIn) -> Response:
 
 
 def _respond(actor: Actor, run: Run, *, wait: bool) -> Response:
-    where = url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id)
+    url = url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id)
     if wait and g.face == "program":
         run_id = run.id
-        events.await_end(FollowedRun(run_id), limits.WAIT_SECONDS)
+        events.wait_until_finished(FollowedRun(run_id), limits.WAIT_SECONDS)
         run = tenancy.get(actor, Run, run_id)
-        return reply(runs.as_json(run), headers={"Location": where})
-    return reply(runs.as_json(run), status=201, see=where, headers={"Location": where})
+        return reply(runs.as_json(run), headers={"Location": url})
+    return reply(runs.as_json(run), status=201, redirect_to=url, headers={"Location": url})
 
 
-@route(bp, "/runs", scope="read", query=RunQuery, returns=Listed(RunOut))
+@route(bp, "/runs", scope="read", query=RunQuery, returns=ListOf(RunOut))
 def index(actor: Actor, query: RunQuery) -> Response:
     """List the runs of the project, newest first."""
     if g.face == "person":
@@ -168,7 +168,7 @@ def index(actor: Actor, query: RunQuery) -> Response:
     return reply(page.as_dict(runs.as_json))
 
 
-@route(bp, "/scenarios/<scenario_id>/runs", scope="read", query=RunQuery, returns=Listed(RunOut))
+@route(bp, "/scenarios/<scenario_id>/runs", scope="read", query=RunQuery, returns=ListOf(RunOut))
 def of_scenario(actor: Actor, scenario_id: str, query: RunQuery) -> Response:
     """List the runs of a scenario, newest first."""
     scenario = tenancy.get(actor, Scenario, scenario_id)
@@ -185,7 +185,7 @@ def show(actor: Actor, scenario_id: str, run_id: str) -> Response:
     run = runs.get(actor, scenario_id, run_id)
     if g.face == "person":
         return run_pages.page(actor, run)
-    return reply(runs.as_json(run), tag=True)
+    return reply(runs.as_json(run), send_etag=True)
 
 
 @route(
@@ -199,9 +199,9 @@ def show(actor: Actor, scenario_id: str, run_id: str) -> Response:
 def cancel(actor: Actor, scenario_id: str, run_id: str) -> Response:
     """Cancel a run that has not finished: its program gets SIGTERM, and 5 seconds later SIGKILL."""
     run = runs.get(actor, scenario_id, run_id, "run", lock=True)
-    matching(runs.as_json(run))
-    where = url_for("runs.show", scenario_id=scenario_id, run_id=run_id)
-    return reply(runs.as_json(runs.cancel(actor, run)), see=where)
+    check_if_match(runs.as_json(run))
+    url = url_for("runs.show", scenario_id=scenario_id, run_id=run_id)
+    return reply(runs.as_json(runs.cancel(actor, run)), redirect_to=url)
 
 
 @route(
@@ -212,7 +212,7 @@ def cancel(actor: Actor, scenario_id: str, run_id: str) -> Response:
     body=RerunIn,
     returns=RunOut,
     status=201,
-    also={200: RunOut},
+    other_responses={200: RunOut},
     idempotent=True,
     errors=("quota_exceeded",),
     more_faults=_more_faults,
@@ -242,7 +242,7 @@ def logs(actor: Actor, scenario_id: str, run_id: str, query: LogQuery) -> Respon
 
     def text() -> Iterator[bytes]:
         # Each piece is read in an application context, and no session stays open between them.
-        pieces = run_completion.text(run_id)
+        pieces = run_completion.read_log(run_id)
         while True:
             with app.app_context():
                 piece = next(pieces, None)

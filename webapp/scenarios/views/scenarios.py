@@ -32,12 +32,12 @@ from webapp.scenarios.services import scenarios as scenarios_scenarios
 from webapp.scenarios.views import run_pages
 from webapp.versioning import views as versioned_routes
 from webapp.versioning.views import OtherQuery
-from webapp.web.inputs import Query, form_values, parse, with_more
-from webapp.web.responses import Output, json_reply, matching, render_block, reply, see_other
+from webapp.web.inputs import Query, form_values, merge_faults, parse
+from webapp.web.responses import Output, check_if_match, json_reply, render_block, reply, see_other
 from webapp.web.routing import route
 
-SOURCE: Final = ROOT / "sdk" / "python" / "src" / "rowsmith"
-INJECTED: Final = (
+SDK_SOURCE: Final = ROOT / "sdk" / "python" / "src" / "rowsmith"
+INJECTED_VARIABLES: Final = (
     "SERVICE_API_KEY",
     "SERVICE_API_URL",
     "SERVICE_PROJECT_ID",
@@ -48,19 +48,19 @@ INJECTED: Final = (
 )
 """Specification, Scenario runtime: variables of every run."""
 _CLIENT: Final = "Client"
-_OFFERED: Final = frozenset({"api", "client", "error", "fields", "template"})
+_PUBLIC_MODULES: Final = frozenset({"api", "client", "error", "fields", "template"})
 """Modules of the package that programs use directly; all others are nested in them."""
-_NOT_OFFERED: Final = frozenset({"self", "cls", "common"})
+_HIDDEN_ARGUMENTS: Final = frozenset({"self", "cls", "common"})
 
 
 @lru_cache(maxsize=1)
-def found() -> dict[str, Any]:
+def completion_names() -> dict[str, Any]:
     """Return `{client, names, words}`: the client's methods and the package's classes, each `{name, args, doc}`, and
     Python's keywords. Empty if the SDK is not installed next to the service."""
     client: list[dict[str, str]] = []
     names: list[dict[str, str]] = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        if path.relative_to(SOURCE).parts[0].removesuffix(".py") not in _OFFERED:
+    for path in sorted(SDK_SOURCE.rglob("*.py")):
+        if path.relative_to(SDK_SOURCE).parts[0].removesuffix(".py") not in _PUBLIC_MODULES:
             continue
         for node in ast.parse(path.read_text("utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -76,29 +76,29 @@ def found() -> dict[str, Any]:
     return {"client": client, "names": ordered, "words": sorted({*keyword.kwlist, *plain})}
 
 
-def mark() -> str:
+def completion_version() -> str:
     """Return a hash of these names, for a URL that changes with each release."""
     return _names_hash()
 
 
 @lru_cache(maxsize=1)
 def _names_hash() -> str:
-    return hashlib.blake2b(json_reply(found()).get_data(), digest_size=5).hexdigest()
+    return hashlib.blake2b(json_reply(completion_names()).get_data(), digest_size=5).hexdigest()
 
 
 def _class_entry(node: ast.ClassDef, path: Path) -> dict[str, str]:
     constructor = next(
         (item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"), None
     )
-    module = ".".join(("rowsmith", *path.relative_to(SOURCE).with_suffix("").parts))
-    place = module.removesuffix(".__init__")
-    if place.startswith("rowsmith.fields"):
-        place = "rowsmith.fields"
+    module = ".".join(("rowsmith", *path.relative_to(SDK_SOURCE).with_suffix("").parts))
+    module_path = module.removesuffix(".__init__")
+    if module_path.startswith("rowsmith.fields"):
+        module_path = "rowsmith.fields"
     return {
         "name": node.name,
         "args": _arguments(constructor) if constructor else "",
         "doc": _summary(node),
-        "from": place,
+        "from": module_path,
     }
 
 
@@ -106,13 +106,13 @@ def _arguments(node: ast.FunctionDef) -> str:
     """Return the arguments that a caller passes, without their types: `template, quantity=…`."""
     arguments = node.args
     names = [posonlyarg.arg for posonlyarg in (*arguments.posonlyargs, *arguments.args)]
-    needed = len(names) - len(arguments.defaults)
-    parts = [name if place < needed else f"{name}=…" for place, name in enumerate(names)]
+    required_count = len(names) - len(arguments.defaults)
+    parts = [name if index < required_count else f"{name}=…" for index, name in enumerate(names)]
     parts += [
         kwonlyarg.arg if default is None else f"{kwonlyarg.arg}=…"
         for kwonlyarg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     ]
-    return ", ".join(part for part in parts if part.removesuffix("=…") not in _NOT_OFFERED)
+    return ", ".join(part for part in parts if part.removesuffix("=…") not in _HIDDEN_ARGUMENTS)
 
 
 def _summary(node: ast.ClassDef | ast.FunctionDef) -> str:
@@ -145,14 +145,14 @@ def page(
     """Render the page of a saved scenario, of a new one (`scenario` None), or of a submitted form."""
     data = scenarios_scenarios.show(scenario) if scenario is not None else None
     draft = {"name": "", "code": "", **(data or {}), **(submitted or {})}
-    faults = run_pages.with_lines([fault.as_dict() for fault in found], draft["code"])
+    faults = run_pages.add_source_lines([fault.as_dict() for fault in found], draft["code"])
     context: dict[str, Any] = {
         "data": data,
         "draft": draft,
         "faults": faults,
         "bad": {fault["path"]: fault for fault in faults},
-        "clash": run_pages.diff_lines(
-            scenarios_scenarios.unified(data["code"], draft["code"], "saved", "yours")
+        "clash": run_pages.parse_diff(
+            scenarios_scenarios.unified_diff(data["code"], draft["code"], "saved", "yours")
         )
         if clash and data
         else None,
@@ -162,7 +162,7 @@ def page(
         else url_for("scenario_pages.make"),
         "can_write": actor.can("write"),
         "can_run": actor.can("run"),
-        "params": scenarios_forms.padded(_last_params(scenario)),
+        "params": scenarios_forms.pad_rows(_last_params(scenario)),
         **_check_context(data, draft["code"] if submitted else None),
     }
     if "HX-Request" in request.headers:
@@ -173,22 +173,26 @@ def page(
             "use": run_pages.scenario_snippets(data),
         }
     context["examples"] = examples.EXAMPLES if data is None else ()
-    context["names"] = url_for("scenario_pages.names", v=mark())
-    context["variables"] = [*INJECTED, *((*data["env"], *data["secrets"]) if data else ())]
+    context["names"] = url_for("scenario_pages.names", v=completion_version())
+    context["variables"] = [*INJECTED_VARIABLES, *((*data["env"], *data["secrets"]) if data else ())]
     return Response(render_template(PAGE, **context), status, mimetype="text/html")
 
 
 def _check_context(data: dict[str, Any] | None, code: str | None) -> dict[str, Any]:
     """Return the check results of a program: the saved one, or the unsaved `code`."""
     if code is None:
-        results = run_pages.with_lines(data["warnings"], data["code"]) if data else []
-        return {"warnings": results, "required": run_pages.required(data) if data else None, "unsaved": False}
+        results = run_pages.add_source_lines(data["warnings"], data["code"]) if data else []
+        return {
+            "warnings": results,
+            "required": run_pages.package_table(data) if data else None,
+            "unsaved": False,
+        }
     check = scenarios_scenarios.check(code)
     plain = {"requirements": check["requirements"], "lock": None}
     is_unchanged = data is not None and data["requirements"] == check["requirements"]
     return {
-        "warnings": run_pages.with_lines([*check["faults"], *check["warnings"]], code),
-        "required": run_pages.required(data if is_unchanged and data else plain),
+        "warnings": run_pages.add_source_lines([*check["faults"], *check["warnings"]], code),
+        "required": run_pages.package_table(data if is_unchanged and data else plain),
         "unsaved": not is_unchanged and bool(check["requirements"]),
     }
 
@@ -200,13 +204,13 @@ def _last_params(scenario: Scenario | None) -> scenarios_forms.Rows:
     last = db.session.scalar(
         db.select(Run.params).where(Run.scenario_id == scenario.id).order_by(Run.id.desc()).limit(1)
     )
-    return scenarios_forms.rows_of(last or {})
+    return scenarios_forms.variables_to_rows(last or {})
 
 
 # --- Creating and saving ----------------------------------------------------------------------------------------
 
 
-@route(pages_bp, "/scenarios/new", scope="write", query=NewQuery, hidden=True, programs=False)
+@route(pages_bp, "/scenarios/new", scope="write", query=NewQuery, hidden=True, allows_api_keys=False)
 def new(actor: Actor, query: NewQuery) -> Response:
     """An unsaved program, which starts with an example if one is named."""
     one = examples.example(query.example)
@@ -214,10 +218,10 @@ def new(actor: Actor, query: NewQuery) -> Response:
     return page(actor, None, values)
 
 
-@route(pages_bp, "/scenarios/new", ["POST"], scope="write", hidden=True, programs=False)
+@route(pages_bp, "/scenarios/new", ["POST"], scope="write", hidden=True, allows_api_keys=False)
 def make(actor: Actor) -> Response:
     """Save a new scenario; with `do=run` run it too."""
-    submitted = scenarios_forms.program(form_values(request.form))
+    submitted = scenarios_forms.parse_program(form_values(request.form))
     try:
         body = parse(ScenarioInput, submitted, strict=False)
         created = scenarios_scenarios.create(actor, name=body.name, code=body.code)
@@ -228,10 +232,10 @@ def make(actor: Actor) -> Response:
     return _redirect(url_for("scenarios.show", scenario_id=created["id"]))
 
 
-@route(pages_bp, "/scenarios/<scenario_id>/edit", ["POST"], scope="write", hidden=True, programs=False)
+@route(pages_bp, "/scenarios/<scenario_id>/edit", ["POST"], scope="write", hidden=True, allows_api_keys=False)
 def save(actor: Actor, scenario_id: str) -> Response:
     """Save a program as the next version, unless another one was saved since it was loaded; with `do=run` run it."""
-    submitted = scenarios_forms.program(form_values(request.form))
+    submitted = scenarios_forms.parse_program(form_values(request.form))
     action, _, overwritten = request.form.get("do", "save").partition(":")
     loaded_version = overwritten or request.form.get("version", "")
     scenario = scenarios_scenarios.get(actor, scenario_id, "write")
@@ -243,7 +247,7 @@ def save(actor: Actor, scenario_id: str) -> Response:
         if changes:
             parse(ScenarioPatch, changes, strict=False)
             # Resolve the requirements before locking the scenario, because the package index can be slow.
-            program = scenarios_scenarios.prepared(actor, scenario, changes)
+            program = scenarios_scenarios.prepare_change(actor, scenario, changes)
             scenario = scenarios_scenarios.get(actor, scenario_id, "write", lock=True)
             if loaded_version != str(scenario.version):
                 return _show_conflict(actor, scenario_id, submitted)
@@ -288,25 +292,25 @@ def _queue_run(actor: Actor, scenario: Scenario) -> Response:
     return _redirect(url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id))
 
 
-def _redirect(where: str) -> Response:
+def _redirect(url: str) -> Response:
     if "HX-Request" in request.headers:
-        return Response(status=204, headers={"HX-Redirect": where})
-    return see_other(where)
+        return Response(status=204, headers={"HX-Redirect": url})
+    return see_other(url)
 
 
-@route(pages_bp, "/scenarios/said", ["POST"], scope="write", reads=True, hidden=True, programs=False)
+@route(pages_bp, "/scenarios/said", ["POST"], scope="write", reads=True, hidden=True, allows_api_keys=False)
 def findings(actor: Actor) -> Response:
     """Render the check results of an unsaved program: errors with their lines, and requirements."""
-    code = scenarios_forms.program(form_values(request.form)).get("code", "")
+    code = scenarios_forms.parse_program(form_values(request.form)).get("code", "")
     scenario_id = request.form.get("scenario_id", "")
     data = scenarios_scenarios.show(scenarios_scenarios.get(actor, scenario_id)) if scenario_id else None
     return Response(render_block(PAGE, "findings", data=data, can_write=True, **_check_context(data, code)))
 
 
-@route(pages_bp, "/scenarios/names", scope="read", hidden=True, programs=False)
+@route(pages_bp, "/scenarios/names", scope="read", hidden=True, allows_api_keys=False)
 def names() -> Response:
     """Names that the editor completes, as JSON: of the SDK, from its source."""
-    answer = json_reply(found())
+    answer = json_reply(completion_names())
     answer.headers["Cache-Control"] = f"private, max-age={limits.ASSET_SECONDS}"
     return answer
 
@@ -330,11 +334,15 @@ def _render_settings(
         "data": data,
         "draft": draft,
         "schedule": schedule,
-        "env": scenarios_forms.padded(
-            scenarios_forms.rows(values, "env") if values else scenarios_forms.rows_of(draft["env"])
+        "env": scenarios_forms.pad_rows(
+            scenarios_forms.submitted_rows(values, "env")
+            if values
+            else scenarios_forms.variables_to_rows(draft["env"])
         ),
-        "params": scenarios_forms.padded(
-            scenarios_forms.rows(values, "params") if values else scenarios_forms.rows_of(schedule["params"])
+        "params": scenarios_forms.pad_rows(
+            scenarios_forms.submitted_rows(values, "params")
+            if values
+            else scenarios_forms.variables_to_rows(schedule["params"])
         ),
         "times": run_pages.next_times(schedule),
         "secrets": run_pages.secret_names(actor, scenario),
@@ -350,23 +358,25 @@ def _render_settings(
     )
 
 
-@route(pages_bp, "/scenarios/<scenario_id>/settings", scope="read", hidden=True, programs=False)
+@route(pages_bp, "/scenarios/<scenario_id>/settings", scope="read", hidden=True, allows_api_keys=False)
 def settings(actor: Actor, scenario_id: str) -> Response:
     """The settings of a scenario's runs: time limit, network, variables, secrets, schedule."""
     return _render_settings(actor, scenarios_scenarios.get(actor, scenario_id))
 
 
-@route(pages_bp, "/scenarios/<scenario_id>/settings", ["POST"], scope="write", hidden=True, programs=False)
+@route(
+    pages_bp, "/scenarios/<scenario_id>/settings", ["POST"], scope="write", hidden=True, allows_api_keys=False
+)
 def save_settings(actor: Actor, scenario_id: str) -> Response:
     """Save the settings of a scenario's runs."""
-    submitted, faults = scenarios_forms.settings(form_values(request.form))
+    submitted, faults = scenarios_forms.parse_settings(form_values(request.form))
     try:
         body = parse(ScenarioPatch, submitted, strict=False)
         changes = body.model_dump(exclude_unset=True)
         scenario = scenarios_scenarios.get(actor, scenario_id, "write")
         if faults:
             raise validation_error(faults)
-        scenarios_scenarios.prepared(actor, scenario, changes)
+        scenarios_scenarios.prepare_change(actor, scenario, changes)
         scenarios_scenarios.change(
             actor, scenarios_scenarios.get(actor, scenario_id, "write", lock=True), changes
         )
@@ -381,10 +391,10 @@ def save_settings(actor: Actor, scenario_id: str) -> Response:
     return _redirect(url_for("scenario_pages.settings", scenario_id=scenario_id))
 
 
-@route(pages_bp, "/scenarios/times", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+@route(pages_bp, "/scenarios/times", ["POST"], scope="read", reads=True, hidden=True, allows_api_keys=False)
 def times(actor: Actor) -> Response:
     """Show when a schedule that is being edited would be due."""
-    submitted, _ = scenarios_forms.settings(form_values(request.form))
+    submitted, _ = scenarios_forms.parse_settings(form_values(request.form))
     schedule = submitted["schedule"]
     faults = schedules.faults(schedule, set()) if schedule else []
     context = {"schedule": schedule or {}, "times": run_pages.next_times(schedule)}
@@ -396,7 +406,7 @@ def times(actor: Actor) -> Response:
 # --- Versions ---------------------------------------------------------------------------------------------------
 
 
-@route(pages_bp, "/scenarios/<scenario_id>/history", scope="read", hidden=True, programs=False)
+@route(pages_bp, "/scenarios/<scenario_id>/history", scope="read", hidden=True, allows_api_keys=False)
 def history(actor: Actor, scenario_id: str) -> Response:
     """The versions of a scenario, with who saved them."""
     scenario = scenarios_scenarios.get(actor, scenario_id)
@@ -496,7 +506,7 @@ versioned_routes.declare_list(bp, scenarios.KIND, ScenarioOut, run_pages.last_ru
 versioned_routes.declare_deletion(bp, scenarios.KIND, ScenarioOut)
 versioned_routes.declare_versions(
     bp, scenarios.KIND, ScenarioOut,
-    restores=("Make an earlier version the newest: creates a version with its name, description, code "
+    summary=("Make an earlier version the newest: creates a version with its name, description, code "
              "and packages."),
 )  # fmt: skip
 
@@ -507,12 +517,12 @@ def _more_faults(actor: Actor, error: ApiError, submitted: Any, scenario_id: str
     def check(body: ScenarioPatch) -> None:
         scenarios.check_changes(actor, body.model_dump(include=body.model_fields_set), found)
 
-    return with_more(error, submitted, ScenarioPatch, check)
+    return merge_faults(error, submitted, ScenarioPatch, check)
 
 
 @route(
     bp, "/scenarios", ["POST"], scope="write", body=ScenarioInput, returns=ScenarioOut, status=201,
-    idempotent=True, errors=(*versioned_routes.SAVES, "unavailable"), more_faults=_more_faults,
+    idempotent=True, errors=(*versioned_routes.SAVE_ERRORS, "unavailable"), more_faults=_more_faults,
 )  # fmt: skip
 def create(actor: Actor, body: ScenarioInput) -> Response:
     """Create a scenario.
@@ -521,7 +531,7 @@ def create(actor: Actor, body: ScenarioInput) -> Response:
     """
     created = scenarios.create(actor, **body.model_dump())
     where = url_for("scenarios.show", scenario_id=created["id"])
-    return reply(created, status=201, see=where, tag=True, headers={"Location": where})
+    return reply(created, status=201, redirect_to=where, send_etag=True, headers={"Location": where})
 
 
 @route(bp, ONE, scope="read", returns=ScenarioOut)
@@ -530,12 +540,12 @@ def show(actor: Actor, scenario_id: str) -> Response:
     scenario = scenarios.get(actor, scenario_id)
     if g.face == "person":
         return page(actor, scenario)
-    return reply(scenarios.show(scenario), tag=True)
+    return reply(scenarios.show(scenario), send_etag=True)
 
 
 @route(
     bp, ONE, ["PUT"], scope="write", body=CodeInput, returns=ScenarioOut,
-    errors=(*versioned_routes.CHANGES, "unavailable"), more_faults=_more_faults,
+    errors=(*versioned_routes.CHANGE_ERRORS, "unavailable"), more_faults=_more_faults,
 )  # fmt: skip
 def replace(actor: Actor, scenario_id: str, body: CodeInput) -> Response:
     """Replace the code and any other given keys, which creates a new version."""
@@ -544,7 +554,7 @@ def replace(actor: Actor, scenario_id: str, body: CodeInput) -> Response:
 
 @route(
     bp, ONE, ["PATCH"], scope="write", body=ScenarioPatch, returns=ScenarioOut,
-    errors=(*versioned_routes.CHANGES, "unavailable"), more_faults=_more_faults,
+    errors=(*versioned_routes.CHANGE_ERRORS, "unavailable"), more_faults=_more_faults,
 )  # fmt: skip
 def change(actor: Actor, scenario_id: str, body: ScenarioPatch) -> Response:
     """Change a scenario.
@@ -554,23 +564,23 @@ def change(actor: Actor, scenario_id: str, body: ScenarioPatch) -> Response:
     return _change(actor, scenario_id, body.model_dump(include=body.model_fields_set))
 
 
-def _change(actor: Actor, scenario_id: str, changes: dict[str, Any], *, anew: bool = False) -> Response:
+def _change(actor: Actor, scenario_id: str, changes: dict[str, Any], *, refresh: bool = False) -> Response:
     # Resolve the requirements before locking the scenario, because the package index can be slow.
     scenario = scenarios.get(actor, scenario_id, "write")
-    matching(scenarios.show(scenario))
-    program = scenarios.prepared(actor, scenario, changes, anew=anew)
-    scenario = versioned_routes.matched(actor, scenarios.KIND, scenario_id)
+    check_if_match(scenarios.show(scenario))
+    program = scenarios.prepare_change(actor, scenario, changes, refresh=refresh)
+    scenario = versioned_routes.get_matching_head(actor, scenarios.KIND, scenario_id)
     changed = scenarios.change(actor, scenario, changes, program)
-    return reply(changed, see=url_for("scenarios.show", scenario_id=scenario_id), tag=True)
+    return reply(changed, redirect_to=url_for("scenarios.show", scenario_id=scenario_id), send_etag=True)
 
 
 @route(
     bp, f"{ONE}/refresh-requirements", ["POST"], scope="write", returns=ScenarioOut,
-    errors=(*versioned_routes.CHANGES, "validation_error", "unavailable"),
+    errors=(*versioned_routes.CHANGE_ERRORS, "validation_error", "unavailable"),
 )  # fmt: skip
 def refresh_requirements(actor: Actor, scenario_id: str) -> Response:
     """Resolve the program's requirements again, to the newest matching versions, which creates a new version."""
-    return _change(actor, scenario_id, {}, anew=True)
+    return _change(actor, scenario_id, {}, refresh=True)
 
 
 @route(bp, f"{ONE}@v<int:number>", scope="read", returns=ScenarioOut)
@@ -578,7 +588,7 @@ def show_version(actor: Actor, scenario_id: str, number: int) -> Response:
     """Get a version of a scenario."""
     scenario = scenarios.get(actor, scenario_id)
     found = scenarios.show(scenario, number)
-    return reply(found, template="scenarios/version.html", tag=True, newest=scenario.version)
+    return reply(found, template="scenarios/version.html", send_etag=True, newest=scenario.version)
 
 
 @route(bp, f"{ONE}@v<int:number>/diff", scope="read", query=OtherQuery, returns=ScenarioDiffOut)
@@ -586,7 +596,7 @@ def diff(actor: Actor, scenario_id: str, number: int, query: OtherQuery) -> Resp
     """Get the changes from one version to another (default: the newest)."""
     scenario = scenarios.get(actor, scenario_id)
     other = scenario.version if query.to is None else query.to
-    found = scenarios.between(scenario, number, other)
+    found = scenarios.diff_versions(scenario, number, other)
     context = run_pages.difference_context(scenario.name, found) if g.face == "person" else {}
     return reply(found, template="scenarios/diff.html", block="diff", **context)
 

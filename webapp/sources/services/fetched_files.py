@@ -15,14 +15,17 @@ from webapp import clock, limits, storage
 from webapp.access.models import Workspace
 from webapp.connections.models import Fetched
 from webapp.errors import ApiError
-from webapp.extensions import writing
+from webapp.extensions import write_session
 from webapp.files.models import StorageHold
 
 FOLDER: Final = "fetched"
 """Storage folder of response files: by workspace and SHA-256."""
 
 
-def _row(workspace_id: str, connection_id: str, question: str, snapshot: str, rows: int) -> dict[str, Any]:
+def fetched_row(
+    workspace_id: str, connection_id: str, question: str, snapshot: str, rows: int
+) -> dict[str, Any]:
+    """Return the columns of a new row of stored responses."""
     now = clock.now()
     return {
         "workspace_id": workspace_id,
@@ -35,7 +38,7 @@ def _row(workspace_id: str, connection_id: str, question: str, snapshot: str, ro
     }
 
 
-def _insert(rows: list[dict[str, Any]]) -> list[str]:
+def insert_rows(rows: list[dict[str, Any]]) -> list[str]:
     """Add rows of one connection in one transaction, replacing expired ones. Return the questions of rows
     that were not added, because another row exists or the connection was deleted."""
     columns = Fetched.__table__.c
@@ -45,11 +48,11 @@ def _insert(rows: list[dict[str, Any]]) -> list[str]:
         columns.question.in_([row["question"] for row in rows]),
     )
     try:
-        with writing() as session:
+        with write_session() as session:
             for expired in session.scalars(
                 select(Fetched).where(*conditions, columns.expires_at <= rows[0]["fetched_at"])
             ):
-                expired.question = _forgotten(expired)
+                expired.question = retired_question(expired)
             session.flush()
             existing = set(session.scalars(select(columns.question).where(*conditions)))
             new_rows = [row for row in rows if row["question"] not in existing]
@@ -61,19 +64,21 @@ def _insert(rows: list[dict[str, Any]]) -> list[str]:
         return [row["question"] for row in rows if row["question"] in existing]
     # Another process was faster, between the check and the commit. Each question finds out separately.
     return (
-        [rows[0]["question"]] if len(rows) == 1 else [question for row in rows for question in _insert([row])]
+        [rows[0]["question"]]
+        if len(rows) == 1
+        else [question for row in rows for question in insert_rows([row])]
     )
 
 
-def keep_file(
+def track_file(
     workspace_id: str, connection_id: str, name: str, storage_key: str, expires_at: datetime
 ) -> None:
     """Track a file in the storage until it expires and no work pins it."""
-    row = _row(workspace_id, connection_id, name, name, 0)
+    row = fetched_row(workspace_id, connection_id, name, name, 0)
     row |= {"storage_key": storage_key, "expires_at": expires_at}
-    if _insert([row]):
+    if insert_rows([row]):
         columns = Fetched.__table__.c
-        with writing() as session:
+        with write_session() as session:
             session.execute(
                 update(Fetched)
                 .where(columns.workspace_id == workspace_id, columns.connection_id == connection_id)
@@ -85,7 +90,7 @@ def keep_file(
 def put_file(workspace_id: str, key: str, size: int, pieces: Iterable[bytes]) -> None:
     """Put external content into the storage. Its bytes count toward FETCHED_FILES_BYTES until it is purged.
     Raises quota_exceeded."""
-    with writing() as session:
+    with write_session() as session:
         session.execute(
             select(Workspace.id).where(Workspace.id == workspace_id).with_for_update(key_share=True)
         )
@@ -111,13 +116,13 @@ def put_file(workspace_id: str, key: str, size: int, pieces: Iterable[bytes]) ->
             StorageHold(key=key, workspace_id=workspace_id, area=FOLDER, bytes=size, updated_at=clock.now())
         )
     try:
-        storage.of(current_app).put(key, pieces)
+        storage.get_storage(current_app).put(key, pieces)
     except BaseException:
-        with writing() as session:
+        with write_session() as session:
             session.execute(delete(StorageHold).where(StorageHold.key == key))
         raise
 
 
-def _forgotten(row: Fetched) -> str:
+def retired_question(row: Fetched) -> str:
     """Return a question that is never asked: the response stays for work that pins it."""
     return hashlib.sha256(f"forgotten {row.id} {row.question}".encode()).hexdigest()

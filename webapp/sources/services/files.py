@@ -49,7 +49,7 @@ def too_large() -> ApiError:
 
 
 @contextmanager
-def unnamed() -> Iterator[IO[bytes]]:
+def temporary_file() -> Iterator[IO[bytes]]:
     """Create a temporary file that no other process can open."""
     with tempfile.TemporaryFile() as file:
         yield file
@@ -93,13 +93,13 @@ class Spool:
                 writer.close()
         self._file.flush()
 
-    def fill(self, pieces: Iterable[bytes]) -> None:
+    def write_bytes(self, pieces: Iterable[bytes]) -> None:
         """Write the bytes of an Arrow file."""
         for piece in pieces:
             self._file.write(piece)
         self._file.flush()
 
-    def bytes(self) -> Iterator[bytes]:
+    def read_bytes(self) -> Iterator[bytes]:
         """Yield the bytes of the file."""
         self._file.seek(0)
         while piece := self._file.read(limits.STORAGE_CHUNK_BYTES):
@@ -112,16 +112,16 @@ class Spool:
     def sha256(self) -> str:
         """Return the SHA-256 of the file, in hexadecimal."""
         digest = hashlib.sha256()
-        for piece in self.bytes():
+        for piece in self.read_bytes():
             digest.update(piece)
         return digest.hexdigest()
 
-    def real(self, snapshot: str) -> SourceTable:
+    def open_table(self, snapshot: str) -> SourceTable:
         """Return the source, mapped into memory. It is valid as long as it is referenced."""
         return SourceTable(pa.ipc.open_file(pa.memory_map(self._file.name)).read_all(), snapshot)
 
 
-class _OpenSources:
+class _SourceCache:
     """Sources that are open in this process; the least recently used are closed first. Thread-safe:
     concurrent requests for one source read it once."""
 
@@ -131,8 +131,8 @@ class _OpenSources:
         self._entries: OrderedDict[str, tuple[SourceTable, int]] = OrderedDict()
         self._locks: dict[str, threading.Lock] = {}
 
-    def get(self, key: str, make: Callable[[], SourceTable]) -> SourceTable:
-        """Return the source with the key `key`, created by `make` if it is not open."""
+    def get(self, key: str, create: Callable[[], SourceTable]) -> SourceTable:
+        """Return the source with the key `key`, created by `create` if it is not open."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
@@ -143,7 +143,7 @@ class _OpenSources:
                 if key in self._entries:
                     return self._entries[key][0]
             try:
-                source = make()
+                source = create()
             finally:
                 with self._lock:
                     self._locks.pop(key, None)
@@ -163,30 +163,30 @@ class _OpenSources:
             self._size = 0
 
 
-OPEN: Final = _OpenSources()
+SOURCE_CACHE: Final = _SourceCache()
 
 
 # --- Columns ------------------------------------------------------------------------------------------------
 
 
-class NotReadable(Exception):
+class UnreadableFileError(Exception):
     """The content does not match the file's format. The text is for users."""
 
 
-def named(names: Sequence[Any]) -> list[str]:
-    """Return the column names of a header row. Raises `NotReadable`."""
+def parse_header(names: Sequence[Any]) -> list[str]:
+    """Return the column names of a header row. Raises `UnreadableFileError`."""
     found = ["" if name is None else str(name).strip() for name in names]
     while found and not found[-1]:
         found.pop()
     if not found:
-        raise NotReadable("it has no header row with column names")
+        raise UnreadableFileError("it has no header row with column names")
     if len(found) > limits.SOURCE_COLUMNS:
-        raise NotReadable(f"it has more than {limits.SOURCE_COLUMNS:,} columns")
+        raise UnreadableFileError(f"it has more than {limits.SOURCE_COLUMNS:,} columns")
     for index, name in enumerate(found):
         if not name:
-            raise NotReadable(f"column {index + 1} has no name")
+            raise UnreadableFileError(f"column {index + 1} has no name")
         if name in found[:index]:
-            raise NotReadable(f'two columns are named "{name}"')
+            raise UnreadableFileError(f'two columns are named "{name}"')
     return found
 
 
@@ -201,7 +201,7 @@ JSON_TEXT: Final = {b"json": b"1"}
 """Metadata of Arrow fields that contain JSON text."""
 
 
-def column_kind(kinds: set[str]) -> tuple[pa.DataType, bool]:
+def column_type(kinds: set[str]) -> tuple[pa.DataType, bool]:
     """Return the type of a column by the kinds of its values, and whether its text is JSON."""
     if kinds == {"whole", "number"}:
         return pa.float64(), False
@@ -210,7 +210,7 @@ def column_kind(kinds: set[str]) -> tuple[pa.DataType, bool]:
     return pa.string(), bool(kinds) and kinds <= {"nested", "list", "empty"}
 
 
-class Kinds:
+class BatchConverter:
     """Convert batches of a schema to types that the engine supports. Other types become text."""
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -222,7 +222,7 @@ class Kinds:
             ]
         )
 
-    def settled(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Convert one batch."""
         arrays = []
         for column, (_, kind, _) in zip(batch.columns, self._fields, strict=True):
@@ -231,7 +231,9 @@ class Kinds:
             if pa.types.is_string(kind) and not (
                 pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
             ):
-                column = pa.array([external_values.spelled(value) for value in column.to_pylist()], kind)
+                column = pa.array(
+                    [external_values.value_to_text(value) for value in column.to_pylist()], kind
+                )
             elif column.type != kind:
                 column = column.cast(kind, safe=not pa.types.is_timestamp(kind))
             arrays.append(column)
@@ -285,12 +287,12 @@ def text_of(value: Any) -> str:
 # --- Files --------------------------------------------------------------------------------------------------
 
 
-def workbook(file: IO[bytes], sheet: str | None) -> Iterator[pa.RecordBatch]:
+def read_workbook(file: IO[bytes], sheet: str | None) -> Iterator[pa.RecordBatch]:
     """Yield the rows below the header row of a sheet. Empty cells are null."""
     first = next(_cells(rewind(file), sheet), None)
     if first is None:
-        raise NotReadable("the sheet is empty")
-    names = named(first)
+        raise UnreadableFileError("the sheet is empty")
+    names = parse_header(first)
     kinds: dict[str, set[str]] = {name: set() for name in names}
     for row in _records(rewind(file), sheet):
         for name, value in row.items():
@@ -309,32 +311,32 @@ def workbook(file: IO[bytes], sheet: str | None) -> Iterator[pa.RecordBatch]:
 
 def _records(file: IO[bytes], sheet: str | None) -> Iterator[dict[str, Any]]:
     rows = _cells(file, sheet)
-    names = named(next(rows))
+    names = parse_header(next(rows))
     for number, row in enumerate(rows, 2):
         if number > limits.SOURCE_ROWS:
             raise too_large()
         values = [None if value == "" else value for value in row[: len(names)]]
         if any(value is not None for value in row[len(names) :]):
-            raise NotReadable(f"row {number:,} has more cells than the header row")
+            raise UnreadableFileError(f"row {number:,} has more cells than the header row")
         if any(value is not None for value in values):
             yield dict(zip(names, values, strict=False))
 
 
 def _cells(file: IO[bytes], sheet: str | None) -> Iterator[tuple[Any, ...]]:
     try:
-        with workbooks.opened(file, limits.SOURCE_SHEET_BYTES, limits.SOURCE_STRINGS_BYTES) as book:
+        with workbooks.open_workbook(file, limits.SOURCE_SHEET_BYTES, limits.SOURCE_STRINGS_BYTES) as book:
             found = book.worksheets
             worksheet = next((item for item in found if sheet is None or item.title == sheet), None)
             if worksheet is None:
                 known = ", ".join(item.title for item in found[:20])
-                raise NotReadable(f'it has no sheet "{sheet}"; its sheets are {known}')
+                raise UnreadableFileError(f'it has no sheet "{sheet}"; its sheets are {known}')
             yield from worksheet.iter_rows(values_only=True)
     except workbooks.MemberTooLargeError:
-        raise NotReadable("the workbook is too large when unpacked") from None
-    except (NotReadable, GeneratorExit, MemoryError):
+        raise UnreadableFileError("the workbook is too large when unpacked") from None
+    except (UnreadableFileError, GeneratorExit, MemoryError):
         raise
     except Exception as error:  # any error of the reader on a damaged workbook
-        raise NotReadable(
+        raise UnreadableFileError(
             f"the workbook is damaged or protected, or is not an XLSX file ({type(error).__name__})"
         ) from None
 
@@ -350,7 +352,7 @@ def _cell_kind(value: Any) -> str:
 def _cell_column(kinds: set[str]) -> pa.DataType:
     if kinds == {"moment"} or kinds == {"day", "moment"}:
         return pa.timestamp("us")
-    return pa.date32() if kinds == {"day"} else column_kind(kinds)[0]
+    return pa.date32() if kinds == {"day"} else column_type(kinds)[0]
 
 
 def _cell_array(values: list[Any], kind: pa.DataType) -> pa.Array:
@@ -376,47 +378,49 @@ _FORMATS: Final = {
 }  # fmt: skip
 
 
-def kind_of(name: str) -> str | None:
+def file_format(name: str) -> str | None:
     """Return the format of a file by its name; None if it contains no rows."""
     return _FORMATS.get(name.rpartition(".")[2].casefold()) if "." in name else None
 
 
-def batches(file: IO[bytes], name: str, sheet: str | None = None) -> Iterator[pa.RecordBatch]:
+def read_batches(file: IO[bytes], name: str, sheet: str | None = None) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file in batches of one schema; at least one batch, which may have no rows.
 
     Errors: validation_error, with the position in the file; payload_too_large.
     """
-    kind = kind_of(name)
+    kind = file_format(name)
     if kind is None:
         known = ", ".join(sorted(set(_FORMATS) - {"txt"}))
-        raise refused(
+        raise unreadable_file_error(
             f'The name of "{name}" does not have a known file extension.',
             f"Supported file extensions: {known}.",
         )
     if sheet is not None and kind != "xlsx":
-        raise refused("Only workbooks have sheets.", "Remove sheet.")
+        raise unreadable_file_error("Only workbooks have sheets.", "Remove sheet.")
     max_bytes = max(limits.SOURCE_LEAST_BYTES, limits.SOURCE_EXPANSION * file.seek(0, io.SEEK_END))
     file.seek(0)
     try:
-        reader = {"csv": _csv, "json": _json, "ndjson": _ndjson, "parquet": _parquet}.get(kind)
+        reader = {"csv": _read_csv, "json": _read_json, "ndjson": _read_ndjson, "parquet": _read_parquet}.get(
+            kind
+        )
         size = 0
-        for batch in workbook(file, sheet) if reader is None else reader(file):
+        for batch in read_workbook(file, sheet) if reader is None else reader(file):
             size += batch.nbytes
             if size > max_bytes:
                 megabytes = f"{max_bytes // limits.MB:,} MB"
                 text = f'The rows of "{name}" need more than {megabytes}, which is too much for the size of the file.'
-                raise refused(
+                raise unreadable_file_error(
                     text, f"Rows can need at most {limits.SOURCE_EXPANSION} times the size of their file."
                 )
             yield batch
-    except (NotReadable, pa.ArrowException, UnicodeError, zipfile.BadZipFile) as error:
+    except (UnreadableFileError, pa.ArrowException, UnicodeError, zipfile.BadZipFile) as error:
         message = str(error).partition("\n")[0][:300]
-        raise refused(
+        raise unreadable_file_error(
             f'"{name}" cannot be read: {message}', "Correct the file and upload it again."
         ) from None
 
 
-def refused(text: str, hint: str) -> Exception:
+def unreadable_file_error(text: str, hint: str) -> Exception:
     """Return a `validation_error` for a source."""
     return validation_error([Fault("source.file", "not_readable", text, hint)])
 
@@ -424,7 +428,7 @@ def refused(text: str, hint: str) -> Exception:
 # --- CSV ----------------------------------------------------------------------------------------------------
 
 
-def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+def _read_csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv as arrow_csv
 
     head = file.read(_HEAD_BYTES)
@@ -432,14 +436,14 @@ def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
     encoding, mark_bytes = _encoding(file, head)
     text = head.decode(encoding, "replace").removeprefix("\ufeff")
     if not text.strip():
-        raise NotReadable("it is empty")
+        raise UnreadableFileError("it is empty")
     first = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first.count)
-    names = named(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
+    names = parse_header(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
     file.seek(mark_bytes)
     invalid_rows: list[Any] = []
 
-    def refuse(row: Any) -> str:
+    def record_invalid_row(row: Any) -> str:
         invalid_rows.append(row)
         return "error"
 
@@ -454,7 +458,7 @@ def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
                 skip_rows=0,
             ),
             parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=record_invalid_row
             ),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
@@ -472,7 +476,7 @@ def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
         if invalid_rows:
             invalid_row = invalid_rows[0]
             position = f"row {invalid_row.number}" if invalid_row.number else "a row"
-            raise NotReadable(
+            raise UnreadableFileError(
                 f"{position} has {invalid_row.actual_columns} columns, but the header row has "
                 f"{invalid_row.expected_columns}"
             ) from None
@@ -485,7 +489,7 @@ def _encoding(file: IO[bytes], head: bytes) -> tuple[str, int]:
         if head.startswith(mark):
             return encoding, len(mark)
     if b"\0" in head:
-        raise NotReadable("it is not a text file")
+        raise UnreadableFileError("it is not a text file")
     decoder, is_utf8 = codecs.getincrementaldecoder("utf-8")(), True
     try:
         while piece := file.read(limits.SOURCE_CELL_BYTES):
@@ -524,10 +528,10 @@ def _elements(file: IO[bytes]) -> Iterator[Any]:
         except (ValueError, RecursionError) as error:
             if at_end and position >= len(text):
                 if array:
-                    raise NotReadable("its array is not closed") from None
+                    raise UnreadableFileError("its array is not closed") from None
                 return
             if at_end or len(text) - position > limits.SOURCE_CELL_BYTES:
-                raise NotReadable(f"it is not valid JSON: {error}") from None
+                raise UnreadableFileError(f"it is not valid JSON: {error}") from None
             more = reader.read(_READ_BYTES)
             at_end = not more
             text, position = text[position:] + more, 0
@@ -553,11 +557,11 @@ class _SharedFile(io.RawIOBase):
         return len(data)
 
 
-def _json(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+def _read_json(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
     yield from _batches_of_objects(lambda: _elements(rewind(file)), "element")
 
 
-def _ndjson(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+def _read_ndjson(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
     yield from _batches_of_objects(lambda: _lines(rewind(file)), "line")
 
 
@@ -568,14 +572,14 @@ def _lines(file: IO[bytes]) -> Iterator[Any]:
         if not line.strip():
             continue
         if len(line) > limits.SOURCE_CELL_BYTES:
-            raise NotReadable(f"line {number:,} is too long")
+            raise UnreadableFileError(f"line {number:,} is too long")
         try:
             item = orjson.loads(line)
         except orjson.JSONDecodeError:
             try:
                 item = json.loads(line)  # numbers beyond 64 bits, which the faster parser rejects
             except (ValueError, RecursionError) as error:
-                raise NotReadable(f"line {number:,} is not valid JSON: {error}") from None
+                raise UnreadableFileError(f"line {number:,} is not valid JSON: {error}") from None
         yield item
 
 
@@ -584,7 +588,7 @@ def _batches_of_objects(read: Callable[[], Iterator[Any]], item_name: str) -> It
     kinds: dict[str, set[str]] = {}
     for number, item in enumerate(read(), 1):
         if not isinstance(item, Mapping):
-            raise NotReadable(f"{item_name} {number:,} is not an object")
+            raise UnreadableFileError(f"{item_name} {number:,} is not an object")
         if number > limits.SOURCE_ROWS:
             raise too_large()
         for name, value in item.items():
@@ -594,10 +598,10 @@ def _batches_of_objects(read: Callable[[], Iterator[Any]], item_name: str) -> It
             if value is not None:
                 found.add(kind_of_value(value))
     if not kinds:
-        raise NotReadable("it contains no rows")
+        raise UnreadableFileError("it contains no rows")
     if len(kinds) > limits.SOURCE_COLUMNS:
-        raise NotReadable(f"it has more than {limits.SOURCE_COLUMNS:,} columns")
-    columns = {name: column_kind(found) for name, found in kinds.items()}
+        raise UnreadableFileError(f"it has more than {limits.SOURCE_COLUMNS:,} columns")
+    columns = {name: column_type(found) for name, found in kinds.items()}
     rows = read()
     schema = pa.schema(
         [
@@ -624,12 +628,12 @@ def _batches_of_objects(read: Callable[[], Iterator[Any]], item_name: str) -> It
 # --- Parquet, and other typed formats ---
 
 
-def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+def _read_parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
     from pyarrow import parquet  # brings 8 MB of file systems into a process, as does `pyarrow.csv`
 
     try:
         schema = parquet.read_schema(file)
-        named(schema.names)
+        parse_header(schema.names)
         # Texts stay in the dictionaries that the file has them in until a few rows at a time are decoded.
         texts = [
             field.name
@@ -643,21 +647,21 @@ def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
         rows = max(1, min(limits.SOURCE_BLOCK_ROWS, int(limits.SOURCE_PIECE_BYTES / max(1, width))))
         found = reader.iter_batches(rows, use_threads=False)
     except OSError as error:  # exceptions that pyarrow raises for damaged files
-        raise NotReadable(str(error)) from None
-    kinds = Kinds(schema)
+        raise UnreadableFileError(str(error)) from None
+    kinds = BatchConverter(schema)
     empty = True
     while True:
         try:
             batch = next(found, None)
         except OSError as error:
-            raise NotReadable(str(error)) from None
+            raise UnreadableFileError(str(error)) from None
         if batch is None:
             break
         for piece in _slices(batch):
             empty = False
-            yield kinds.settled(piece)
+            yield kinds.convert(piece)
     if empty:
-        yield kinds.settled(pa.RecordBatch.from_pylist([], schema))
+        yield kinds.convert(pa.RecordBatch.from_pylist([], schema))
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -26,12 +26,12 @@ from webapp import clock, limits, storage
 from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
 from webapp.connections.models import Connection, Fetched
-from webapp.engine.external_values import Answer, Question
+from webapp.engine.external_values import ExternalQuery, ExternalResponse
 from webapp.errors import ApiError
-from webapp.extensions import db, reading, writing
+from webapp.extensions import db, read_session, write_session
 from webapp.files.models import StorageHold
 from webapp.sources.services import sources
-from webapp.sources.services.fetched_files import FOLDER, _forgotten, _insert, _row, put_file
+from webapp.sources.services.fetched_files import FOLDER, fetched_row, insert_rows, put_file, retired_question
 
 _SETS_KEY: Final = b"rowsmith.sets"
 
@@ -45,14 +45,14 @@ class StoredAnswer:
     rows: int
 
 
-def hash_of(question: Question, values: Iterable[Any] = ()) -> str:
+def question_hash(question: ExternalQuery, values: Iterable[Any] = ()) -> str:
     """Return the key of a question with its values. Names of fields do not matter."""
     identity = [item for item in question.settings if item[0] != "of"]
     typed_values = [[type(value).__name__, str(value)] for value in values]
     return hashlib.sha256(orjson.dumps([question.kind, identity, typed_values])).hexdigest()
 
 
-def stored(workspace_id: str, connection_id: str, hashes: Collection[str]) -> dict[str, StoredAnswer]:
+def find_stored(workspace_id: str, connection_id: str, hashes: Collection[str]) -> dict[str, StoredAnswer]:
     """Return unexpired responses by the hash of their question."""
     if not hashes:
         return {}
@@ -64,12 +64,12 @@ def stored(workspace_id: str, connection_id: str, hashes: Collection[str]) -> di
         Fetched.question.in_(hashes),
         Fetched.expires_at > clock.now(),
     )
-    with reading() as session:
+    with read_session() as session:
         found = session.execute(statement).all()
     answers: dict[str, StoredAnswer] = {}
     for row in found:
         if row.value is not None:
-            table = _table_from(base64.b64decode(row.value["arrow"]))
+            table = _deserialize_table(base64.b64decode(row.value["arrow"]))
         else:
             assert row.storage_key is not None
             table = load(row.storage_key.removeprefix(f"{FOLDER}/").removesuffix(".arrow")).table
@@ -82,9 +82,9 @@ def save(workspace_id: str, connection_id: str, tables: Mapping[str, pa.Table]) 
     concurrent requests, both get the response that was stored first."""
     answers, rows = dict[str, StoredAnswer](), list[dict[str, Any]]()
     for question, table in tables.items():
-        raw = packed(table)
+        raw = serialize_table(table)
         snapshot = hashlib.sha256(raw).hexdigest()
-        row = _row(workspace_id, connection_id, question, snapshot, table.num_rows)
+        row = fetched_row(workspace_id, connection_id, question, snapshot, table.num_rows)
         if len(raw) > limits.FETCHED_INLINE_BYTES:
             row["storage_key"] = _store(workspace_id, snapshot, raw)
         else:
@@ -92,8 +92,8 @@ def save(workspace_id: str, connection_id: str, tables: Mapping[str, pa.Table]) 
         answers[question] = StoredAnswer(table, snapshot, table.num_rows)
         rows.append(row)
     for start in range(0, len(rows), limits.FETCHED_SAVED):
-        rejected = _insert(rows[start : start + limits.FETCHED_SAVED])
-        existing = stored(workspace_id, connection_id, rejected)
+        rejected = insert_rows(rows[start : start + limits.FETCHED_SAVED])
+        existing = find_stored(workspace_id, connection_id, rejected)
         if len(existing) < len(rejected):
             raise ApiError("unavailable", "The connection or its stored responses were just deleted.")
         answers |= existing
@@ -106,7 +106,7 @@ def forget(actor: Actor, connection: Connection) -> int:
     conditions = (Fetched.workspace_id == actor.workspace_id, Fetched.connection_id == connection.id)
     found = db.session.scalars(select(Fetched).where(*conditions, Fetched.expires_at > now)).all()
     for row in found:
-        row.question, row.expires_at = _forgotten(row), now
+        row.question, row.expires_at = retired_question(row), now
     audit_log.record(actor, "connection.refresh_fetched", connection, join=True, forgotten=len(found))
     db.session.commit()
     return len(found)
@@ -115,35 +115,35 @@ def forget(actor: Actor, connection: Connection) -> int:
 # --- Files --------------------------------------------------------------------------------------------------
 
 
-def packed(table: pa.Table) -> bytes:
+def serialize_table(table: pa.Table) -> bytes:
     """Return a table as an Arrow IPC file."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
+    serialized: bytes = sink.getvalue().to_pybytes()
+    return serialized
 
 
-def _table_from(raw: bytes) -> pa.Table:
+def _deserialize_table(raw: bytes) -> pa.Table:
     return pa.ipc.open_file(pa.BufferReader(raw)).read_all()
 
 
-def answer_of(entry: StoredAnswer) -> Answer:
+def answer_of(entry: StoredAnswer) -> ExternalResponse:
     """Return the response to a question without parameters."""
-    return Answer(entry.table, entry.snapshot)
+    return ExternalResponse(entry.table, entry.snapshot)
 
 
-def combined(sets: Mapping[str, StoredAnswer]) -> Answer:
+def combine_answers(sets: Mapping[str, StoredAnswer]) -> ExternalResponse:
     """Combine the responses to a question's sets of values. Raises `pa.ArrowInvalid` if their types differ."""
     keys = sorted(sets)
     tables = [sets[key].table for key in keys]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     starts = np.concatenate([[0], np.cumsum([item.num_rows for item in tables])]).astype(np.int64)
     digest = hashlib.sha256("\n".join(f"{key}\0{sets[key].snapshot}" for key in keys).encode())
-    return Answer(table, digest.hexdigest(), pa.array(keys, pa.string()), starts)
+    return ExternalResponse(table, digest.hexdigest(), pa.array(keys, pa.string()), starts)
 
 
-def keep(workspace_id: str, connection_id: str, answer: Answer) -> str:
+def store_answer(workspace_id: str, connection_id: str, answer: ExternalResponse) -> str:
     """Make sure that a response is in the storage, and return its location for `load`."""
     table = answer.table
     if answer.keys is not None:
@@ -153,14 +153,14 @@ def keep(workspace_id: str, connection_id: str, answer: Answer) -> str:
             "starts": answer.starts.tolist(),
         }
         table = table.replace_schema_metadata({_SETS_KEY: orjson.dumps(sets)})
-    raw = packed(table)
+    raw = serialize_table(table)
     name = hashlib.sha256(raw).hexdigest()
     key = _store(workspace_id, name, raw)
-    row = _row(workspace_id, connection_id, name, answer.snapshot, table.num_rows)
+    row = fetched_row(workspace_id, connection_id, name, answer.snapshot, table.num_rows)
     row["storage_key"] = key
-    if _insert([row]):
+    if insert_rows([row]):
         columns = Fetched.__table__.c
-        with writing() as session:
+        with write_session() as session:
             session.execute(
                 update(Fetched)
                 .where(columns.workspace_id == workspace_id, columns.connection_id == connection_id)
@@ -173,34 +173,34 @@ def keep(workspace_id: str, connection_id: str, answer: Answer) -> str:
 def _store(workspace_id: str, name: str, raw: bytes) -> str:
     key = f"{FOLDER}/{workspace_id}/{name}.arrow"
     try:
-        storage.of(current_app).head(key)
+        storage.get_storage(current_app).head(key)
     except storage.MissingError:
         put_file(workspace_id, key, len(raw), [raw])
     return key
 
 
-def load(location: str) -> Answer:
-    """Load what `keep` stored, or a source. Raises unavailable if it was deleted, and what `sources.load`
+def load(location: str) -> ExternalResponse:
+    """Load what `store_answer` stored, or a source. Raises unavailable if it was deleted, and what `sources.load`
     raises."""
-    if location.startswith(sources.PREFIX):
+    if location.startswith(sources.LOCATION_PREFIX):
         return sources.load(location)
-    found = _MEMORY.get(location)
+    found = _CACHE.get(location)
     if found is not None:
         return found
     try:
-        raw = b"".join(storage.of(current_app).get(f"{FOLDER}/{location}.arrow"))
+        raw = b"".join(storage.get_storage(current_app).get(f"{FOLDER}/{location}.arrow"))
     except storage.MissingError:
         text = "The external values of this job are no longer stored."
         raise ApiError("unavailable", text, {"snapshot": location.rpartition("/")[2]}) from None
-    table = _table_from(raw)
+    table = _deserialize_table(raw)
     metadata = (table.schema.metadata or {}).get(_SETS_KEY)
     if metadata is None:
-        found = Answer(table, location.rpartition("/")[2])
+        found = ExternalResponse(table, location.rpartition("/")[2])
     else:
         sets = orjson.loads(metadata)
         keys, starts = pa.array(sets["keys"], pa.string()), np.array(sets["starts"], np.int64)
-        found = Answer(table, sets["snapshot"], keys, starts)
-    _MEMORY.put(location, found)
+        found = ExternalResponse(table, sets["snapshot"], keys, starts)
+    _CACHE.put(location, found)
     return found
 
 
@@ -211,15 +211,15 @@ class _AnswerCache:
     def __init__(self, max_bytes: int = limits.FETCHED_MEMORY_BYTES) -> None:
         self._max_bytes, self._size = max_bytes, 0
         self._lock = threading.Lock()
-        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._answers: OrderedDict[str, ExternalResponse] = OrderedDict()
 
-    def get(self, location: str) -> Answer | None:
+    def get(self, location: str) -> ExternalResponse | None:
         with self._lock:
             if location in self._answers:
                 self._answers.move_to_end(location)
             return self._answers.get(location)
 
-    def put(self, location: str, answer: Answer) -> None:
+    def put(self, location: str, answer: ExternalResponse) -> None:
         with self._lock:
             if location in self._answers or answer.table.nbytes > self._max_bytes:
                 return
@@ -229,34 +229,34 @@ class _AnswerCache:
                 self._size -= self._answers.popitem(last=False)[1].table.nbytes
 
 
-_MEMORY: Final = _AnswerCache()
+_CACHE: Final = _AnswerCache()
 
 
 # --- Expiry ---
 
 
-def purge(now: datetime, pinned: Callable[[Any], set[str]]) -> int:
+def purge(now: datetime, find_pinned_files: Callable[[Any], set[str]]) -> int:
     """Remove responses that have expired and that no job needs, files before their rows. Returns their number.
 
-    `pinned` returns the files that exports and pushes still need, read with the given session.
+    `find_pinned_files` returns the files that exports and pushes still need, read with the given session.
     """
     columns = (Fetched.id, Fetched.storage_key)
-    with reading() as session:
+    with read_session() as session:
         expired = session.execute(select(*columns).where(Fetched.expires_at <= now)).all()
         files = {row.storage_key for row in expired if row.storage_key}
         used = set()
         if files:
-            used = pinned(session) & files
+            used = find_pinned_files(session) & files
             live = select(Fetched.storage_key).where(Fetched.storage_key.in_(files), Fetched.expires_at > now)
             shared = set(session.scalars(live))
     if not expired:
         return 0
-    store = storage.of(current_app)
+    store = storage.get_storage(current_app)
     unused = files - used - (shared if files else set())
     for key in unused:
         store.delete(key)
     row_ids = [row.id for row in expired if row.storage_key not in used]
-    with writing() as session:
+    with write_session() as session:
         session.execute(delete(StorageHold).where(StorageHold.area == FOLDER, StorageHold.key.in_(unused)))
         for start in range(0, len(row_ids), limits.SWEEP_BATCH):
             session.execute(

@@ -15,31 +15,31 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.exc import IntegrityError
 
 from webapp import app_vault, clock, limits
-from webapp.access.actors import Actor, require
+from webapp.access.actors import Actor, require_scope
 from webapp.access.models import User
 from webapp.audit.services import audit_log
 from webapp.connections.models import MaskingKey
-from webapp.engine.masking import Keys
+from webapp.engine.masking import KeyRing
 from webapp.engine.masking.keys import KEY_BYTES
 from webapp.errors import ApiError
-from webapp.extensions import db, reading, writing
+from webapp.extensions import db, read_session, write_session
 from webapp.security.sealing import VaultError
 
 
-def ring(workspace_id: str) -> Keys:
+def load_keys(workspace_id: str) -> KeyRing:
     """Return the keys of a workspace. The first one is created in a separate transaction, so call this before
     you write. Raises unavailable if they cannot be decrypted."""
     found = _decrypted_keys(workspace_id)
     if not found:
         _add(workspace_id, 1, None)
         found = _decrypted_keys(workspace_id)
-    return Keys(max(found), found)
+    return KeyRing(max(found), found)
 
 
 def rotate(actor: Actor) -> MaskingKey:
     """Rotate: create a new version and commit. Older versions are kept. Raises unavailable, too_many."""
-    require(actor, "secrets")
-    with reading() as session:
+    require_scope(actor, "secrets")
+    with read_session() as session:
         newest = max((item.version for item in session.scalars(_select_keys(actor.workspace_id))), default=0)
     if newest >= limits.MAX_MASKING_KEYS:
         message = f"A workspace can have at most {limits.MAX_MASKING_KEYS:,} versions of its masking key."
@@ -57,11 +57,11 @@ def rotate(actor: Actor) -> MaskingKey:
 
 def listing(actor: Actor) -> list[MaskingKey]:
     """Return the versions, newest first."""
-    require(actor, "secrets")
+    require_scope(actor, "secrets")
     return list(db.session.scalars(_select_keys(actor.workspace_id).order_by(MaskingKey.version.desc())))
 
 
-def makers(keys: Sequence[MaskingKey]) -> dict[str, str]:
+def creator_names(keys: Sequence[MaskingKey]) -> dict[str, str]:
     """Return the names of their creators by user id."""
     user_ids = {key.created_by for key in keys if key.created_by}
     found = db.session.scalars(select(User).where(User.id.in_(user_ids))) if user_ids else ()
@@ -73,7 +73,7 @@ def as_json(key: MaskingKey) -> dict[str, Any]:
     return {"version": key.version, "created_by": key.created_by, "created_at": clock.to_text(key.created_at)}
 
 
-def reseal() -> tuple[int, int]:
+def reencrypt_all() -> tuple[int, int]:
     """Encrypt every key with the newest vault key and commit. Return how many were re-encrypted and how many
     there are. Raises unavailable if some cannot be decrypted."""
     vault, resealed, total, failed, last = app_vault.vault(), 0, 0, 0, ""
@@ -82,7 +82,7 @@ def reseal() -> tuple[int, int]:
         batch = db.session.scalars(statement.limit(limits.VAULT_BATCH).with_for_update()).all()
         for key in batch:
             try:
-                sealed = vault.renewed(key.sealed)
+                sealed = vault.reencrypt(key.sealed)
             except VaultError:
                 failed += 1
                 continue
@@ -111,7 +111,7 @@ def _select_keys(workspace_id: str) -> Select[MaskingKey]:
 
 
 def _decrypted_keys(workspace_id: str) -> dict[int, bytes]:
-    with reading() as session:
+    with read_session() as session:
         stored = {item.version: item.sealed for item in session.scalars(_select_keys(workspace_id))}
     try:
         return {
@@ -125,7 +125,7 @@ def _add(workspace_id: str, version: int, user_id: str | None) -> bool:
     """Create and store a key. Return False if another process was faster."""
     sealed = app_vault.seal(base64.b64encode(random.token_bytes(KEY_BYTES)).decode())
     try:
-        with writing() as session:
+        with write_session() as session:
             session.add(
                 MaskingKey(workspace_id=workspace_id, version=version, sealed=sealed, created_by=user_id)
             )

@@ -29,30 +29,30 @@ from webapp import clock, limits, storage
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import access
-from webapp.connections.services.access import limited
+from webapp.connections.services.access import time_limited
 from webapp.connectors.base import ConnectorError, TableReader
 from webapp.engine.errors import SpecError
-from webapp.engine.external_values import Answer, ExternalRequest, ReadSource
-from webapp.engine.masking import Keys
+from webapp.engine.external_values import ExternalRequest, ExternalResponse, LoadedSource
+from webapp.engine.masking import KeyRing
 from webapp.engine.source_data import SourceSpec, SourceTable
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.extensions import db, reading
+from webapp.extensions import db, read_session
 from webapp.files import services as files_services
 from webapp.files.models import WorkspaceFile
 from webapp.row_templates.models import Template
-from webapp.row_templates.services.compiled_plans import Source
+from webapp.row_templates.services.compiled_plans import CompiledTemplate
 from webapp.sources.services import fetched_files, files, masking_keys
-from webapp.sources.services.files import Kinds, too_large
+from webapp.sources.services.files import BatchConverter, too_large
 
 
-def settled(batches: Iterable[pa.RecordBatch], limit: int | None = None) -> Iterator[pa.RecordBatch]:
+def convert_batches(batches: Iterable[pa.RecordBatch], limit: int | None = None) -> Iterator[pa.RecordBatch]:
     """Convert batches to types that the engine supports and that fit all values. All batches are written to
     disk before the first one is returned. Raises `ConnectorError`; payload_too_large."""
     with tempfile.TemporaryFile() as file:
         widest = _WidestTypes()
         rows = 0
         for batch in batches:
-            widest.see(batch)
+            widest.add(batch)
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, batch.schema) as writer:
                 writer.write_batch(batch)
@@ -69,15 +69,15 @@ def settled(batches: Iterable[pa.RecordBatch], limit: int | None = None) -> Iter
                 "The query returns no columns.", reason="no_column", hint="Use a SELECT statement."
             )
         schema = widest.schema()
-        kinds = Kinds(schema)
+        kinds = BatchConverter(schema)
         file.seek(0)
         while size := file.read(8):
             for batch in pa.ipc.open_stream(pa.py_buffer(file.read(int.from_bytes(size, "little")))):
-                yield kinds.settled(_widened(batch, schema))
+                yield kinds.convert(_cast_batch(batch, schema))
 
 
-def _widened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch with the widest types. Numbers are cast; `Kinds` converts values that become text."""
+def _cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the widest types. Numbers are cast; `BatchConverter` converts values that become text."""
     arrays, fields = [], []
     for column, field in zip(batch.columns, schema, strict=True):
         kind = field.type
@@ -96,7 +96,7 @@ class _WidestTypes:
         self._kinds: list[set[pa.DataType]] = []
         self._large: set[int] = set()
 
-    def see(self, batch: pa.RecordBatch) -> None:
+    def add(self, batch: pa.RecordBatch) -> None:
         """Add the types of a batch."""
         if not self.columns:
             found = [str(name) for name in batch.schema.names]
@@ -145,8 +145,8 @@ class _WidestTypes:
         return pa.string()
 
 
-PREFIX: Final = "source:"
-"""The prefix of the location of a source among the stored responses."""
+LOCATION_PREFIX: Final = "source:"
+"""Return the prefix of the location of a source among the stored responses."""
 FOLDER: Final = "sources"
 """Storage folder of rows from connections: by workspace and SHA-256."""
 _UNORDERED_TYPES: Final = frozenset({"json", "array", "binary", "other"})
@@ -154,30 +154,34 @@ _UNORDERED_TYPES: Final = frozenset({"json", "array", "binary", "other"})
 _SPELLING_HINT: Final = "Check its spelling: the connection's metadata lists its tables."
 
 
-def open_source(actor: Actor | None, source: Source, *, keep: bool = False, whole: bool = True) -> Source:
-    """Return a template with its source loaded; templates without a source are returned unchanged. `keep`: a worker
-    will open it again. `whole`: otherwise a connection is only read up to the number of rows of a preview.
+def open_source(
+    actor: Actor | None, source: CompiledTemplate, *, for_worker: bool = False, is_complete: bool = True
+) -> CompiledTemplate:
+    """Return a template with its source loaded; templates without a source are returned unchanged. `for_worker`: a
+    worker will open it again. `is_complete`: otherwise a connection is only read up to the number of rows of a preview.
 
     Errors: validation_error for a source that does not exist or lacks columns that fields name; payload_too_large;
     those of connections.
     """
     spec = source.plan.spec.source
-    if spec is None or actor is None or source.plan.taken is not None:
+    if spec is None or actor is None or source.plan.loaded_source is not None:
         return source
     if spec.file is not None:
         source_rows = _open_file(
             actor, spec, _masking_keys(actor.workspace_id, source), _project_of(actor, source)
         )
     else:
-        source_rows = _open_connection(actor, spec, _masking_keys(actor.workspace_id, source), keep, whole)
-    answer = Answer(pa.table({}), source_rows.real.snapshot, taken=source_rows)
+        source_rows = _open_connection(
+            actor, spec, _masking_keys(actor.workspace_id, source), for_worker, is_complete
+        )
+    answer = ExternalResponse(pa.table({}), source_rows.table.snapshot, loaded_source=source_rows)
     try:
-        return replace(source, plan=source.plan.answered({spec.question().key: answer}))
+        return replace(source, plan=source.plan.with_responses({spec.external_query().key: answer}))
     except SpecError as error:
         raise validation_error(error.faults) from None
 
 
-def _project_of(actor: Actor, source: Source) -> str | None:
+def _project_of(actor: Actor, source: CompiledTemplate) -> str | None:
     """Return the project whose files a template reads: its own, or for a draft that of the actor."""
     if source.template_id is None:
         return actor.project_id
@@ -187,27 +191,27 @@ def _project_of(actor: Actor, source: Source) -> str | None:
 def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
     """Return the first rows of a source, with real values: of a file up to its end, of a connection no more
     than a preview shows. Raises what `open_source` raises."""
-    no_keys = Keys(0, {})
+    no_keys = KeyRing(0, {})
     if spec.file is not None:
         source_rows = _open_file(actor, spec, no_keys)
     else:
         limit = min(spec.limit or rows, rows)
         source_rows = _open_connection(actor, spec.model_copy(update={"limit": limit}), no_keys, False, False)
-    return source_rows.real.table.slice(0, rows)
+    return source_rows.table.table.slice(0, rows)
 
 
-def rows_of(actor: Actor, spec: SourceSpec, limit: int) -> int:
+def count_rows(actor: Actor, spec: SourceSpec, limit: int) -> int:
     """Return the number of rows of a source, at most `limit`. Those of a connection are counted for FETCH_SECONDS; of a
     larger source the number is what was counted by then. Raises what `open_source` raises."""
     limit = min(limit, spec.limit or limit)
     if spec.file is not None:
-        found: int = _open_file(actor, spec, Keys(0, {})).real.table.num_rows
+        found: int = _open_file(actor, spec, KeyRing(0, {})).table.table.num_rows
         return min(found, limit)
     connection, rows = _find_connection(actor, spec), 0
     try:
         with access.open_reader(connection, limits.FETCH_SECONDS) as session:
             db.session.remove()  # release the database connection while the target is read
-            with limited(session, limits.FETCH_SECONDS, limits.FETCH_SECONDS):
+            with time_limited(session, limits.FETCH_SECONDS, limits.FETCH_SECONDS):
                 for batch in _batches(session, spec, is_counting=True):
                     rows += batch.num_rows
                     if rows >= limit:
@@ -218,14 +222,14 @@ def rows_of(actor: Actor, spec: SourceSpec, limit: int) -> int:
     return min(rows, limit)
 
 
-def file_of_field(actor: Actor, request: ExternalRequest, source: Source) -> Answer:
+def open_field_file(actor: Actor, request: ExternalRequest, source: CompiledTemplate) -> ExternalResponse:
     """Return the rows of a workspace file that a field reads.
 
     Errors: validation_error at its option, those of `open_source`.
     """
-    spec = SourceSpec(file=request.question["file"], sheet=request.question["sheet"])
+    spec = SourceSpec(file=request.query["file"], sheet=request.query["sheet"])
     try:
-        source_rows = _open_file(actor, spec, Keys(0, {}), _project_of(actor, source))
+        source_rows = _open_file(actor, spec, KeyRing(0, {}), _project_of(actor, source))
     except ApiError as error:
         if error.code != "validation_error":
             raise
@@ -234,31 +238,35 @@ def file_of_field(actor: Actor, request: ExternalRequest, source: Source) -> Ans
             for field in error.details["fields"]
         ]
         raise validation_error(faults) from None
-    return Answer(pa.table({}), source_rows.real.snapshot, taken=source_rows)
+    return ExternalResponse(pa.table({}), source_rows.table.snapshot, loaded_source=source_rows)
 
 
-def load(text: str) -> Answer:
+def load(location_text: str) -> ExternalResponse:
     """Return the pinned source. Errors: conflict if its file has changed since, unavailable if it no longer exists."""
-    location = _SourceLocation.read(text)
-    table = files.OPEN.get(
+    location = _SourceLocation.parse(location_text)
+    table = files.SOURCE_CACHE.get(
         location.key, lambda: _reopen_file(location) if location.file else _reopen_rows(location)
     )
     if not location.version:
-        return Answer(pa.table({}), table.snapshot, taken=ReadSource(table, Keys(0, {}), text))
-    ring = masking_keys.ring(location.workspace)
-    if location.version not in ring.keys:
+        return ExternalResponse(
+            pa.table({}), table.snapshot, loaded_source=LoadedSource(table, KeyRing(0, {}), location_text)
+        )
+    keys = masking_keys.load_keys(location.workspace)
+    if location.version not in keys.keys:
         raise ApiError("unavailable", f"Masking key {location.version} of this job no longer exists.")
-    return Answer(
-        pa.table({}), table.snapshot, taken=ReadSource(table, Keys(location.version, ring.keys), text)
+    return ExternalResponse(
+        pa.table({}),
+        table.snapshot,
+        loaded_source=LoadedSource(table, KeyRing(location.version, keys.keys), location_text),
     )
 
 
-def stored_at(text: str) -> str | None:
+def find_storage_key(text: str) -> str | None:
     """Return the storage key of a connection's rows; None for other sources."""
-    if not text.startswith(PREFIX):
+    if not text.startswith(LOCATION_PREFIX):
         return None
-    location = _SourceLocation.read(text)
-    return None if location.file else location.stored
+    location = _SourceLocation.parse(text)
+    return None if location.file else location.storage_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,36 +289,36 @@ class _SourceLocation:
         return f"{self.workspace} {self.sha256} {self.file} {self.sheet} {self.limit}"
 
     @property
-    def stored(self) -> str:
+    def storage_key(self) -> str:
         """The storage key of a connection's rows."""
         return f"{FOLDER}/{self.workspace}/{self.sha256}.arrow"
 
-    def text(self) -> str:
+    def to_text(self) -> str:
         """Return the form in the pins."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return PREFIX + urlencode({name: value for name, value in values.items() if value})
+        return LOCATION_PREFIX + urlencode({name: value for name, value in values.items() if value})
 
     @classmethod
-    def read(cls, text: str) -> _SourceLocation:
+    def parse(cls, text: str) -> _SourceLocation:
         """Parse the form in the pins."""
-        values: dict[str, Any] = dict(parse_qsl(text.removeprefix(PREFIX)))
+        values: dict[str, Any] = dict(parse_qsl(text.removeprefix(LOCATION_PREFIX)))
         return cls(
             **{**values, "version": int(values.get("version", 0)), "limit": int(values.get("limit", 0))}
         )
 
 
-def _masking_keys(workspace_id: str, source: Source) -> Keys:
+def _masking_keys(workspace_id: str, source: CompiledTemplate) -> KeyRing:
     """Return the masking keys of the workspace; no keys if the template masks nothing."""
     if not any(field.common.sensitive for field in source.plan.spec.walk()):
-        return Keys(0, {})
+        return KeyRing(0, {})
     db.session.remove()  # the first key is written in a separate transaction, which would wait for this one
-    return masking_keys.ring(workspace_id)
+    return masking_keys.load_keys(workspace_id)
 
 
 # --- Files --------------------------------------------------------------------------------------------------
 
 
-def _open_file(actor: Actor, spec: SourceSpec, keys: Keys, project_id: str | None = None) -> ReadSource:
+def _open_file(actor: Actor, spec: SourceSpec, keys: KeyRing, project_id: str | None = None) -> LoadedSource:
     assert spec.file is not None
     try:
         file = files_services.find(actor, spec.file, project_id=project_id)
@@ -323,11 +331,13 @@ def _open_file(actor: Actor, spec: SourceSpec, keys: Keys, project_id: str | Non
     location = _SourceLocation(
         actor.workspace_id, file.sha256, keys.current, file.id, file.name, spec.sheet or "", spec.limit or 0
     )
-    return ReadSource(files.OPEN.get(location.key, lambda: _read(file, location)), keys, location.text())
+    return LoadedSource(
+        files.SOURCE_CACHE.get(location.key, lambda: _read_file(file, location)), keys, location.to_text()
+    )
 
 
 def _reopen_file(location: _SourceLocation) -> SourceTable:
-    with reading() as session:
+    with read_session() as session:
         file = session.scalar(
             select(WorkspaceFile).where(
                 WorkspaceFile.id == location.file,
@@ -344,18 +354,18 @@ def _reopen_file(location: _SourceLocation) -> SourceTable:
         raise ApiError(
             "conflict", text, {**details, "present": file.sha256, "hint": "Request the rows again."}
         )
-    return _read(file, location)
+    return _read_file(file, location)
 
 
-def _read(file: WorkspaceFile, location: _SourceLocation) -> SourceTable:
+def _read_file(file: WorkspaceFile, location: _SourceLocation) -> SourceTable:
     try:
-        with files.unnamed() as copy, files.Spool() as spool:
-            for piece in files_services.pieces(file.storage_key):
+        with files.temporary_file() as copy, files.Spool() as spool:
+            for piece in files_services.read_chunks(file.storage_key):
                 copy.write(piece)
             copy.seek(0)
             limit = location.limit or None
-            spool.write(files.batches(copy, location.name, location.sheet or None), limit)
-            return spool.real(location.sha256)
+            spool.write(files.read_batches(copy, location.name, location.sheet or None), limit)
+            return spool.open_table(location.sha256)
     except storage.MissingError:
         raise ApiError("conflict", f'The file "{location.name}" was just replaced. Try again.') from None
 
@@ -373,7 +383,9 @@ def _find_connection(actor: Actor, spec: SourceSpec) -> Connection:
     return found
 
 
-def _open_connection(actor: Actor, spec: SourceSpec, keys: Keys, keep: bool, is_complete: bool) -> ReadSource:
+def _open_connection(
+    actor: Actor, spec: SourceSpec, keys: KeyRing, for_worker: bool, is_complete: bool
+) -> LoadedSource:
     connection = _find_connection(actor, spec)
     limit = (
         spec.limit
@@ -387,18 +399,20 @@ def _open_connection(actor: Actor, spec: SourceSpec, keys: Keys, keep: bool, is_
             files.Spool() as spool,
         ):
             db.session.remove()  # release the database connection while the target is read
-            with limited(session, deadline - time.monotonic(), limits.SOURCE_SECONDS):
-                spool.write(settled(_batches(session, spec), limit), limit)
+            with time_limited(session, deadline - time.monotonic(), limits.SOURCE_SECONDS):
+                spool.write(convert_batches(_batches(session, spec), limit), limit)
             sha256 = spool.sha256()
             location = _SourceLocation(actor.workspace_id, sha256, keys.current)
-            if keep:
+            if for_worker:
                 # Store the rows for a worker.
-                fetched_files.put_file(location.workspace, location.stored, spool.size(), spool.bytes())
-                expires_at = clock.now() + timedelta(hours=limits.SOURCE_KEPT_HOURS)
-                fetched_files.keep_file(
-                    location.workspace, connection.id, location.sha256, location.stored, expires_at
+                fetched_files.put_file(
+                    location.workspace, location.storage_key, spool.size(), spool.read_bytes()
                 )
-            return ReadSource(spool.real(sha256), keys, location.text())
+                expires_at = clock.now() + timedelta(hours=limits.SOURCE_KEPT_HOURS)
+                fetched_files.track_file(
+                    location.workspace, connection.id, location.sha256, location.storage_key, expires_at
+                )
+            return LoadedSource(spool.open_table(sha256), keys, location.to_text())
     except ConnectorError as error:
         raise _api_error(error) from None
 
@@ -439,8 +453,8 @@ def _batches(
 def _reopen_rows(location: _SourceLocation) -> SourceTable:
     try:
         with files.Spool() as spool:
-            spool.fill(storage.of(current_app).get(location.stored))
-            return spool.real(location.sha256)
+            spool.write_bytes(storage.get_storage(current_app).get(location.storage_key))
+            return spool.open_table(location.sha256)
     except storage.MissingError:
         text = "The source rows of this job are no longer stored."
         raise ApiError("unavailable", text, {"snapshot": location.sha256}) from None

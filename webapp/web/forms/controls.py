@@ -26,7 +26,7 @@ from wtforms.widgets import NumberInput, TextArea
 
 if TYPE_CHECKING:
 
-    class DrawnField(Field):
+    class RenderedField(Field):
         """A control with the attributes that forms of this package add for the templates."""
 
         required: bool
@@ -57,17 +57,17 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def integer(text: str) -> int | str:
+def parse_integer(text: str) -> int | str:
     """Return an integer; the text itself if it is not one."""
     return int(text) if _INTEGER.fullmatch(text) else text
 
 
-def number(text: str) -> int | str:
+def parse_number(text: str) -> int | str:
     """Return a whole number as int, and any other text unchanged: the models parse decimals from text exactly."""
-    return integer(text) if _INTEGER.fullmatch(text) else text
+    return parse_integer(text) if _INTEGER.fullmatch(text) else text
 
 
-def guess(text: str) -> Any:
+def parse_json_or_text(text: str) -> Any:
     """Return any JSON value: `5`, `true`, `null`, `["a"]` and `"5"` are parsed as JSON, everything else is text."""
     try:
         return json.loads(text, parse_constant=str)
@@ -75,9 +75,9 @@ def guess(text: str) -> Any:
         return text
 
 
-def guessed_text(value: Any) -> str:
-    """Return the text that `guess` parses as `value`."""
-    if isinstance(value, str) and guess(value) == value and value.strip():
+def format_json_or_text(value: Any) -> str:
+    """Return the text that `parse_json_or_text` parses as `value`."""
+    if isinstance(value, str) and parse_json_or_text(value) == value and value.strip():
         return value
     return json.dumps(value, ensure_ascii=False, default=str)
 
@@ -125,12 +125,12 @@ class Anything(Line):
     """Any JSON value on one line."""
 
     def __init__(self, label: str = "", **kwargs: Any) -> None:
-        super().__init__(label, guess, guessed_text, **kwargs)
+        super().__init__(label, parse_json_or_text, format_json_or_text, **kwargs)
         self._null = False
 
     def process_data(self, value: Any) -> None:
         """Set the value from JSON; a missing value stays empty."""
-        self.data = "" if value is UNSET else guessed_text(value)
+        self.data = "" if value is UNSET else format_json_or_text(value)
 
 
 class Text(Line):
@@ -179,7 +179,7 @@ class Json(Line):
     widget = TextArea()
 
     def __init__(self, label: str = "", **kwargs: Any) -> None:
-        super().__init__(label, guess, **kwargs)
+        super().__init__(label, parse_json_or_text, **kwargs)
 
     def process_data(self, value: Any) -> None:
         """Set the value from JSON, indented."""

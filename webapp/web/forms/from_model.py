@@ -20,11 +20,11 @@ from webapp.engine.types.registry import find
 from webapp.web.forms import controls
 from webapp.web.forms import controls as forms_controls
 
-LONG_TEXT: Final = 500  # characters from which a text gets more than one line
-FEW_CHOICES: Final = 12
-MOST_INLINE: Final = 2
-MOST_GROWING: Final = 2
-MOST_BESIDE_PICKS: Final = 3
+LONG_TEXT_CHARS: Final = 500  # characters from which a text gets more than one line
+MAX_INLINE_CHOICES: Final = 12
+MAX_INLINE_CONTROLS: Final = 2
+MAX_GROWING_CONTROLS: Final = 2
+MAX_CONTROLS_WITH_PICKERS: Final = 3
 Schema = Mapping[str, Any]
 
 
@@ -56,8 +56,8 @@ class ModelForm(BaseForm):
 
     if TYPE_CHECKING:
 
-        def __iter__(self) -> Iterator[forms_controls.DrawnField]: ...
-        def __getitem__(self, name: str) -> forms_controls.DrawnField: ...
+        def __iter__(self) -> Iterator[forms_controls.RenderedField]: ...
+        def __getitem__(self, name: str) -> forms_controls.RenderedField: ...
 
     def payload(self) -> dict[str, Any]:
         """Return the entered values."""
@@ -72,7 +72,7 @@ def form_class(model: type[BaseModel], names: tuple[str, ...] | None = None) -> 
     return _form(schema, schema.get("$defs", {}), names)
 
 
-def bound(
+def bind_form(
     model: type[BaseModel],
     data: Mapping[str, Any] | None = None,
     *,
@@ -84,27 +84,29 @@ def bound(
     return form_class(model, names)(formdata, data=data, prefix=prefix)
 
 
-def keys(model: type[BaseModel]) -> tuple[str, ...]:
+def control_names(model: type[BaseModel]) -> tuple[str, ...]:
     """Return the API names of the keys of a model that have a control, in the model's order."""
     return form_class(model).names
 
 
-def inline(model: type[BaseModel]) -> tuple[str, ...]:
+def inline_control_names(model: type[BaseModel]) -> tuple[str, ...]:
     """Return the first few keys that fit on one line: numbers, checkboxes, choices, short texts; without those, lists
     and texts that grow. Keys picked from other templates are always included. With a connection, only it and its query
     are included."""
     form = form_class(model)
     kinds = {name: form.picks.get(name, {}).get("kind") for name in form.names}
     if "connection" in kinds.values():
-        return tuple(name for name in form.names if kinds[name] in _CONNECTION_KINDS)[:MOST_BESIDE_PICKS]
+        return tuple(name for name in form.names if kinds[name] in _CONNECTION_KINDS)[
+            :MAX_CONTROLS_WITH_PICKERS
+        ]
     short = tuple(name for name in form.names if name in form.short)
     if any(kinds[name] == "template" for name in short):
-        return short[:MOST_BESIDE_PICKS]
-    short = short[:MOST_INLINE]
+        return short[:MAX_CONTROLS_WITH_PICKERS]
+    short = short[:MAX_INLINE_CONTROLS]
     return (
         short
         or tuple(name for name in form.names if form.controls[name].field_class in _GROWING_CONTROLS)[
-            :MOST_GROWING
+            :MAX_GROWING_CONTROLS
         ]
     )
 
@@ -183,11 +185,11 @@ def control_of(name: str, schema: Schema, defs: Schema, *, required: bool) -> An
         )
     if kinds <= {"integer", "number", "string"} and kinds & {"integer", "number"} and _is_number(branches):
         render |= {"step": "1" if kinds == {"integer"} else "any"}
-        return forms_controls.Number(label, forms_controls.number, **common)
+        return forms_controls.Number(label, forms_controls.parse_number, **common)
     if "string" in kinds and kinds <= {"integer", "number", "string"} and len(kinds) > 1:
-        return forms_controls.Line(label, forms_controls.number, **common)
+        return forms_controls.Line(label, forms_controls.parse_number, **common)
     if kinds == {"string"}:
-        if max((b.get("maxLength", 0) for b in branches), default=0) > LONG_TEXT:
+        if max((b.get("maxLength", 0) for b in branches), default=0) > LONG_TEXT_CHARS:
             return forms_controls.Text(label, **common)
         return forms_controls.Line(label, **common)
     return forms_controls.Anything(label, **common)
@@ -213,17 +215,23 @@ def _group_arguments(common: dict[str, Any]) -> dict[str, Any]:
 def _array(label: str, schema: Schema, defs: Schema, common: dict[str, Any], single_as_value: bool) -> Any:
     items = branches_of(schema.get("items", {}), defs)
     choices = _choices(items)
-    if choices is not None and len(choices) <= FEW_CHOICES and not single_as_value:
+    if choices is not None and len(choices) <= MAX_INLINE_CHOICES and not single_as_value:
         return forms_controls.Choices(label, [str(choice) for choice in choices], **common)
     kinds = {item.get("type", "any") for item in items}
     if kinds == {"string"}:
         return forms_controls.Lines(label, single_as_value=single_as_value, **common)
     if kinds <= {"integer", "number", "string"} and _is_number(items):
-        return forms_controls.Lines(label, forms_controls.number, single_as_value=single_as_value, **common)
+        return forms_controls.Lines(
+            label, forms_controls.parse_number, single_as_value=single_as_value, **common
+        )
     if kinds & {"object", "array"} and "any" not in kinds and "string" not in kinds:
         return forms_controls.Json(label, **common)
     return forms_controls.Lines(
-        label, forms_controls.guess, forms_controls.guessed_text, single_as_value=single_as_value, **common
+        label,
+        forms_controls.parse_json_or_text,
+        forms_controls.format_json_or_text,
+        single_as_value=single_as_value,
+        **common,
     )
 
 
@@ -269,7 +277,7 @@ def label_of(name: str) -> str:
 _MAX_PASSES = 4  # errors of a nested object are reported only after those of its parent are corrected
 
 
-def filled(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
+def convert_form_values(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
     """Convert `values` of a form (texts, nested by their names) so that `model` can parse them.
 
     Empty texts are removed only where the model does not accept them: an empty description stays empty. A text becomes
@@ -284,20 +292,20 @@ def filled(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
         if isinstance(options, dict) and options and isinstance(field.get("type"), str):
             kind = find(field["type"])
             if kind is not None:
-                filled(kind.Options, options)
+                convert_form_values(kind.Options, options)
     for _ in range(_MAX_PASSES):
         try:
             model.model_validate(values, strict=False)
         except ValidationError as error:
             errors = error.errors(include_url=False)
-            if sum(_correct(values, item["loc"], item["type"]) for item in errors) == 0:
+            if sum(_convert_value_at(values, item["loc"], item["type"]) for item in errors) == 0:
                 break
         else:
             break
     return values
 
 
-def _correct(values: Any, path: Sequence[str | int], kind: str) -> bool:
+def _convert_value_at(values: Any, path: Sequence[str | int], kind: str) -> bool:
     """Return whether the value at `path`, or its nearest submitted parent, can be corrected in the form."""
     parent: Any = None  # the parent object or list
     key: str | int = ""
@@ -313,7 +321,7 @@ def _correct(values: Any, path: Sequence[str | int], kind: str) -> bool:
     if not value:
         del parent[key]
         return True
-    if kind == "int_type" and isinstance(number := controls.integer(value), int):
+    if kind == "int_type" and isinstance(number := controls.parse_integer(value), int):
         parent[key] = number
         return True
     if "list" in kind:

@@ -39,7 +39,7 @@ from wtforms.widgets import EmailInput, NumberInput, PasswordInput, TextArea, Te
 
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.web.forms import controls
-from webapp.web.forms.from_model import LONG_TEXT, Schema, branches_of
+from webapp.web.forms.from_model import LONG_TEXT_CHARS, Schema, branches_of
 
 Choices = Sequence[tuple[str, str] | SelectChoice]
 REQUIRED: Final = "This field is required."
@@ -51,7 +51,7 @@ class Control:
 
     `type`: `text` (one line of any length), `email`, `password`, `code` (a text that is never shown again), `textarea`,
     `radios`, `checkboxes`, `switch`, `file` or `hidden`; by default, the model determines it. `choices` are pairs of
-    value and text, or `SelectChoice` with groups; choices that depend on the page are passed to `FormSpec.draw`.
+    value and text, or `SelectChoice` with groups; choices that depend on the page are passed to `FormSpec.render`.
     `required`: for fields that the model does not require, but the page does. `invalid`: the message for an invalid
     value.
     """
@@ -91,15 +91,15 @@ class PageForm(BaseForm):
 
     if TYPE_CHECKING:
 
-        def __iter__(self) -> Iterator[controls.DrawnField]: ...
-        def __getitem__(self, name: str) -> controls.DrawnField: ...
+        def __iter__(self) -> Iterator[controls.RenderedField]: ...
+        def __getitem__(self, name: str) -> controls.RenderedField: ...
 
     @property
-    def wrong(self) -> list[controls.DrawnField]:
+    def wrong(self) -> list[controls.RenderedField]:
         """The fields with an error."""
         return [item for item in self if item.errors]
 
-    def owner(self, path: str) -> controls.DrawnField | None:
+    def field_at_path(self, path: str) -> controls.RenderedField | None:
         """Return the visible field that the path of a fault leads to or into, or None."""
         while path:
             if path in self and self[path].control != "hidden":
@@ -132,7 +132,7 @@ class FormSpec:
         schema = self.model.model_json_schema(by_alias=True)
         return {name: _rules(schema, name, control) for name, control in self.controls.items()}
 
-    def draw(
+    def render(
         self,
         data: Mapping[str, Any] | None = None,
         *,
@@ -167,13 +167,13 @@ class FormSpec:
             item.focused = item.name == focused
         return form
 
-    def sent_in(self, sent: Any) -> bool:
+    def matches_submission(self, sent: Any) -> bool:
         """Return whether a request came from this form, and not from another one at the same URL."""
         return any(name in sent for name, control in self.controls.items() if control.type != "hidden")
 
     def check(self, sent: Any) -> None:
         """Raise `validation_error` for required fields that were left empty, even if the model accepts that."""
-        form = self.draw(sent=sent)
+        form = self.render(sent=sent)
         self._add_required_errors(form)
         if form.wrong:
             raise validation_error(Fault(item.name, "missing", REQUIRED) for item in form.wrong)
@@ -215,7 +215,7 @@ class FormSpec:
         if rules["kind"] == "integer":
             render |= {key: rules[key] for key in ("min", "max") if key in rules}
             return controls.Number(control.label, widget=NumberInput(step="1"), **common)
-        if control.type == "textarea" or (not control.type and rules.get("most", 0) > LONG_TEXT):
+        if control.type == "textarea" or (not control.type and rules.get("most", 0) > LONG_TEXT_CHARS):
             return TextLine(control.label, widget=TextArea(), **common)
         widget = {"email": EmailInput(), "password": PasswordInput()}.get(control.type, TextInput())
         return TextLine(control.label, widget=widget, secret=control.type in ("code", "password"), **common)
@@ -234,7 +234,7 @@ class FormSpec:
                 }
             ]
         for fault in faults:
-            item = form.owner(str(fault["path"]))
+            item = form.field_at_path(str(fault["path"]))
             text = fault["message"] + (f" {fault['hint']}" if fault.get("hint") else "")
             if item is None:
                 form.form_errors.append(text)
@@ -254,7 +254,7 @@ class FormSpec:
             ):
                 item.errors = [self._error_message(item)]
 
-    def _error_message(self, item: controls.DrawnField) -> str:
+    def _error_message(self, item: controls.RenderedField) -> str:
         """Return a message for the constraint of the model that the value of a field violates; "" if there is none."""
         rules, value = self.rules[item.name], item.data
         is_multiple = item.control == "checkboxes"
@@ -273,7 +273,7 @@ class FormSpec:
             return "" if allowed.issuperset(chosen) else "Select one of the listed options."
         text = str(value)
         if rules["kind"] == "integer":
-            number, low, high = controls.integer(text.strip()), rules.get("min"), rules.get("max")
+            number, low, high = controls.parse_integer(text.strip()), rules.get("min"), rules.get("max")
             if not isinstance(number, int):
                 return "Enter a whole number."
             if low is not None and high is not None and not low <= number <= high:
@@ -286,7 +286,7 @@ class FormSpec:
         return ""
 
 
-def _is_filled(item: controls.DrawnField) -> bool:
+def _is_filled(item: controls.RenderedField) -> bool:
     return bool(item.data.strip() if isinstance(item.data, str) else item.data)
 
 

@@ -1,8 +1,8 @@
 """Forms of settings: objects inside objects, one of several kinds of object, names with values.
 
-The controls come from the JSON Schema of the model, as those of `from_model` do. An object is a separate `Group`,
-whose names continue with a dot (`settings.retry.retries`); where several kinds are possible (`auth`), a select chooses
-one, and its fields are those of that kind. Errors use the same names.
+The controls come from the JSON Schema of the model, as those of `from_model` do. An object is a separate
+`SettingsGroup`, whose names continue with a dot (`settings.retry.retries`); where several kinds are possible (`auth`),
+a select chooses one, and its fields are those of that kind. Errors use the same names.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from webapp.web.forms.from_model import ModelForm, Schema, branches_of, control_
 from webapp.web.forms.page_form import PageForm
 
 if TYPE_CHECKING:
-    from webapp.web.forms.controls import DrawnField
+    from webapp.web.forms.controls import RenderedField
 
-ELSE: Final = "{}"
+OTHER_KEYS: Final = "{}"
 """The selection of an object where a keyword is allowed instead."""
 _TITLES: Final = {
     "auth": "Authentication", "csrf": "CSRF token", "base_url": "Base URL", "service_url": "Service URL",
@@ -42,7 +42,7 @@ _CHOICE_TEXTS: Final = {
     ("auth", "oauth2-client-credentials"): "OAuth 2.0 client credentials",
     ("csrf", ""): "fetched from the service root",
     ("csrf", "off"): "not sent",
-    ("csrf", ELSE): "fetched from another path",
+    ("csrf", OTHER_KEYS): "fetched from another path",
     ("push_mode", "per_row"): "one request per row",
     ("push_mode", "batch"): "multiple rows per request",
     ("in", "header"): "a header",
@@ -88,7 +88,7 @@ def title_of(name: str) -> str:
 
 def _number(text: str) -> int | float | str:
     """Return a JSON number; the text itself if it is not one."""
-    found = forms_controls.number(text)
+    found = forms_controls.parse_number(text)
     if isinstance(found, int):
         return found
     try:
@@ -103,7 +103,9 @@ class Numbers(forms_controls.Line):
 
     def process_data(self, value: Any) -> None:
         """Set the value from JSON."""
-        self.data = numbers(value) if isinstance(value, Sequence) and not isinstance(value, str) else ""
+        self.data = (
+            format_numbers(value) if isinstance(value, Sequence) and not isinstance(value, str) else ""
+        )
 
     def json_value(self) -> Any:
         """Return the numbers; anything else as text."""
@@ -111,7 +113,7 @@ class Numbers(forms_controls.Line):
         return [_number(part) for part in found if part] or UNSET
 
 
-def numbers(values: Iterable[Any]) -> str:
+def format_numbers(values: Iterable[Any]) -> str:
     """Return numbers as the text of their control."""
     return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
 
@@ -134,7 +136,7 @@ class Pairs(forms_controls.Text):
         if not text:
             return UNSET
         if text.startswith("{"):
-            return forms_controls.guess(text)
+            return forms_controls.parse_json_or_text(text)
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if not all(":" in line for line in lines):
             return text
@@ -153,7 +155,7 @@ def _fits_on_line(name: str, value: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _FormSource:
     """The sources of a form, at any depth."""
 
     defs: Schema
@@ -164,13 +166,13 @@ class _Source:
         return None if self.formdata is None else self.formdata.get(name, "")
 
 
-class Group:
+class SettingsGroup:
     """One object: its parts are controls and other groups, in the model's order.
 
     `options` are the kinds of object to choose from, `(value, words, chosen)`, chosen by the select `choice`.
     """
 
-    def __init__(self, source: _Source, name: str, schema: Schema, data: Any, normal: Any = None) -> None:
+    def __init__(self, source: _FormSource, name: str, schema: Schema, data: Any, normal: Any = None) -> None:
         self.name = name
         self.short_name = name.rpartition(".")[2]
         self.title = title_of(self.short_name)
@@ -182,11 +184,11 @@ class Group:
         self._kind_key: str | None = None
         self.focused = False
         shape = self._shape(source, schema, data)
-        self.parts: list[DrawnField | Group] = []
+        self.parts: list[RenderedField | SettingsGroup] = []
         if shape is not None:
             self._fill(source, shape, normal if isinstance(normal, Mapping) else {})
 
-    def _shape(self, source: _Source, schema: Schema, data: Any) -> Schema | None:
+    def _shape(self, source: _FormSource, schema: Schema, data: Any) -> Schema | None:
         """Return the object's schema, that of the selected kind if there are several; None for a keyword instead."""
         found = branches_of(schema, source.defs)
         objects = [branch for branch in found if branch.get("type") == "object"]
@@ -204,10 +206,10 @@ class Group:
         if not keywords:
             return objects[0]
         sent = source.text(f"{self.name}.is")
-        selected = ELSE if isinstance(data, Mapping) else data
-        chosen = self._select("is", ["", *keywords, ELSE], selected if sent is None else sent, "")
+        selected = OTHER_KEYS if isinstance(data, Mapping) else data
+        chosen = self._select("is", ["", *keywords, OTHER_KEYS], selected if sent is None else sent, "")
         self._keyword = chosen
-        return objects[0] if chosen == ELSE else None
+        return objects[0] if chosen == OTHER_KEYS else None
 
     def _select(self, key: str, kinds: Iterable[str], sent: Any, default: str) -> str:
         chosen = str(sent) if sent else default
@@ -218,7 +220,11 @@ class Group:
         return chosen
 
     def _fill(
-        self, source: _Source, shape: Schema, normal: Mapping[str, Any], names: Sequence[str] | None = None
+        self,
+        source: _FormSource,
+        shape: Schema,
+        normal: Mapping[str, Any],
+        names: Sequence[str] | None = None,
     ) -> None:
         required = shape.get("required", ())
         schemas = {
@@ -245,7 +251,7 @@ class Group:
             if name in groups:
                 group_name = f"{self.name}.{name}" if self.name else name
                 self.parts.append(
-                    Group(source, group_name, property_schema, self._data.get(name), normal.get(name))
+                    SettingsGroup(source, group_name, property_schema, self._data.get(name), normal.get(name))
                 )
                 continue
             field = form[name]
@@ -264,11 +270,11 @@ class Group:
         """Return whether any value was entered."""
         return self.payload() is not UNSET
 
-    def controls(self) -> Iterator[DrawnField | Group]:
+    def controls(self) -> Iterator[RenderedField | SettingsGroup]:
         """Yield this group and all controls and groups in it."""
         yield self
         for part in self.parts:
-            if isinstance(part, Group):
+            if isinstance(part, SettingsGroup):
                 yield from part.controls()
             else:
                 yield part
@@ -279,12 +285,12 @@ class Group:
         A default value that a control omits is kept if it was set explicitly before. Otherwise the setting would seem
         to change, and the user would have to enter the secret again.
         """
-        if self._keyword is not None and self._keyword != ELSE:
+        if self._keyword is not None and self._keyword != OTHER_KEYS:
             return self._keyword or UNSET
         found: dict[str, Any] = {}
         for part in self.parts:
             name = part.short_name
-            value = part.payload() if isinstance(part, Group) else part.json_value()
+            value = part.payload() if isinstance(part, SettingsGroup) else part.json_value()
             if value is None or value == "":
                 value = UNSET
             if value is UNSET and name in self._data and self._data[name] == self._defaults.get(name, UNSET):
@@ -295,7 +301,7 @@ class Group:
             chosen = next((value for value, _, is_selected in self.options if is_selected), None)
             is_default = chosen == self.options[0][0] and not found and self._kind_key not in self._data
             return UNSET if is_default else {self._kind_key: chosen, **found}
-        return found if found or self._keyword == ELSE else UNSET
+        return found if found or self._keyword == OTHER_KEYS else UNSET
 
 
 @cache
@@ -304,7 +310,7 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
     return model.model_json_schema(by_alias=True)
 
 
-class SettingsForm(Group):
+class SettingsForm(SettingsGroup):
     """The form of a model, filled from a browser's form (`formdata`), else from JSON (`data`).
 
     `names` are the fields of the form. `normal` are defaults that replace those of the model. With both, `data` has the
@@ -319,20 +325,24 @@ class SettingsForm(Group):
         formdata: Any = None,
         name: str = "settings",
         names: Sequence[str] | None = None,
-        normal: Mapping[str, Any] | None = None,
+        defaults: Mapping[str, Any] | None = None,
     ) -> None:
         schema = _schema(model)
         self._names = names
         super().__init__(
-            _Source(schema.get("$defs", {}), formdata),
+            _FormSource(schema.get("$defs", {}), formdata),
             name,
             schema,
             data,
-            {**_object_defaults(model), **(normal or {})},
+            {**_object_defaults(model), **(defaults or {})},
         )
 
     def _fill(
-        self, source: _Source, shape: Schema, normal: Mapping[str, Any], names: Sequence[str] | None = None
+        self,
+        source: _FormSource,
+        shape: Schema,
+        normal: Mapping[str, Any],
+        names: Sequence[str] | None = None,
     ) -> None:
         super()._fill(source, shape, normal, names or self._names)
 
@@ -341,7 +351,7 @@ class SettingsForm(Group):
         found = self.payload()
         return {} if found is UNSET else dict(found)
 
-    def placed(self, faults: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    def error_messages(self, faults: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         """Return the messages by the name of the control or group that they belong to, without all others."""
         known = {part.name: part for part in self.controls() if part is not self}
         found: dict[str, str] = {}
@@ -360,16 +370,16 @@ class SettingsForm(Group):
         return found
 
 
-def places(
+def error_summary(
     forms: Iterable[PageForm | SettingsForm | ModelForm], faults: Mapping[str, str]
 ) -> list[tuple[str, str, str]]:
     """Return the controls with errors in the order of the page, as (id, label, message). The first gets the focus."""
-    found: list[tuple[DrawnField | Group, str, str, str]] = []
+    found: list[tuple[RenderedField | SettingsGroup, str, str, str]] = []
     for form in forms:
         for part in form.controls() if isinstance(form, SettingsForm) else form:
             if part.name in faults:
-                label = part.title if isinstance(part, Group) else part.label.text
-                element_id = (part.choice or part.name) if isinstance(part, Group) else part.id
+                label = part.title if isinstance(part, SettingsGroup) else part.label.text
+                element_id = (part.choice or part.name) if isinstance(part, SettingsGroup) else part.id
                 found.append((part, element_id, label, faults[part.name]))
     if found:
         found[0][0].focused = True
@@ -390,7 +400,7 @@ def _object_defaults(model: type[BaseModel]) -> dict[str, Any]:
     }
 
 
-def _error_message(part: DrawnField | Group, fault: Mapping[str, Any]) -> str:
+def _error_message(part: RenderedField | SettingsGroup, fault: Mapping[str, Any]) -> str:
     if isinstance(part, Pairs) and fault["code"] == "wrong_type":
         return "Enter one per line, as name: value."
     if isinstance(part, forms_controls.Number) and fault["code"] == "wrong_type":
@@ -443,7 +453,7 @@ def _control(name: str, schema: Schema, defs: Schema, required: bool) -> Any:
         }
         if items <= {"integer", "number"}:
             return Numbers(
-                label, **{**common, "render_kw": {"placeholder": numbers(default) if default else ""}}
+                label, **{**common, "render_kw": {"placeholder": format_numbers(default) if default else ""}}
             )
     if kinds == {"string"} and not any("enum" in branch or "const" in branch for branch in found):
         return (forms_controls.Text if schema.get("multiline") else forms_controls.Line)(label, **common)

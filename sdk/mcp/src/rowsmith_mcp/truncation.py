@@ -50,14 +50,14 @@ def fit_to_limit(answer: Mapping[str, Any], limit: int = MAX_RESULT_BYTES) -> di
         return dict(whole)
     made = whole
     for chars in STRINGS:
-        made = _noted(whole, *_shortened(whole, chars))
+        made = _with_note(whole, *_shorten_texts(whole, chars))
         if size_of_result(made) <= limit:
             return made
-    made = _without_ends(made, limit)
+    made = _shorten_lists(made, limit)
     for chars in HARDER:
         if size_of_result(made) <= limit:
             return made
-        made = _noted(made, *_shortened(made, chars))
+        made = _with_note(made, *_shorten_texts(made, chars))
     if size_of_result(made) > limit:
         raise TooLarge
     return made
@@ -65,12 +65,12 @@ def fit_to_limit(answer: Mapping[str, Any], limit: int = MAX_RESULT_BYTES) -> di
 
 def head(text: str, room: int = MAX_TEXT_BYTES) -> str:
     """Return the longest prefix of at most `room` bytes in JSON."""
-    if len(text) * 12 <= room or _heavy(text) <= room:
+    if len(text) * 12 <= room or _byte_size(text) <= room:
         return text
     low, high = 0, min(len(text), room)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _heavy(text[:middle]) <= room else (low, middle - 1)
+        low, high = (middle, high) if _byte_size(text[:middle]) <= room else (low, middle - 1)
     return text[:low]
 
 
@@ -80,7 +80,7 @@ def tail(lines: list[str], count: int, room: int = MAX_TEXT_BYTES) -> list[str]:
     kept: list[str] = []
     left = room
     for line in reversed(lines[-count:] if count else []):
-        needed = _heavy(line) + 8
+        needed = _byte_size(line) + 8
         if needed > left:
             if not kept:
                 kept.append(head(line, max(room - 8, 0)))
@@ -104,37 +104,37 @@ def without_keys(value: Any, *known: str) -> Any:
     return value
 
 
-def _heavy(text: str) -> int:
+def _byte_size(text: str) -> int:
     return len(json.dumps(text, ensure_ascii=False).encode())
 
 
-def _shortened(value: Any, chars: int) -> tuple[Any, int]:
+def _shorten_texts(value: Any, chars: int) -> tuple[Any, int]:
     """Shorten texts to at most `chars` characters with a note, and return how many were longer."""
     if isinstance(value, str):
         if len(value) <= chars + 40:  # the note would be as long as the removed text
             return value, 0
         return f"{value[:chars]}… (cut, {len(value)} characters)", 1
     if isinstance(value, dict):
-        done = {name: _shortened(item, chars) for name, item in value.items()}
+        done = {name: _shorten_texts(item, chars) for name, item in value.items()}
         return {name: item for name, (item, _) in done.items()}, sum(count for _, count in done.values())
     if isinstance(value, list):
-        parts = [_shortened(item, chars) for item in value]
+        parts = [_shorten_texts(item, chars) for item in value]
         return [item for item, _ in parts], sum(count for _, count in parts)
     return value, 0
 
 
-def _noted(before: dict[str, Any], made: dict[str, Any], cut: int) -> dict[str, Any]:
+def _with_note(before: dict[str, Any], made: dict[str, Any], cut: int) -> dict[str, Any]:
     if not cut:
         return made
     return {**made, "notes": [*before.get("notes", []), f"{cut} long texts were shortened."]}
 
 
-def _without_ends(answer: dict[str, Any], limit: int) -> dict[str, Any]:
+def _shorten_lists(answer: dict[str, Any], limit: int) -> dict[str, Any]:
     """Shorten the largest lists of a result from their end until it fits, or until they are empty."""
     made = json.loads(compact(answer))
     lengths: dict[Path, int] = {}
     while (now := size_of_result(made)) > limit:
-        path, found = _heaviest(made, ())
+        path, found = _largest_list(made, ())
         if not found:
             break
         lengths.setdefault(path, len(found))
@@ -146,7 +146,7 @@ def _without_ends(answer: dict[str, Any], limit: int) -> dict[str, Any]:
     return dict(made)
 
 
-def _heaviest(value: Any, path: Path) -> tuple[Path, list[Any]]:
+def _largest_list(value: Any, path: Path) -> tuple[Path, list[Any]]:
     """Return the outermost list with the most bytes, and its path. For nested lists the outer one counts."""
     best: tuple[Path, list[Any]] = (path, [])
     if isinstance(value, list):
@@ -155,7 +155,7 @@ def _heaviest(value: Any, path: Path) -> tuple[Path, list[Any]]:
         for name, item in value.items():
             if name == "notes" and not path:
                 continue
-            found = _heaviest(item, (*path, name))
+            found = _largest_list(item, (*path, name))
             if found[1] and len(compact(found[1])) > len(compact(best[1])):
                 best = found
     return best

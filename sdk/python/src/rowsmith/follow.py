@@ -54,12 +54,12 @@ class Follower(Generic[T]):
     ) -> None:
         self.end: Optional[dict[str, Any]] = None
         self.last_id = after
-        self._open, self._made_of = open, made_of
+        self._open, self._convert = open, made_of
         self._patience, self._sleep, self._clock = patience, sleep, clock
         self._timeout = timeout
         self._deadline = None if timeout is None else clock() + timeout
         self._answer: Optional[Answer] = None
-        self._events = self._all()
+        self._events = self._iterate()
 
     def __iter__(self) -> Iterator[T]:
         return self
@@ -85,11 +85,11 @@ class Follower(Generic[T]):
             pass
         return self.end or {}
 
-    def _all(self) -> Generator[T, None, None]:
+    def _iterate(self) -> Generator[T, None, None]:
         connected, wait = self._clock(), 0.5
         while True:
             try:
-                self._answer = self._open(self.last_id, self._silent())
+                self._answer = self._open(self.last_id, self._read_timeout())
                 connected = self._clock()
                 for event in parse(self._answer.pieces(), self.last_id):
                     wait = 0.5
@@ -97,27 +97,27 @@ class Follower(Generic[T]):
                     if event.name == "end":
                         self.end = event.json()
                         return
-                    yield self._made_of(event)
+                    yield self._convert(event)
                 connected = (
                     self._clock()
                 )  # the service closed the stream in an orderly way and expects the client to reconnect
             except ServiceError as error:
-                if not _worth_another(error) or self._clock() - connected > self._patience:
+                if not _is_retryable(error) or self._clock() - connected > self._patience:
                     raise
                 wait = max(wait, error.retry_after or 0.0)
             finally:
                 if self._answer is not None:
                     self._answer.close()
-            self._in_time(wait)
+            self._check_deadline(wait)
             self._sleep(wait)
             wait = min(wait * 2, LONGEST_WAIT)
 
-    def _silent(self) -> float:
-        self._in_time(0)
+    def _read_timeout(self) -> float:
+        self._check_deadline(0)
         left = SILENT_SECONDS if self._deadline is None else self._deadline - self._clock()
         return max(0.001, min(SILENT_SECONDS, left))
 
-    def _in_time(self, wait: float) -> None:
+    def _check_deadline(self, wait: float) -> None:
         if self._deadline is not None and self._clock() + wait >= self._deadline:
             raise Timeout("timeout", message=f"It did not finish within {self._timeout} s.")
 
@@ -133,5 +133,5 @@ def progress(event: Event) -> dict[str, Any]:
     return found
 
 
-def _worth_another(error: ServiceError) -> bool:
+def _is_retryable(error: ServiceError) -> bool:
     return isinstance(error, ConnectionFailed) or error.status == 429 or error.status >= 500

@@ -78,7 +78,7 @@ class RowStream:
         self._pins: Optional[list[Optional[str]]] = None
         self._again, self._retries, self._offset, self._total = again, retries, offset, total
         self._seen = 0
-        self._rows = self._all()
+        self._rows = self._iterate()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self
@@ -90,13 +90,13 @@ class RowStream:
         """Stop reading and discard the rest."""
         self._rows.close()
 
-    def _all(self) -> Generator[dict[str, Any], None, None]:
+    def _iterate(self) -> Generator[dict[str, Any], None, None]:
         changes: dict[str, Any] = {}
         attempt = 0
         while True:
             try:
                 with self._again(changes) as answer:
-                    self._remember(answer)
+                    self._check_pins(answer)
                     for line in split_lines(answer.pieces()):
                         row = json.loads(line)
                         self._seen += 1
@@ -116,7 +116,7 @@ class RowStream:
             self._retries.sleep(wait)
             attempt += 1
 
-    def _remember(self, answer: Answer) -> None:
+    def _check_pins(self, answer: Answer) -> None:
         names = ("X-Template-Version", "X-Vocabulary", "X-Engine")
         pins = [answer.headers.get(name) for name in names]
         if self._pins is not None and pins != self._pins:
@@ -134,7 +134,7 @@ def saved(open: Callable[[Mapping[str, str]], Answer], path: PathLike, retries: 
     """
     target = Path(path)
     with replacing(target) as file:
-        _fill(file, open, retries)
+        _write_response(file, open, retries)
     return target
 
 
@@ -153,7 +153,7 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def _fill(file: Any, open: Callable[[Mapping[str, str]], Answer], retries: Retries) -> None:
+def _write_response(file: Any, open: Callable[[Mapping[str, str]], Answer], retries: Retries) -> None:
     headers: dict[str, str] = {}
     attempt = 0
     while True:
@@ -163,7 +163,7 @@ def _fill(file: Any, open: Callable[[Mapping[str, str]], Answer], retries: Retri
                     file.seek(0)
                     file.truncate()
                 tag = answer.headers.get("ETag") or ""
-                whole = answer.headers.get("Accept-Ranges") == "bytes" or answer.status == 206
+                supports_ranges = answer.headers.get("Accept-Ranges") == "bytes" or answer.status == 206
                 for piece in answer.pieces():
                     file.write(piece)
                     attempt = 0
@@ -174,7 +174,7 @@ def _fill(file: Any, open: Callable[[Mapping[str, str]], Answer], retries: Retri
                 raise
             if not file.tell():
                 headers = {}
-            elif whole and tag and not tag.startswith("W/"):
+            elif supports_ranges and tag and not tag.startswith("W/"):
                 headers = {"Range": f"bytes={file.tell()}-", "If-Range": tag}
         retries.sleep(wait)
         attempt += 1

@@ -57,27 +57,29 @@ def parse(given: Mapping[str, str]) -> Options:
         if name not in NAMES:
             near = difflib.get_close_matches(name, NAMES, 1)
             hint = f" Did you mean {near[0]}?" if near else f" There are: {', '.join(NAMES)}."
-            raise _refused(f"There is no option {name}.{hint}")
+            raise _option_error(f"There is no option {name}.{hint}")
     if ("template" in known) == ("file" in known):
-        raise _refused("Set either the option template (ID of a saved template) or file (path of a template file).")
+        raise _option_error(
+            "Set either the option template (ID of a saved template) or file (path of a template file)."
+        )
     if "partitions" in known and "rows_per_partition" in known:
-        raise _refused("Set either the option partitions or rows_per_partition.")
+        raise _option_error("Set either the option partitions or rows_per_partition.")
     texts = {name: known.get(name) for name in ("template", "file", "url", "key", "project")}
     asked = {name: known[name] for name in ("seed", "now", "locale") if name in known}
     if "related_rows" in known:
         asked["rows"] = _related(known["related_rows"])
     return Options(
         **texts,
-        rows=_whole(known, "rows", 1, None),
-        offset=_whole(known, "offset", 0, 0),
-        partitions=_whole(known, "partitions", 1, None),
-        rows_per_partition=_whole(known, "rows_per_partition", 1, ROWS_PER_CALL),
-        rows_per_call=_whole(known, "rows_per_call", 1, ROWS_PER_CALL),
+        rows=_parse_integer(known, "rows", 1, None),
+        offset=_parse_integer(known, "offset", 0, 0),
+        partitions=_parse_integer(known, "partitions", 1, None),
+        rows_per_partition=_parse_integer(known, "rows_per_partition", 1, ROWS_PER_CALL),
+        rows_per_call=_parse_integer(known, "rows_per_call", 1, ROWS_PER_CALL),
         request=asked,
     )
 
 
-def _whole(known: Mapping[str, str], name: str, least: int, default: Any) -> Any:
+def _parse_integer(known: Mapping[str, str], name: str, least: int, default: Any) -> Any:
     if name not in known:
         return default
     try:
@@ -85,7 +87,7 @@ def _whole(known: Mapping[str, str], name: str, least: int, default: Any) -> Any
     except ValueError:
         number = least - 1
     if number < least:
-        raise _refused(f"The option {name} must be a whole number of at least {least}, not {known[name]!r}.")
+        raise _option_error(f"The option {name} must be a whole number of at least {least}, not {known[name]!r}.")
     return number
 
 
@@ -95,9 +97,9 @@ def _related(text: str) -> dict[str, int]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise _refused('The option related_rows must be JSON: {"tpl_...": 1000000}.')
+        raise _option_error('The option related_rows must be JSON: {"tpl_...": 1000000}.')
     return found
 
 
-def _refused(text: str) -> ServiceError:
+def _option_error(text: str) -> ServiceError:
     return ServiceError("bad_option", message=text)

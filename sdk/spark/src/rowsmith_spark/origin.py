@@ -70,7 +70,7 @@ class Service:
         retries, attempt = Retries(), 0
         while True:
             try:
-                return self._made(request)
+                return self._generate_once(request)
             except ConnectionFailed as error:
                 # The call is retried until a response starts; an interrupted response is requested again
                 # here.
@@ -80,7 +80,7 @@ class Service:
             retries.sleep(wait)
             attempt += 1
 
-    def _made(self, request: Mapping[str, Any]) -> Made:
+    def _generate_once(self, request: Mapping[str, Any]) -> Made:
         with self._api() as api, api.templates.stream(self.template, **request, format="parquet") as stream:
             return Made(stream.read(), stream.headers)
 
@@ -97,13 +97,13 @@ class Local:
     def quantity(self) -> int:
         from rowsmith.cli import template_files
 
-        with _in_words():
+        with _convert_errors():
             return int(template_files.read(Path(self.path)).body.get("quantity") or DEFAULT_ROWS)
 
     def made(self, request: Mapping[str, Any]) -> Made:
         from rowsmith.cli import offline
 
-        with _in_words():
+        with _convert_errors():
             rows = offline.rows(Path(self.path), {**request, "format": "parquet"})
             return Made(b"".join(rows.pieces), {**rows.headers, "X-Files": self._digest()})
 
@@ -116,7 +116,7 @@ class Local:
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
+def _convert_errors() -> Iterator[None]:
     """Convert an error for terminal users to a normal error."""
     try:
         yield

@@ -15,7 +15,7 @@ from webapp.engine import dates
 from webapp.engine.formulas import calendar, operators, text_kernels, vectors
 from webapp.engine.formulas import types as formulas_types
 from webapp.engine.formulas.declarations import Call, function
-from webapp.engine.formulas.nodes import Frame, Node, converted
+from webapp.engine.formulas.nodes import Frame, Node, convert_node
 from webapp.engine.formulas.types import DAY_US
 from webapp.engine.formulas.vectors import Vector, all_valid
 
@@ -31,7 +31,7 @@ _FIELDS = re.compile(r"YYYY|MM|DD")
 )
 def date(call: Call) -> Node:
     parts = [call.integer(place) for place in range(3)]
-    return call.make(formulas_types.DATE, lambda n, y, m, d: calendar.from_parts(y, m, d), *parts)
+    return call.apply(formulas_types.DATE, lambda n, y, m, d: calendar.from_parts(y, m, d), *parts)
 
 
 @function("today()", "The date of `now`.", "today() == date_of(now())", True)
@@ -39,7 +39,7 @@ def today(call: Call) -> Node:
     return Node(
         formulas_types.DATE,
         lambda frame: vectors.constant(formulas_types.DATE, _now(frame) // DAY_US),
-        call.at,
+        call.position,
     )
 
 
@@ -50,7 +50,7 @@ def today(call: Call) -> Node:
     True,
 )
 def now(call: Call) -> Node:
-    return present(call.at)
+    return present(call.position)
 
 
 def present(at: int) -> Node:
@@ -75,7 +75,7 @@ def date_of(call: Call) -> Node:
     "add_days(date, count)", "The date `count` days later.", "add_days(date(2026, 2, 28), 1)", "2026-03-01"
 )
 def add_days(call: Call) -> Node:
-    return operators.shifted(call.moment(0), call.integer(1), 1, call.at)
+    return operators.add_days(call.moment(0), call.integer(1), 1, call.position)
 
 
 @function(
@@ -100,13 +100,13 @@ def add_years(call: Call) -> Node:
 
 def _months(call: Call, factor: int) -> Node:
     moment, count = call.moment(0), call.integer(1)
-    unit = 1 if moment.single.name == "date" else DAY_US
+    unit = 1 if moment.element_kind.name == "date" else DAY_US
 
     def kernel(n: int, value: Vector, by: Vector) -> Vector:
         months = Vector(np.clip(by.data, -20_000, 20_000) * factor, by.valid)
         return calendar.add_months(value, months if factor > 1 else by, unit)
 
-    return call.make(moment.single, kernel, moment, count)
+    return call.apply(moment.element_kind, kernel, moment, count)
 
 
 @function(
@@ -140,48 +140,59 @@ def add_seconds(call: Call) -> Node:
 
 
 def _clock(call: Call, step: int) -> Node:
-    moment = converted(call.moment(0), formulas_types.TIMESTAMP)
-    return call.make(
-        moment.single, lambda n, x, y: operators.shift_moments(x, y, step, DAY_US), moment, call.integer(1)
+    moment = convert_node(call.moment(0), formulas_types.TIMESTAMP)
+    return call.apply(
+        moment.element_kind,
+        lambda n, x, y: operators.shift_moments(x, y, step, DAY_US),
+        moment,
+        call.integer(1),
     )
 
 
 @function("year(date)", "The year.", "year(date(2026, 11, 21))", 2026)
 def year(call: Call) -> Node:
-    return call.make(
-        formulas_types.number(0, 1, 9999), calendar.part(lambda d: calendar.civil(d)[0]), call.day(0)
+    return call.apply(
+        formulas_types.number(0, 1, 9999),
+        calendar.date_part_kernel(lambda d: calendar.civil_from_days(d)[0]),
+        call.day(0),
     )
 
 
 @function("quarter(date)", "The quarter, 1 to 4.", "quarter(date(2026, 11, 21))", 4)
 def quarter(call: Call) -> Node:
-    kernel = calendar.part(lambda d: (calendar.civil(d)[1] + 2) // 3)
-    return call.make(formulas_types.number(0, 1, 4), kernel, call.day(0))
+    kernel = calendar.date_part_kernel(lambda d: (calendar.civil_from_days(d)[1] + 2) // 3)
+    return call.apply(formulas_types.number(0, 1, 4), kernel, call.day(0))
 
 
 @function("month(date)", "The month, 1 to 12.", "month(date(2026, 11, 21))", 11)
 def month(call: Call) -> Node:
-    return call.make(
-        formulas_types.number(0, 1, 12), calendar.part(lambda d: calendar.civil(d)[1]), call.day(0)
+    return call.apply(
+        formulas_types.number(0, 1, 12),
+        calendar.date_part_kernel(lambda d: calendar.civil_from_days(d)[1]),
+        call.day(0),
     )
 
 
 @function("day(date)", "The day of the month.", "day(date(2026, 11, 21))", 21)
 def day(call: Call) -> Node:
-    return call.make(
-        formulas_types.number(0, 1, 31), calendar.part(lambda d: calendar.civil(d)[2]), call.day(0)
+    return call.apply(
+        formulas_types.number(0, 1, 31),
+        calendar.date_part_kernel(lambda d: calendar.civil_from_days(d)[2]),
+        call.day(0),
     )
 
 
 @function("weekday(date)", "The day of the week: 1 is Monday, 7 Sunday.", "weekday(date(2026, 11, 21))", 6)
 def weekday(call: Call) -> Node:
-    return call.make(formulas_types.number(0, 1, 7), calendar.part(lambda d: (d + 3) % 7 + 1), call.day(0))
+    return call.apply(
+        formulas_types.number(0, 1, 7), calendar.date_part_kernel(lambda d: (d + 3) % 7 + 1), call.day(0)
+    )
 
 
 def _of_day(call: Call, unit: int, size: int) -> Node:
-    moment = converted(call.moment(0), formulas_types.TIMESTAMP)
-    return call.make(
-        formulas_types.number(0, 0, size - 1), calendar.part(lambda us: us // unit % size), moment
+    moment = convert_node(call.moment(0), formulas_types.TIMESTAMP)
+    return call.apply(
+        formulas_types.number(0, 0, size - 1), calendar.date_part_kernel(lambda us: us // unit % size), moment
     )
 
 
@@ -207,7 +218,7 @@ def second(call: Call) -> Node:
     59,
 )
 def days_between(call: Call) -> Node:
-    return operators.subtract(call.day(1), call.day(0), call.at)
+    return operators.subtract(call.day(1), call.day(0), call.position)
 
 
 @function(
@@ -217,12 +228,12 @@ def days_between(call: Call) -> Node:
     86400,
 )
 def seconds_between(call: Call) -> Node:
-    ends = [converted(call.moment(place), formulas_types.TIMESTAMP) for place in (0, 1)]
+    ends = [convert_node(call.moment(place), formulas_types.TIMESTAMP) for place in (0, 1)]
 
     def kernel(n: int, start: Vector, end: Vector) -> Vector:
         return Vector((end.data - start.data) // _SECOND, all_valid(start.valid, end.valid))
 
-    return call.make(formulas_types.number(0, -(10**12), 10**12), kernel, *ends)
+    return call.apply(formulas_types.number(0, -(10**12), 10**12), kernel, *ends)
 
 
 @function(
@@ -232,27 +243,31 @@ def age(call: Call) -> Node:
     until = call.day(1) if call.has(1) else today.build(call)
 
     def kernel(n: int, birth: Vector, at: Vector) -> Vector:
-        (y1, m1, d1), (y2, m2, d2) = calendar.civil(birth.data), calendar.civil(at.data)
+        (y1, m1, d1), (y2, m2, d2) = calendar.civil_from_days(birth.data), calendar.civil_from_days(at.data)
         before = (m2 < m1) | ((m2 == m1) & (d2 < d1))
         return Vector(y2 - y1 - before, all_valid(birth.valid, at.valid))
 
-    return call.make(formulas_types.number(0, -9999, 9999), kernel, call.day(0), until)
+    return call.apply(formulas_types.number(0, -9999, 9999), kernel, call.day(0), until)
 
 
 @function(
     "start_of_month(date)", "The first day of the month.", "start_of_month(date(2026, 2, 17))", "2026-02-01"
 )
 def start_of_month(call: Call) -> Node:
-    return call.make(formulas_types.DATE, calendar.part(lambda d: d - calendar.civil(d)[2] + 1), call.day(0))
+    return call.apply(
+        formulas_types.DATE,
+        calendar.date_part_kernel(lambda d: d - calendar.civil_from_days(d)[2] + 1),
+        call.day(0),
+    )
 
 
 @function("end_of_month(date)", "The last day of the month.", "end_of_month(date(2026, 2, 17))", "2026-02-28")
 def end_of_month(call: Call) -> Node:
     def last(d: np.ndarray) -> np.ndarray:
-        y, m, of_month = calendar.civil(d)
+        y, m, of_month = calendar.civil_from_days(d)
         return d - of_month + calendar.month_length(y, m)
 
-    return call.make(formulas_types.DATE, calendar.part(last), call.day(0))
+    return call.apply(formulas_types.DATE, calendar.date_part_kernel(last), call.day(0))
 
 
 @function(
@@ -262,17 +277,17 @@ def end_of_month(call: Call) -> Node:
     "03.02.2026",
 )
 def format_date(call: Call) -> Node:
-    moment, source = call.moment(0), call.words(1)
+    moment, source = call.moment(0), call.fixed_text(1)
     try:
-        spell = dates.formatter(source)
+        spell = dates.create_formatter(source)
     except dates.DateFormatError as error:
-        raise call.refuse(1, "bad_format", str(error)) from None
-    kind = moment.single
+        raise call.error(1, "bad_format", str(error)) from None
+    kind = moment.element_kind
 
     def kernel(n: int, value: Vector) -> Vector:
         return Vector(spell(vectors.store(kind, value, n)))
 
-    return call.make_text(dates.longest(source), kernel, moment)
+    return call.apply_text(dates.max_length(source), kernel, moment)
 
 
 @function(
@@ -282,12 +297,12 @@ def format_date(call: Call) -> Node:
     "2026-02-28",
 )
 def to_date(call: Call) -> Node:
-    if call.args[0].single.name in ("date", "timestamp"):
+    if call.args[0].element_kind.name in ("date", "timestamp"):
         return call.day(0)
-    source = call.words(1, "YYYY-MM-DD")
+    source = call.fixed_text(1, "YYYY-MM-DD")
     spans = {match[0]: match.span() for match in _FIELDS.finditer(source)}
     if len(spans) < 3 or len(_FIELDS.findall(source)) > 3:
-        raise call.refuse(1, "bad_format", "The format must contain YYYY, MM and DD once each.")
+        raise call.error(1, "bad_format", "The format must contain YYYY, MM and DD once each.")
     pieces, at = [], 0
     for match in _FIELDS.finditer(source):
         pieces += [re.escape(source[at : match.start()]), f"[0-9]{{{len(match[0])}}}"]
@@ -295,17 +310,17 @@ def to_date(call: Call) -> Node:
     pattern = "".join(["^", *pieces, re.escape(source[at:]), "$"])
 
     def kernel(n: int, value: Vector) -> Vector:
-        texts = vectors.full_text(value, n)
+        texts = vectors.broadcast_text(value, n)
         good = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
         readable = pc.if_else(
             good, texts, pa.scalar(source.replace("YYYY", "2000").replace("MM", "01").replace("DD", "01"))
         )
         y, m, d = (
-            text_kernels.numbers(pc.utf8_slice_codeunits(readable, *spans[name]).cast(pa.int64()))
+            text_kernels.to_vector(pc.utf8_slice_codeunits(readable, *spans[name]).cast(pa.int64()))
             for name in ("YYYY", "MM", "DD")
         )
         mask = good.to_numpy(zero_copy_only=False)
         dates = calendar.from_parts(y, m, d)
         return Vector(dates.data, all_valid(dates.valid, None if mask.all() else mask))
 
-    return call.make(formulas_types.DATE, kernel, call.text(0))
+    return call.apply(formulas_types.DATE, kernel, call.text(0))

@@ -24,8 +24,8 @@ _RANDOM_PLACES = 6
     ("if", "iif"),
 )
 def if_(call: Call) -> Node:
-    no = call.args[2] if call.has(2) else literal(formulas_types.NULL, None, call.at)
-    return operators.either(call.args[0], call.args[1], no, call.at)
+    no = call.args[2] if call.has(2) else literal(formulas_types.NULL, None, call.position)
+    return operators.conditional(call.args[0], call.args[1], no, call.position)
 
 
 @function(
@@ -37,26 +37,26 @@ def if_(call: Call) -> Node:
 )
 def switch(call: Call) -> Node:
     value, rest = call.args[0], call.args[1:]
-    out = rest[-1] if len(rest) % 2 else literal(formulas_types.NULL, None, call.at)
+    out = rest[-1] if len(rest) % 2 else literal(formulas_types.NULL, None, call.position)
     for place in range(len(rest) // 2 * 2 - 2, -1, -2):
-        test = operators.compare(value, rest[place], "==", rest[place].at)
-        out = operators.either(test, rest[place + 1], out, call.at)
+        test = operators.compare(value, rest[place], "==", rest[place].position)
+        out = operators.conditional(test, rest[place + 1], out, call.position)
     return out
 
 
 @function("coalesce(value, ...)", "The first value that is not blank.", 'coalesce(null, "b")', "b")
 def coalesce(call: Call) -> Node:
-    nodes, kind = operators.with_common_type(call.args, call.at)
+    nodes, kind = operators.with_common_type(call.args, call.position)
     if kind.name == "list":
-        raise call.refuse(0, "wrong_type", "coalesce does not support lists.")
+        raise call.error(0, "wrong_type", "coalesce does not support lists.")
 
     def kernel(n: int, *values: Vector) -> Vector:
         out = values[-1]
         for value in reversed(values[:-1]):
-            out = operators.choose(kind, n, vectors.is_valid(kind, value, n), value, out)
+            out = operators.select(kind, n, vectors.is_valid(kind, value, n), value, out)
         return out
 
-    return call.make(kind, kernel, *nodes)
+    return call.apply(kind, kernel, *nodes)
 
 
 @function(
@@ -65,12 +65,16 @@ def coalesce(call: Call) -> Node:
 def is_blank(call: Call) -> Node:
     node = call.args[0]
     if node.kind.name == "list":
-        return Node(formulas_types.BOOLEAN, lambda frame: Vector(node.lists(frame).counts == 0), call.at)
-    is_present = operators.is_valid(node, call.at)
+        return Node(
+            formulas_types.BOOLEAN, lambda frame: Vector(node.lists(frame).counts == 0), call.position
+        )
+    is_present = operators.is_valid(node, call.position)
     if node.kind.name == "text":
-        empty = operators.compare(node, literal(formulas_types.text(), "", call.at), "!=", call.at)
-        is_present = operators.every([is_present, empty], call.at)
-    return operators.negated(is_present, call.at)
+        empty = operators.compare(
+            node, literal(formulas_types.text(), "", call.position), "!=", call.position
+        )
+        is_present = operators.logical_and([is_present, empty], call.position)
+    return operators.logical_not(is_present, call.position)
 
 
 @function("random()", "A random decimal from 0 to 0.999999, different for each row.", "random() < 1", True)
@@ -87,9 +91,9 @@ def random(call: Call) -> Node:
     True,
 )
 def random_int(call: Call) -> Node:
-    ends = [call.count(place, -(10**18), 10**18) for place in (0, 1)]
+    ends = [call.fixed_integer(place, -(10**18), 10**18) for place in (0, 1)]
     if ends[0] > ends[1]:
-        raise call.refuse(0, "min_above_max", "`low` must not be larger than `high`.")
+        raise call.error(0, "min_above_max", "`low` must not be larger than `high`.")
     return _random_integer(call, formulas_types.number(0, *ends), *ends)
 
 
@@ -99,7 +103,7 @@ def _random_integer(call: Call, kind: formulas_types.Kind, low: int, high: int) 
     def run(frame: Frame) -> Vector:
         return Vector(engine_random.between(frame.context.bits(salt), low, high), None, low, high)
 
-    return Node(kind, run, call.at)
+    return Node(kind, run, call.position)
 
 
 @function(
@@ -111,18 +115,18 @@ def _random_integer(call: Call, kind: formulas_types.Kind, low: int, high: int) 
 )
 def choose(call: Call) -> Node:
     index_node = _random_integer(call, formulas_types.number(0), 0, len(call.args) - 1)
-    nodes, kind = operators.with_common_type(call.args, call.at)
+    nodes, kind = operators.with_common_type(call.args, call.position)
     if kind.name == "list":
-        raise call.refuse(
+        raise call.error(
             0, "wrong_type", "A list cannot be chosen as a whole.", "List its elements as arguments."
         )
     if len(nodes) == 1:
         return nodes[0]
-    listed = reductions.listed(nodes, call.at)
+    listed = reductions.list_literal(nodes, call.position)
     size = len(nodes)
 
     def run(frame: Frame) -> vectors.Value:
         index = np.arange(frame.n) * size + index_node.vector(frame).data
         return frame.charge(vectors.take(kind, listed.lists(frame).items, index))
 
-    return Node(kind, run, call.at)
+    return Node(kind, run, call.position)

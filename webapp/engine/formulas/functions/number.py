@@ -14,7 +14,7 @@ from webapp import limits
 from webapp.engine.formulas import operators, reductions, text_kernels, vectors
 from webapp.engine.formulas import types as formulas_types
 from webapp.engine.formulas.declarations import Call, function
-from webapp.engine.formulas.nodes import Node, converted, elementwise, literal
+from webapp.engine.formulas.nodes import Node, convert_node, elementwise, literal
 from webapp.engine.formulas.types import FormulaError, Kind
 from webapp.engine.formulas.vectors import Vector, all_valid
 
@@ -24,10 +24,10 @@ _ROOT_PLACES = 6
 @function("abs(number)", "The absolute value.", "abs(-2.5)", 2.5)
 def abs_(call: Call) -> Node:
     x = call.number(0)
-    kind = x.single
+    kind = x.element_kind
     if kind.bounds:
         kind = formulas_types.number(kind.places, 0, max(map(abs, kind.bounds)))
-    return call.make(kind, lambda n, value: vectors.absolute(value), x)
+    return call.apply(kind, lambda n, value: vectors.absolute(value), x)
 
 
 @function(
@@ -37,22 +37,22 @@ def abs_(call: Call) -> Node:
     3.33,
 )
 def round_(call: Call) -> Node:
-    places = call.count(1, 0, limits.MAX_DECIMALS, 0)
-    return to_places(call.number(0), places, call.at)
+    places = call.fixed_integer(1, 0, limits.MAX_DECIMALS, 0)
+    return to_places(call.number(0), places, call.position)
 
 
 def to_places(x: Node, places: int, at: int) -> Node:
     """Return ``x`` with this many decimal places, rounded half to even."""
     if x.quotient is not None:
         return x.quotient(places)
-    drop = x.single.places - places
+    drop = x.element_kind.places - places
     if drop <= 0:
-        return converted(x, formulas_types.number(places))
+        return convert_node(x, formulas_types.number(places))
     low = high = None
-    if x.single.bounds:
-        low, high = (vectors.half_even(end, 10**drop) for end in x.single.bounds)
+    if x.element_kind.bounds:
+        low, high = (vectors.half_even(end, 10**drop) for end in x.element_kind.bounds)
     return elementwise(
-        [x], formulas_types.number(places, low, high), lambda n, value: vectors.rounded(value, drop), at
+        [x], formulas_types.number(places, low, high), lambda n, value: vectors.round_digits(value, drop), at
     )
 
 
@@ -75,9 +75,9 @@ def ceil(call: Call) -> Node:
     42,
 )
 def int_(call: Call) -> Node:
-    if call.args[0].single.name == "text":
+    if call.args[0].element_kind.name == "text":
         x = call.args[0]
-        return call.make(formulas_types.number(0), lambda n, value: _parsed(n, value, 0, truncate=True), x)
+        return call.apply(formulas_types.number(0), lambda n, value: _parsed(n, value, 0, truncate=True), x)
 
     def cut(value: Vector, unit: Vector) -> Vector:
         low = vectors.floor_divide(vectors.absolute(value), unit)
@@ -88,15 +88,15 @@ def int_(call: Call) -> Node:
 
 def _to_integer(call: Call, kernel: Callable[[Vector, Vector], Vector]) -> Node:
     x = call.number(0)
-    places = x.single.places
+    places = x.element_kind.places
     if not places:
         return x
     unit = vectors.constant(formulas_types.number(0), 10**places)
     low = high = None
-    if x.single.bounds:
-        low, high = x.single.bounds
+    if x.element_kind.bounds:
+        low, high = x.element_kind.bounds
         low, high = low // 10**places - 1, -(-high // 10**places) + 1
-    return call.make(formulas_types.number(0, low, high), lambda n, value: kernel(value, unit), x)
+    return call.apply(formulas_types.number(0, low, high), lambda n, value: kernel(value, unit), x)
 
 
 @function(
@@ -107,21 +107,21 @@ def _to_integer(call: Call, kernel: Callable[[Vector, Vector], Vector]) -> Node:
     ("decimal",),
 )
 def number(call: Call) -> Node:
-    places = call.count(1, 0, limits.MAX_DECIMALS, 0)
+    places = call.fixed_integer(1, 0, limits.MAX_DECIMALS, 0)
     x = call.args[0]
-    if x.single.name == "boolean":
-        return call.make(
+    if x.element_kind.name == "boolean":
+        return call.apply(
             formulas_types.number(0, 0, 1), lambda n, v: Vector(v.data.astype(np.int64), v.valid), x
         )
-    if x.single.name != "text":
-        return to_places(call.number(0), places, call.at)
-    return call.make(
+    if x.element_kind.name != "text":
+        return to_places(call.number(0), places, call.position)
+    return call.apply(
         formulas_types.number(places), lambda n, value: _parsed(n, value, places, truncate=False), x
     )
 
 
 def _parsed(n: int, value: Vector, places: int, *, truncate: bool) -> Vector:
-    texts = vectors.full_text(value, n)
+    texts = vectors.broadcast_text(value, n)
     found = pc.extract_regex(pc.utf8_trim_whitespace(texts), _NUMBER)
     is_number = pc.fill_null(pc.match_substring_regex(pc.utf8_trim_whitespace(texts), _NUMBER), False)
     sign, integer_part, fraction = (pc.fill_null(piece, "") for piece in found.flatten())
@@ -162,11 +162,11 @@ def max_(call: Call) -> Node:
 
 def _extreme(call: Call, name: str, *, least: bool) -> Node:
     if len(call.args) == 1:
-        return reductions.extreme(call.items(0), call.at, least=least)
-    nodes, kind = operators.with_common_type(call.args, call.at)
+        return reductions.extreme(call.list_argument(0), call.position, least=least)
+    nodes, kind = operators.with_common_type(call.args, call.position)
     if kind.name in ("list", "object", "boolean"):
-        raise FormulaError("wrong_type", f"{name} cannot compare {kind.label}.", call.at)
-    bounds = [node.single.bounds for node in nodes if node.single.bounds]
+        raise FormulaError("wrong_type", f"{name} cannot compare {kind.label}.", call.position)
+    bounds = [node.element_kind.bounds for node in nodes if node.element_kind.bounds]
     if kind.bounds and len(bounds) == len(nodes):
         pick = min if least else max
         kind = formulas_types.number(
@@ -179,20 +179,20 @@ def _extreme(call: Call, name: str, *, least: bool) -> Node:
             out = better(kind, n, out, other, least=least)
         return out
 
-    return call.make(kind, kernel, *nodes)
+    return call.apply(kind, kernel, *nodes)
 
 
 def better(kind: Kind, n: int, a: Vector, b: Vector, *, least: bool) -> Vector:
     """Return the minimum or maximum of two values; the other one if one is null."""
     if kind.name == "text":
         pick = pc.min_element_wise if least else pc.max_element_wise
-        return Vector(pick(text_kernels.plain(a), text_kernels.plain(b)))
+        return Vector(pick(text_kernels.decoded_texts(a), text_kernels.decoded_texts(b)))
     where = a.data <= b.data if least else a.data >= b.data
     if b.valid is not None:
         where = where | ~b.valid
     if a.valid is not None:
         where = where & a.valid
-    return operators.choose(kind, n, where, a, b)
+    return operators.select(kind, n, where, a, b)
 
 
 @function(
@@ -203,19 +203,19 @@ def better(kind: Kind, n: int, a: Vector, b: Vector, *, least: bool) -> Vector:
 )
 def clamp(call: Call) -> Node:
     (x, low, high), kind = operators.with_common_type(
-        [call.number(0), call.number(1), call.number(2)], call.at
+        [call.number(0), call.number(1), call.number(2)], call.position
     )
 
     def kernel(n: int, value: Vector, lowest: Vector, highest: Vector) -> Vector:
         valid = all_valid(value.valid, lowest.valid, highest.valid)
         return Vector(np.minimum(np.maximum(value.data, lowest.data), highest.data), valid)
 
-    return call.make(kind, kernel, x, low, high)
+    return call.apply(kind, kernel, x, low, high)
 
 
 @function("sign(number)", "-1, 0 or 1.", "sign(-7)", -1)
 def sign(call: Call) -> Node:
-    return call.make(
+    return call.apply(
         formulas_types.number(0, -1, 1),
         lambda n, value: Vector(np.sign(value.data), value.valid),
         call.number(0),
@@ -226,14 +226,14 @@ def sign(call: Call) -> Node:
     "mod(number, divisor)", "The remainder of a division; it has the sign of the divisor.", "mod(17, 5)", 2
 )
 def mod(call: Call) -> Node:
-    return operators.modulo(call.number(0), call.number(1), call.at)
+    return operators.modulo(call.number(0), call.number(1), call.position)
 
 
 @function(
     "power(number, exponent)", "The number raised to a literal exponent.", "power(2, 10)", 1024, ("pow",)
 )
 def power(call: Call) -> Node:
-    return operators.power(call.number(0), call.number(1), call.at)
+    return operators.power(call.number(0), call.number(1), call.position)
 
 
 @function(
@@ -243,22 +243,22 @@ def power(call: Call) -> Node:
     1.414,
 )
 def sqrt(call: Call) -> Node:
-    x, places = call.number(0), call.count(1, 0, limits.MAX_DECIMALS, _ROOT_PLACES)
-    digits = 2 * places - x.single.places
-    return call.make(formulas_types.number(places), lambda n, value: vectors.root(value, digits), x)
+    x, places = call.number(0), call.fixed_integer(1, 0, limits.MAX_DECIMALS, _ROOT_PLACES)
+    digits = 2 * places - x.element_kind.places
+    return call.apply(formulas_types.number(places), lambda n, value: vectors.sqrt(value, digits), x)
 
 
 @function("percent(part, whole, places = 2)", "One number as a percentage of another.", "percent(1, 8)", 12.5)
 def percent(call: Call) -> Node:
-    places = call.count(2, 0, limits.MAX_DECIMALS - 2, 2)
-    hundredfold = operators.quotient(call.number(0), call.number(1), places + 2, call.at)
+    places = call.fixed_integer(2, 0, limits.MAX_DECIMALS - 2, 2)
+    hundredfold = operators.quotient(call.number(0), call.number(1), places + 2, call.position)
     kept = formulas_types.number(places)
-    if hundredfold.fixed:
-        return literal(kept, hundredfold.const, call.at)
+    if hundredfold.is_constant:
+        return literal(kept, hundredfold.const, call.position)
     # The units of a share with two digits more are those of its hundredfold.
     whole = hundredfold.kind
-    kind = formulas_types.list_of(kept, whole.origin, whole.most) if whole.name == "list" else kept
-    return Node(kind, hundredfold.run, call.at)
+    kind = formulas_types.list_of(kept, whole.origin, whole.max_items) if whole.name == "list" else kept
+    return Node(kind, hundredfold.run, call.position)
 
 
 @function(
@@ -270,7 +270,7 @@ def percent(call: Call) -> Node:
 )
 def luhn(call: Call) -> Node:
     def kernel(n: int, value: Vector) -> Vector:
-        texts = vectors.full_text(value, n)
+        texts = vectors.broadcast_text(value, n)
         good = pc.fill_null(pc.match_substring_regex(texts, "^[0-9]{1,64}$"), False)
         padded = pc.utf8_lpad(pc.if_else(good, texts, "0"), 64, "0")
         raw = np.frombuffer(padded.buffers()[2] or b"", np.uint8)[: 64 * len(padded)]
@@ -280,4 +280,4 @@ def luhn(call: Call) -> Node:
         mask = good.to_numpy(zero_copy_only=False)
         return Vector((10 - total % 10) % 10, None if mask.all() else mask)
 
-    return call.make(formulas_types.number(0, 0, 9), kernel, call.text(0))
+    return call.apply(formulas_types.number(0, 0, 9), kernel, call.text(0))

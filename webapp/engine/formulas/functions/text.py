@@ -51,13 +51,13 @@ _UNICODE_CLASSES = re.compile(r"\\[pP]|\(\?[a-z]*i")  # classes of Unicode take 
 def constant_pattern(call: Call, index: int) -> str:
     """A constant regular expression. RE2 takes time in proportion to the text, for any pattern; but it compiles a
     pattern for every block, so patterns that take long to compile are rejected."""
-    pattern = call.words(index)
+    pattern = call.fixed_text(index)
     size, factor = len(pattern), 40 if _UNICODE_CLASSES.search(pattern) else 1
     for group, minimum, maximum in _REPEATED.findall(pattern):
         times = max(1, int((maximum or minimum)[:4]))
         size, factor = (size, factor * times) if group else (size + times, factor)
     if size * factor > limits.MAX_PATTERN_SIZE:
-        raise call.refuse(
+        raise call.error(
             index,
             "bad_pattern",
             "This regular expression has too many repetitions.",
@@ -67,7 +67,7 @@ def constant_pattern(call: Call, index: int) -> str:
         pc.match_substring_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid:
         hint = "Use RE2 syntax, without lookaround and backreferences."
-        raise call.refuse(index, "bad_pattern", "This regular expression is not valid.", hint) from None
+        raise call.error(index, "bad_pattern", "This regular expression is not valid.", hint) from None
     return pattern
 
 
@@ -84,7 +84,9 @@ def _times(longest: int | None, factor: int) -> int | None:
 def _per_character(call: Call, kernel: text_kernels.TextFunction) -> Node:
     """The text letter by letter; some become two (ß, æ)."""
     x = call.text(0)
-    return call.make(formulas_types.text(_times(x.single.longest, 2)), text_kernels.mapped(kernel), x)
+    return call.apply(
+        formulas_types.text(_times(x.element_kind.max_length, 2)), text_kernels.text_kernel(kernel), x
+    )
 
 
 @function("upper(text)", "The text in uppercase.", 'upper("ann")', "ANN")
@@ -105,7 +107,9 @@ def title(call: Call) -> Node:
 @function("trim(text)", "The text without leading and trailing spaces.", 'trim("  Ann ")', "Ann")
 def trim(call: Call) -> Node:
     x = call.text(0)
-    return call.make(formulas_types.text(x.single.longest), text_kernels.mapped(pc.utf8_trim_whitespace), x)
+    return call.apply(
+        formulas_types.text(x.element_kind.max_length), text_kernels.text_kernel(pc.utf8_trim_whitespace), x
+    )
 
 
 @function(
@@ -114,10 +118,12 @@ def trim(call: Call) -> Node:
 def length(call: Call) -> Node:
     node = call.args[0]
     if node.kind.name == "list" and (node.kind.element.name == "object" or node.kind.origin is None):
-        return reductions.elements(node, call.at)
+        return reductions.element_count(node, call.position)
     x = call.text(0)
-    kind = formulas_types.number(0, 0, x.single.longest if x.single.longest is not None else 2**31)
-    return call.make(kind, text_kernels.measured(pc.utf8_length), x)
+    kind = formulas_types.number(
+        0, 0, x.element_kind.max_length if x.element_kind.max_length is not None else 2**31
+    )
+    return call.apply(kind, text_kernels.value_kernel(pc.utf8_length), x)
 
 
 @function(
@@ -127,37 +133,37 @@ def length(call: Call) -> Node:
     "a/b/c",
 )
 def replace(call: Call) -> Node:
-    x, old, new = call.text(0), call.words(1), call.words(2, empty=True)
-    longest = x.single.longest
+    x, old, new = call.text(0), call.fixed_text(1), call.fixed_text(2, empty=True)
+    longest = x.element_kind.max_length
     if longest is not None:
         longest = max(longest, longest // len(old) * len(new) + longest % len(old))
     if len(new) <= len(old):
-        longest = x.single.longest
+        longest = x.element_kind.max_length
 
     def swap(texts: pa.Array) -> pa.Array:
         if len(new) > len(old):
             found = pc.count_substring(texts, old)
             counts = pc.fill_null(found, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-            text_kernels.check_lengths(text_kernels.lengths(texts) + counts * (len(new) - len(old)))
+            text_kernels.check_lengths(text_kernels.char_lengths(texts) + counts * (len(new) - len(old)))
         return pc.replace_substring(texts, old, new)
 
-    kernel = text_kernels.mapped(swap)
+    kernel = text_kernels.text_kernel(swap)
     return (
-        call.make_text(longest, kernel, x)
+        call.apply_text(longest, kernel, x)
         if len(new) > len(old)
-        else call.make(formulas_types.text(longest), kernel, x)
+        else call.apply(formulas_types.text(longest), kernel, x)
     )
 
 
 @function("left(text, count)", "The first `count` characters.", 'left("Rowsmith", 3)', "Row")
 def left(call: Call) -> Node:
-    count = call.count(1, 0, _MAX_CHARS)
+    count = call.fixed_integer(1, 0, _MAX_CHARS)
     return _sliced(call, 0, count, count)
 
 
 @function("right(text, count)", "The last `count` characters.", 'right("Rowsmith", 5)', "smith")
 def right(call: Call) -> Node:
-    count = call.count(1, 0, _MAX_CHARS)
+    count = call.fixed_integer(1, 0, _MAX_CHARS)
     return _sliced(call, -count, None, count) if count else _sliced(call, 0, 0, 0)
 
 
@@ -169,19 +175,19 @@ def right(call: Call) -> Node:
     ("substring", "substr"),
 )
 def mid(call: Call) -> Node:
-    start, count = call.count(1, 1, 2**30), call.count(2, 0, _MAX_CHARS)
+    start, count = call.fixed_integer(1, 1, 2**30), call.fixed_integer(2, 0, _MAX_CHARS)
     return _sliced(call, start - 1, start - 1 + count, count)
 
 
 def _sliced(call: Call, start: int, stop: int | None, max_length: int) -> Node:
-    return sliced(call.text(0), start, stop, call.at, max_length)
+    return sliced(call.text(0), start, stop, call.position, max_length)
 
 
 def sliced(x: Node, start: int, stop: int | None, at: int, max_length: int | None = None) -> Node:
     """Characters ``start`` to ``stop`` of a text, counted from 0, from the end where negative."""
-    lengths = [bound for bound in (x.single.longest, max_length) if bound is not None]
+    lengths = [bound for bound in (x.element_kind.max_length, max_length) if bound is not None]
     kind = formulas_types.text(min(lengths) if lengths else None)
-    cut = text_kernels.mapped(lambda texts: pc.utf8_slice_codeunits(texts, start, stop))
+    cut = text_kernels.text_kernel(lambda texts: pc.utf8_slice_codeunits(texts, start, stop))
     return elementwise([x], kind, cut, at)
 
 
@@ -192,19 +198,19 @@ def sliced(x: Node, start: int, stop: int | None, at: int, max_length: int | Non
     "b",
 )
 def split_part(call: Call) -> Node:
-    x, sign = call.text(0), call.words(1)
-    number = call.count(2, -1000, 1000)
+    x, sign = call.text(0), call.fixed_text(1)
+    number = call.fixed_integer(2, -1000, 1000)
     if not number:
-        raise call.refuse(2, "out_of_range", "Positions start at 1, or at -1 from the end.")
+        raise call.error(2, "out_of_range", "Positions start at 1, or at -1 from the end.")
     index = number - 1 if number > 0 else number
 
     def part(texts: pa.Array) -> pa.Array:
         _check_parts(texts, sign)
         found = vectors.load_lists(pc.split_pattern(texts, sign), _TEXTS)
-        positions = vectors.element_places(found, index)
-        return text_kernels.plain(vectors.take(_TEXTS.element, found.vector, positions))
+        positions = vectors.element_indices(found, index)
+        return text_kernels.decoded_texts(vectors.take(_TEXTS.element, found.vector, positions))
 
-    return call.make(formulas_types.text(x.single.longest), text_kernels.mapped(part), x)
+    return call.apply(formulas_types.text(x.element_kind.max_length), text_kernels.text_kernel(part), x)
 
 
 _TEXTS = formulas_types.list_of(formulas_types.text(), None)
@@ -212,7 +218,7 @@ _PART_BYTES = 16  # an offset in the list of parts, one in the texts, and a copy
 
 
 def _check_parts(texts: pa.Array, sign: str) -> None:
-    """Raise `TooLarge` if a list of the parts exceeds the budget."""
+    """Raise `MemoryBudgetError` if a list of the parts exceeds the budget."""
     if budget.size_of(texts) * _PART_BYTES > limits.BLOCK_BYTES:
         found = pc.sum(pc.count_substring(texts, sign)).as_py() or 0
         budget.check((found + len(texts)) * _PART_BYTES)
@@ -225,24 +231,24 @@ def _check_parts(texts: pa.Array, sign: str) -> None:
     ["a", "b"],
 )
 def split(call: Call) -> Node:
-    x, sign = call.text(0), call.words(1)
+    x, sign = call.text(0), call.fixed_text(1)
     if x.kind.name == "list":
-        raise call.refuse(0, "wrong_type", "Lists of lists are not supported.")
-    kind = formulas_types.list_of(formulas_types.text(x.single.longest), object())
+        raise call.error(0, "wrong_type", "Lists of lists are not supported.")
+    kind = formulas_types.list_of(formulas_types.text(x.element_kind.max_length), object())
 
     def run(frame: Frame) -> Lists:
-        texts = vectors.full_text(x.vector(frame), frame.n)
+        texts = vectors.broadcast_text(x.vector(frame), frame.n)
         _check_parts(texts, sign)
         return frame.charge(vectors.load_lists(pc.split_pattern(texts, sign), _TEXTS))
 
-    return Node(kind, run, call.at)
+    return Node(kind, run, call.position)
 
 
 @function(
     "concat(text, ...)", "The texts joined together; blank ones are ignored.", 'concat("a", 1, null)', "a1"
 )
 def concat(call: Call) -> Node:
-    return operators.joined([call.text(index) for index in range(len(call.args))], call.at, "")
+    return operators.join_texts([call.text(index) for index in range(len(call.args))], call.position, "")
 
 
 @function(
@@ -268,10 +274,10 @@ def pad_right(call: Call) -> Node:
 
 
 def _padded(call: Call, pad: Callable[[pa.Array, int, str], pa.Array], *, left: bool) -> Node:
-    x, width, fill = call.text(0), call.count(1, 0, _MAX_CHARS), call.words(2, " ")
+    x, width, fill = call.text(0), call.fixed_integer(1, 0, _MAX_CHARS), call.fixed_text(2, " ")
     if len(fill) != 1:
-        raise call.refuse(2, "wrong_value", "`fill` must be a single character.")
-    max_length = x.single.longest
+        raise call.error(2, "wrong_value", "`fill` must be a single character.")
+    max_length = x.element_kind.max_length
     proof = x.proof.padded(fill, left=left) if x.proof else None
     longest = None if max_length is None else max(max_length, width)
 
@@ -279,17 +285,17 @@ def _padded(call: Call, pad: Callable[[pa.Array, int, str], pa.Array], *, left: 
         budget.check(width * len(fill.encode()) * len(texts))
         return pad(texts, width, fill)
 
-    return call.make(formulas_types.text(longest), text_kernels.mapped(padded), x, proof=proof)
+    return call.apply(formulas_types.text(longest), text_kernels.text_kernel(padded), x, proof=proof)
 
 
 def _test(call: Call, test: Callable[[pa.Array, str], pa.Array]) -> Node:
-    part = call.words(1)
-    kernel_of_texts = text_kernels.measured(lambda texts: test(texts, part))
+    part = call.fixed_text(1)
+    kernel_of_texts = text_kernels.value_kernel(lambda texts: test(texts, part))
 
     def kernel(n: int, value: Vector) -> Vector:
-        return Vector(operators.truth(kernel_of_texts(n, value)))
+        return Vector(operators.is_true(kernel_of_texts(n, value)))
 
-    return call.make(formulas_types.BOOLEAN, kernel, call.text(0))
+    return call.apply(formulas_types.BOOLEAN, kernel, call.text(0))
 
 
 @function("contains(text, part)", "Whether the text contains the part.", 'contains("Rowsmith", "smi")', True)
@@ -351,30 +357,35 @@ def slug(call: Call) -> Node:
 @function("initials(text)", "The first letter of each word.", 'initials("Ann Mary Lee")', "AML")
 def initials(call: Call) -> Node:
     x = call.text(0)
-    shorten = text_kernels.mapped(lambda texts: pc.replace_substring_regex(texts, r"\s*(\S)\S*\s*", r"\1"))
-    return call.make(formulas_types.text(x.single.longest), shorten, x)
+    shorten = text_kernels.text_kernel(
+        lambda texts: pc.replace_substring_regex(texts, r"\s*(\S)\S*\s*", r"\1")
+    )
+    return call.apply(formulas_types.text(x.element_kind.max_length), shorten, x)
 
 
 @function("reverse(text)", "The characters from last to first.", 'reverse("abc")', "cba")
 def reverse(call: Call) -> Node:
     x = call.text(0)
-    proof = x.proof and type(x.proof)(x.proof.space, x.proof.alphabet, x.proof.width)
-    return call.make(
-        formulas_types.text(x.single.longest), text_kernels.mapped(pc.utf8_reverse), x, proof=proof
+    proof = x.proof and type(x.proof)(x.proof.distinct_count, x.proof.alphabet, x.proof.width)
+    return call.apply(
+        formulas_types.text(x.element_kind.max_length),
+        text_kernels.text_kernel(pc.utf8_reverse),
+        x,
+        proof=proof,
     )
 
 
 @function("repeat(text, count)", "The text repeated `count` times.", 'repeat("ab", 3)', "ababab")
 def repeat(call: Call) -> Node:
-    x, count = call.text(0), call.count(1, 0, _MAX_CHARS)
-    longest = _times(x.single.longest, count)
-    check_length(longest, call.at)
+    x, count = call.text(0), call.fixed_integer(1, 0, _MAX_CHARS)
+    longest = _times(x.element_kind.max_length, count)
+    check_length(longest, call.position)
 
     def again(texts: pa.Array) -> pa.Array:
-        text_kernels.check_lengths(text_kernels.lengths(texts) * count)
+        text_kernels.check_lengths(text_kernels.char_lengths(texts) * count)
         return pc.binary_repeat(texts, count)
 
-    return call.make(formulas_types.text(longest), text_kernels.mapped(again), x)
+    return call.apply(formulas_types.text(longest), text_kernels.text_kernel(again), x)
 
 
 @function(
@@ -384,19 +395,19 @@ def repeat(call: Call) -> Node:
     "a#b#",
 )
 def regex_replace(call: Call) -> Node:
-    x, pattern, new = call.text(0), constant_pattern(call, 1), call.words(2, empty=True)
+    x, pattern, new = call.text(0), constant_pattern(call, 1), call.fixed_text(2, empty=True)
     groups = [int(number) for number in re.findall(r"\\([0-9])", new)]
     if groups and max(groups) > pattern.count("("):
-        raise call.refuse(2, "bad_pattern", f"The pattern has no group {max(groups)}.")
+        raise call.error(2, "bad_pattern", f"The pattern has no group {max(groups)}.")
     try:
         pc.replace_substring_regex(pa.array(["x"]), pattern, new)
     except pa.ArrowInvalid:
-        raise call.refuse(
+        raise call.error(
             2, "bad_pattern", "The replacement is not valid.", "Write \\\\1 for the first group."
         ) from None
 
     def swap(texts: pa.Array) -> pa.Array:
-        sizes = text_kernels.lengths(texts)
+        sizes = text_kernels.char_lengths(texts)
         largest = (sizes + 1) * len(new) + sizes * (len(groups) + 1)
         if largest.max(initial=0) > limits.MAX_FORMULA_TEXT or largest.sum() > limits.BLOCK_BYTES:
             found = pc.fill_null(pc.count_substring_regex(texts, pattern), 0)
@@ -404,7 +415,7 @@ def regex_replace(call: Call) -> Node:
             text_kernels.check_lengths(sizes * (len(groups) + 1) + counts * len(new))
         return pc.replace_substring_regex(texts, pattern, new)
 
-    return call.make(formulas_types.text(), text_kernels.mapped(swap), x)
+    return call.apply(formulas_types.text(), text_kernels.text_kernel(swap), x)
 
 
 @function(
@@ -425,15 +436,15 @@ def matches(call: Call) -> Node:
     "1,234,567.89",
 )
 def format_number(call: Call) -> Node:
-    x, places = call.number(0), call.count(1, 0, limits.MAX_DECIMALS, 0)
-    comma, point = call.words(2, ",", empty=True), call.words(3, ".")
+    x, places = call.number(0), call.fixed_integer(1, 0, limits.MAX_DECIMALS, 0)
+    comma, point = call.fixed_text(2, ",", empty=True), call.fixed_text(3, ".")
     if len(comma) > 1 or "\\" in comma:
-        raise call.refuse(2, "wrong_value", "`thousands` must be one character or empty.")
-    drop = x.single.places - places
+        raise call.error(2, "wrong_value", "`thousands` must be one character or empty.")
+    drop = x.element_kind.places - places
 
     def kernel(n: int, value: Vector) -> Vector:
-        units = vectors.rounded(value, drop) if drop > 0 else vectors.scale(value, -drop)
-        data = vectors.full(units, n)
+        units = vectors.round_digits(value, drop) if drop > 0 else vectors.scale(value, -drop)
+        data = vectors.broadcast(units, n)
         integers, rest = np.divmod(np.abs(data), 10**places)
         digits = pa.array(integers).cast(pa.string())
         if comma:
@@ -452,7 +463,7 @@ def format_number(call: Call) -> Node:
             result = pc.if_else(valid, result, pa.scalar(None, pa.string()))
         return Vector(result)
 
-    return call.make_text(40, kernel, x)
+    return call.apply_text(40, kernel, x)
 
 
 @function("text(value)", "The value as text.", "text(12.50)", "12.50", ("str",))

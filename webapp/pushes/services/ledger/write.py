@@ -1,10 +1,10 @@
 """Write the ledger of a push: one fenced transaction for each chunk, right before its commit at the target.
 
-    book.load()                 # read the ledger; after a crash, `book.doubt` is the chunk to resolve
-    book.intend(chunk, bad)     # write the outcome of the previous chunk and the intent of this one
+    ledger.load()                          # after a crash, `ledger.current_chunk` is the chunk to resolve
+    ledger.write_intent(chunk, entries)    # the outcome of the previous chunk and the intent of this one
     target.commit()
-    book.landed()               # keep the outcome in memory; the next chunk or `close` writes it
-    book.close()
+    ledger.mark_committed()                # the next chunk, or `flush`, writes the outcome
+    ledger.flush()
 
 `Push.intent` contains what the next attempt must know: `{"chunk": the current chunk, "steps": {name: state}}`.
 """
@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session, defer
 from sqlalchemy.orm.attributes import set_committed_value
 
 from webapp import clock, limits
-from webapp.extensions import changed_rows, reading
+from webapp.extensions import affected_row_count, read_session
 from webapp.pushes.models import Push, PushLine, PushRange, PushRow
 from webapp.pushes.services.ledger import read
 
@@ -50,7 +50,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Bad:
+class LedgerEntry:
     """The outcome and reason of a row that was not simply delivered. Texts are truncated and contain no sensitive
     values. `state` is failed, unknown or delivered; `attempts` counts the attempts of this push."""
 
@@ -66,29 +66,29 @@ class Bad:
     state: str = "failed"
 
 
-def write_bad(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
+def write_entries(session: Session, push: Push, table: int, entries: Sequence[LedgerEntry]) -> None:
     """Insert a `PushRow` for each of some rows, each with its own state."""
-    if bad:
-        rows = [{"push_id": push.id, "table": table, **asdict(item)} for item in bad]
+    if entries:
+        rows = [{"push_id": push.id, "table": table, **asdict(item)} for item in entries]
         session.execute(insert(PushRow), rows)
 
 
-def amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
+def write_late_failures(session: Session, push: Push, table: int, entries: Sequence[LedgerEntry]) -> None:
     """Insert or replace the `PushRow` of delivered rows that need a note. Notes on the rows of a retry are also added
     to the first push, which may have delivered some of the rows itself."""
-    if not bad:
+    if not entries:
         return
     if push.of_id is None:
-        _amend(session, push, table, bad)
+        _replace_entries(session, push, table, entries)
         return
-    rows = [item.row for item in bad]
-    own = set(read.belonging(session, push, table, min(rows), max(rows)).tolist())
-    _amend(session, push, table, [item for item in bad if item.row in own])
-    _amend(session, read.first_of(session, push), table, bad)
+    rows = [item.row for item in entries]
+    own = set(read.row_numbers(session, push, table, min(rows), max(rows)).tolist())
+    _replace_entries(session, push, table, [item for item in entries if item.row in own])
+    _replace_entries(session, read.original_push(session, push), table, entries)
 
 
-def _amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
-    numbers = PushRow.row.in_([item.row for item in bad])
+def _replace_entries(session: Session, push: Push, table: int, entries: Sequence[LedgerEntry]) -> None:
+    numbers = PushRow.row.in_([item.row for item in entries])
     conditions = (PushRow.push_id == push.id, PushRow.table == table, PushRow.state == "delivered", numbers)
     statement = select(PushRow.row, PushRow.attempts, PushRow.retried_by).where(*conditions)
     stored = {
@@ -96,22 +96,22 @@ def _amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None
     }
     session.execute(delete(PushRow).where(*conditions), execution_options=_NO_SYNC)
     owner = {"push_id": push.id, "table": table, "retried_by": None}
-    rows = [{**owner, **asdict(item), "state": "delivered", **stored.get(item.row, {})} for item in bad]
+    rows = [{**owner, **asdict(item), "state": "delivered", **stored.get(item.row, {})} for item in entries]
     if rows:
         session.execute(insert(PushRow), rows)
 
 
-def line(text: str) -> str:
+def single_line(text: str) -> str:
     """Return a text as one line of the log."""
     return " ".join(text.split())[: limits.PUSH_LINE_CHARS]
 
 
-def drop(session: Session, push: Push, chunk: Chunk) -> None:
+def discard_chunk(session: Session, push: Push, chunk: Chunk) -> None:
     """Discard a chunk that was not committed: its rows are not processed yet."""
     session.execute(delete(PushRow).where(*_rows_of_chunk(push.id, chunk)), execution_options=_NO_SYNC)
 
 
-def close(session: Session, push: Push, chunk: Chunk) -> None:
+def write_chunk_outcome(session: Session, push: Push, chunk: Chunk) -> None:
     """Write the outcome of a chunk's rows: those without a `PushRow` were delivered. Update the counts of `push`, which
     must be loaded in this session, and of the push that a retry or an undo belongs to."""
     if not chunk.rows:
@@ -121,55 +121,61 @@ def close(session: Session, push: Push, chunk: Chunk) -> None:
     push.failed += chunk.failed
     push.unknown += chunk.unknown
     if push.of_id is not None:
-        original = read.first_of(session, push)
+        original = read.original_push(session, push)
         session.flush()
         session.refresh(original, with_for_update=True)  # Two retries may update its counts concurrently
-        (_close_retried if push.kind == "retry" else _close_undone)(session, push, original, chunk)
+        (_write_retried_outcome if push.kind == "retry" else _write_undone_outcome)(
+            session, push, original, chunk
+        )
 
 
-def close_unknown(
+def write_unknown_outcome(
     session: Session, push: Push, chunk: Chunk, message: str, keys: Mapping[int, Any] | None = None
 ) -> int:
     """Record that it is unknown whether a chunk was committed. Return the number of rows in doubt."""
-    numbers = read.belonging(session, push, chunk.table, chunk.first, chunk.last).tolist()
-    refused = set(session.scalars(select(PushRow.row).where(*_rows_of_chunk(push.id, chunk))).all())
-    sent_as = read.sent_as(session, push, chunk.table, numbers) if chunk.proof.get("keyed") else {}
-    doubt = [
-        Bad(row, UNKNOWN, message, sent_as.get(row, ""), key=(keys or {}).get(row), state="unknown")
+    numbers = read.row_numbers(session, push, chunk.table, chunk.first, chunk.last).tolist()
+    rejected = set(session.scalars(select(PushRow.row).where(*_rows_of_chunk(push.id, chunk))).all())
+    idempotency_keys = (
+        read.idempotency_keys(session, push, chunk.table, numbers) if chunk.proof.get("keyed") else {}
+    )
+    entries = [
+        LedgerEntry(
+            row, UNKNOWN, message, idempotency_keys.get(row, ""), key=(keys or {}).get(row), state="unknown"
+        )
         for row in numbers
-        if row not in refused
+        if row not in rejected
     ]
-    write_bad(session, push, chunk.table, doubt)
-    close(session, push, replace(chunk, unknown=chunk.unknown + len(doubt)))
-    return len(doubt)
+    write_entries(session, push, chunk.table, entries)
+    write_chunk_outcome(session, push, replace(chunk, unknown=chunk.unknown + len(entries)))
+    return len(entries)
 
 
-def can_settle(push: Push, chunk: Chunk) -> bool:
+def can_resolve_later(push: Push, chunk: Chunk) -> bool:
     """Return whether the target can be queried later for the outcome of a chunk. This is impossible over HTTP, and an
     undo is repeated instead."""
     return push.kind != "undo" and bool(chunk.proof) and "keyed" not in chunk.proof
 
 
-def settle(session: Session, push: Push, chunk: Chunk, arrived: bool, retry: Push) -> int:
+def resolve_chunk(session: Session, push: Push, chunk: Chunk, is_committed: bool, retry: Push) -> int:
     """Write the outcome of the chunk of `push` whose commit was in doubt: its unknown rows were delivered or failed.
     Delivered rows are removed from `retry`, which was about to send them. Return the number of those rows."""
-    original = read.first_of(session, push)
-    values: dict[str, str | None] = dict(_NOT_ARRIVED)
-    if arrived:
-        values = {"state": "delivered", "code": "", "message": _ARRIVED}
+    original = read.original_push(session, push)
+    values: dict[str, str | None] = dict(_NOT_DELIVERED_VALUES)
+    if is_committed:
+        values = {"state": "delivered", "code": "", "message": _DELIVERED_MESSAGE}
     count = 0
     for owner in {push.id: push, original.id: original}.values():
         session.refresh(owner, with_for_update=True)
         in_doubt = _rows_in_doubt(owner.id, chunk)
-        if arrived and owner is original:
+        if is_committed and owner is original:
             retry.total -= _retried_count(session, in_doubt, retry)
             values["retried_by"] = None if push is original else push.id
         result = session.execute(
             update(PushRow).where(*in_doubt).values(**values), execution_options=_NO_SYNC
         )
-        count = changed_rows(result)
+        count = affected_row_count(result)
         owner.unknown -= count
-        if arrived:
+        if is_committed:
             owner.delivered += count
         else:
             owner.failed += count
@@ -177,9 +183,9 @@ def settle(session: Session, push: Push, chunk: Chunk, arrived: bool, retry: Pus
     return count
 
 
-def mark_unknown(session: Session, push: Push, chunk: Chunk, retry: Push) -> None:
+def exclude_from_retry(session: Session, push: Push, chunk: Chunk, retry: Push) -> None:
     """Leave the rows of a chunk in doubt unknown, and exclude them from `retry`."""
-    in_doubt = _rows_in_doubt(read.first_of(session, push).id, chunk)
+    in_doubt = _rows_in_doubt(read.original_push(session, push).id, chunk)
     retry.total -= _retried_count(session, in_doubt, retry)
     session.execute(
         update(PushRow).where(*in_doubt, PushRow.retried_by == retry.id).values(retried_by=None),
@@ -198,10 +204,10 @@ def _retried_count(session: Session, rows: tuple[Any, ...], retry: Push) -> int:
 
 UNKNOWN: Final = "unknown"
 """The code of a row whose chunk was being committed when the connection was lost."""
-_ARRIVED: Final = (
+_DELIVERED_MESSAGE: Final = (
     "The connection was lost during the commit. The target confirmed later that the row had arrived."
 )
-_NOT_ARRIVED: Final = {
+_NOT_DELIVERED_VALUES: Final = {
     "state": "failed",
     "code": "interrupted",
     "message": "The connection was lost during the commit. The target confirmed later that the row had not arrived.",
@@ -223,15 +229,15 @@ def _rows_of_chunk(push_id: str, chunk: Chunk) -> tuple[Any, ...]:
 
 def _extend_range(session: Session, push_id: str, chunk: Chunk) -> None:
     """Extend the table's range over the chunk: upwards in a push, downwards in an undo."""
-    ranges = read.spans_of(session, push_id, chunk.table)
+    ranges = read.processed_spans(session, push_id, chunk.table)
     ends = [*(end for span in ranges for end in span), chunk.first, chunk.last]
-    _cover(session, push_id, chunk.table, [(min(ends), max(ends))])
+    _mark_processed(session, push_id, chunk.table, [(min(ends), max(ends))])
 
 
-def _cover(session: Session, push_id: str, table: int, spans: Sequence[read.Span]) -> None:
+def _mark_processed(session: Session, push_id: str, table: int, spans: Sequence[read.Span]) -> None:
     """Mark the rows of some spans as processed, merging them with adjacent ranges."""
     first, last = spans[0][0] - 1, spans[-1][1] + 1
-    ranges = read.spans_of(session, push_id, table, first, last)
+    ranges = read.processed_spans(session, push_id, table, first, last)
     overlapping = (
         PushRange.push_id == push_id,
         PushRange.table == table,
@@ -241,17 +247,17 @@ def _cover(session: Session, push_id: str, table: int, spans: Sequence[read.Span
     session.execute(delete(PushRange).where(*overlapping), execution_options=_NO_SYNC)
     rows = [
         {"push_id": push_id, "table": table, "first": low, "last": high}
-        for low, high in read.joined([*ranges, *spans])
+        for low, high in read.merge_spans([*ranges, *spans])
     ]
     session.execute(insert(PushRange), rows)
 
 
-def _close_retried(session: Session, push: Push, original: Push, chunk: Chunk) -> None:
+def _write_retried_outcome(session: Session, push: Push, original: Push, chunk: Chunk) -> None:
     """Write the outcome of a retry's rows to the ledger of the push that they belong to."""
     retried = (*_rows_of_chunk(original.id, chunk), PushRow.retried_by == push.id)
     before = _counts_by_state(session, retried)
     recorded = session.scalars(select(PushRow).where(*_rows_of_chunk(push.id, chunk))).all()
-    new_numbers = read.unsent(push, chunk.table, chunk.first, chunk.last)
+    new_numbers = read.pending_row_numbers(push, chunk.table, chunk.first, chunk.last)
     new = set(new_numbers.tolist())
     session.execute(
         update(PushRow).where(*retried).values(state="delivered", attempts=PushRow.attempts + 1),
@@ -274,7 +280,7 @@ def _close_retried(session: Session, push: Push, original: Push, chunk: Chunk) -
     for name in ("delivered", "failed", "unknown"):
         setattr(original, name, getattr(original, name) + changes[name])
     if new:
-        _cover(session, original.id, chunk.table, read.spans(new_numbers))
+        _mark_processed(session, original.id, chunk.table, read.to_spans(new_numbers))
     columns = ("table", "row", "attempts", "key", *_OUTCOME_COLUMNS)
     rows = [{name: getattr(row, name) for name in columns} for row in recorded if row.row in new]
     if rows:
@@ -282,14 +288,14 @@ def _close_retried(session: Session, push: Push, original: Push, chunk: Chunk) -
         session.execute(insert(PushRow), [{**row, **owner} for row in rows])
 
 
-def _close_undone(session: Session, push: Push, original: Push, chunk: Chunk) -> None:
+def _write_undone_outcome(session: Session, push: Push, original: Push, chunk: Chunk) -> None:
     """Mark rows that an undo deleted as no longer delivered, both in the first push and in the retry that delivered
     them. Rows that have a `PushRow` there are updated individually."""
     count_deleted = chunk.rows - chunk.failed - chunk.unknown
     original.delivered, original.undone = original.delivered - count_deleted, original.undone + count_deleted
-    deleted = read.delivered(session, push, chunk.table, chunk.first, chunk.last)
+    deleted = read.delivered_row_numbers(session, push, chunk.table, chunk.first, chunk.last)
     for retry in read.retries(session, original):
-        delivered = read.delivered(session, retry, chunk.table, chunk.first, chunk.last)
+        delivered = read.delivered_row_numbers(session, retry, chunk.table, chunk.first, chunk.last)
         count = len(np.intersect1d(deleted, delivered, assume_unique=True))
         retry.delivered, retry.undone = retry.delivered - count, retry.undone + count
     not_deleted = select(PushRow.row).where(*_rows_of_chunk(push.id, chunk))
@@ -306,7 +312,7 @@ def _counts_by_state(session: Session, where: tuple[Any, ...]) -> dict[str, int]
     return dict(session.execute(found).all())
 
 
-IN_DOUBT: Final = (
+IN_DOUBT_MESSAGE: Final = (
     "It is not known whether this row was delivered, because the connection was lost while it was being "
     "committed."
 )
@@ -316,7 +322,7 @@ _UNCHANGED_COLUMNS: Final = ("tables", "request", "pins", "leaks")
 """Columns of a push that its own ledger does not change."""
 
 
-class Book:
+class LedgerWriter:
     """The ledger of one push, written by the holder of its lease. `transaction` is the lease's and is fenced."""
 
     def __init__(self, push_id: str, transaction: Callable[[], AbstractContextManager[Session]]) -> None:
@@ -325,14 +331,14 @@ class Book:
         self._lines: list[dict[str, Any]] = []
         self._last_line_at = float("-inf")
         self.push: Push
-        self.doubt: Chunk | None = None
+        self.current_chunk: Chunk | None = None
         self._is_committed = False
-        self._late_outcomes: Sequence[Bad] = ()
+        self._late_entries: Sequence[LedgerEntry] = ()
         self._first_status: int | None = None
 
     def load(self) -> None:
         """Load the current ledger. Unwritten changes are discarded, except log lines."""
-        with reading() as session:
+        with read_session() as session:
             self.push = session.get_one(Push, self.push_id)
             # Stored separately, because a transaction that is rolled back expires the columns of `push`.
             self._unchanged = {name: getattr(self.push, name) for name in _UNCHANGED_COLUMNS}
@@ -341,83 +347,83 @@ class Book:
             ranges = select(PushRange).where(PushRange.push_id == self.push_id)
             self._ranges = {item.table: (item.first, item.last) for item in session.scalars(ranges)}
         intent = self.push.intent or {}
-        self.doubt = Chunk(**intent["chunk"]) if intent.get("chunk") else None
+        self.current_chunk = Chunk(**intent["chunk"]) if intent.get("chunk") else None
         self._steps: dict[str, Any] = dict(intent.get("steps") or {})
-        self._is_committed, self._late_outcomes = False, ()
+        self._is_committed, self._late_entries = False, ()
 
     @property
-    def in_doubt(self) -> bool:
+    def has_chunk_in_doubt(self) -> bool:
         """Whether a commit was started and its outcome is unknown."""
-        return self.doubt is not None and not self._is_committed
+        return self.current_chunk is not None and not self._is_committed
 
     @property
-    def ended_rows(self) -> int:
+    def processed_count(self) -> int:
         """The number of processed rows that are already written to the ledger."""
         return self.push.delivered + self.push.failed + self.push.unknown
 
-    def reach(self, table: int) -> tuple[int, int] | None:
+    def processed_range(self, table: int) -> tuple[int, int] | None:
         """Return the lowest and highest row number of a table that is processed or in the current chunk, or None before
         the first."""
         reached = self._ranges.get(table)
-        if self.doubt is None or self.doubt.table != table or not self.doubt.rows:
+        if self.current_chunk is None or self.current_chunk.table != table or not self.current_chunk.rows:
             return reached
-        first, last = self.doubt.first, self.doubt.last
+        first, last = self.current_chunk.first, self.current_chunk.last
         return (min(reached[0], first), max(reached[1], last)) if reached else (first, last)
 
     # --- Chunks -----------------------------------------------------------------------------------------------
 
-    def intend(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
+    def write_intent(self, chunk: Chunk, entries: Sequence[LedgerEntry]) -> None:
         """Record that the previous chunk was delivered and that this one, except its invalid rows, is about to be
         committed."""
         with self._transaction() as session:
             push = self._push_with_outcome(session)
-            write_bad(session, push, chunk.table, bad)
+            write_entries(session, push, chunk.table, entries)
             self._set_intent(push, chunk)
         self._after_write(push)
 
-    def landed(self, chunk: Chunk | None = None, bad: Sequence[Bad] = ()) -> None:
+    def mark_committed(self, chunk: Chunk | None = None, entries: Sequence[LedgerEntry] = ()) -> None:
         """Record that the current chunk was committed. If the outcome is known only after the commit, `chunk` is
-        the part that was committed, and `bad` contains those of its rows that were not simply delivered."""
+        the part that was committed, and `entries` contains those of its rows that were not simply delivered."""
         if chunk is not None:
-            self.doubt = chunk
-        self._is_committed, self._late_outcomes = True, bad
+            self.current_chunk = chunk
+        self._is_committed, self._late_entries = True, entries
 
-    def refused(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
+    def write_rejected_chunk(self, chunk: Chunk, entries: Sequence[LedgerEntry]) -> None:
         """Record that all rows of a chunk failed, so there is nothing to commit."""
         with self._transaction() as session:
             push = self._push_with_outcome(session)
-            write_bad(session, push, chunk.table, bad)
-            close(session, push, chunk)
+            write_entries(session, push, chunk.table, entries)
+            write_chunk_outcome(session, push, chunk)
             self._set_intent(push, None)
         self._extend_range(chunk)
         self._after_write(push)
 
-    def close(self) -> None:
+    def flush(self) -> None:
         """Write the outcome of the current chunk, if it was committed, and the pending log lines."""
         if self._is_committed or self._lines:
             with self._transaction() as session:
                 push = self._push_with_outcome(session)
-                self._set_intent(push, None if self._is_committed else self.doubt)
+                self._set_intent(push, None if self._is_committed else self.current_chunk)
             self._after_write(push)
 
-    def retract(self) -> None:
+    def discard_chunk(self) -> None:
         """Discard the current chunk, which was not committed: its rows are not processed yet."""
-        assert self.doubt is not None
+        assert self.current_chunk is not None
         with self._transaction() as session:
             push = self._load_push(session)
-            drop(session, push, self.doubt)
+            discard_chunk(session, push, self.current_chunk)
             self._set_intent(push, None)
             self._write_lines(session)
-        self._is_committed, self._late_outcomes = False, ()
+        self._is_committed, self._late_entries = False, ()
         self._after_write(push)
 
-    def unknown(self, keys: Mapping[int, Any] | None = None) -> int:
+    def write_unknown_outcome(self, keys: Mapping[int, Any] | None = None) -> int:
         """Record that it is unknown whether the current chunk was committed. Return the number of rows in doubt."""
-        assert self.doubt is not None
-        chunk = self.doubt
+        assert self.current_chunk is not None
+        chunk = self.current_chunk
         with self._transaction() as session:
             push = self._load_push(session)
-            count = close_unknown(session, push, chunk, IN_DOUBT, keys)
+            count = write_unknown_outcome(session, push, chunk, IN_DOUBT_MESSAGE, keys)
             self._add_progress_point(push)
             self._set_intent(push, None)
             self._write_lines(session)
@@ -425,20 +431,23 @@ class Book:
         self._after_write(push)
         return count
 
-    def without_token(self, table: int, limit: int) -> list[int]:
+    def rows_without_token(self, table: int, limit: int) -> list[int]:
         """Return the numbers of up to `limit` rows that were not sent because there was no token for them."""
         conditions = (PushRow.push_id == self.push_id, PushRow.table == table, PushRow.state == "failed")
-        with reading() as session:
+        with read_session() as session:
             found = select(PushRow.row).where(*conditions, PushRow.code == NO_TOKEN, PushRow.attempts == 0)
             return list(session.scalars(found.order_by(PushRow.row).limit(limit)))
 
-    def replace_outcomes(self, table: int, outcomes: Sequence[Bad]) -> None:
+    def replace_outcomes(self, table: int, outcomes: Sequence[LedgerEntry]) -> None:
         """Replace the outcomes of rows that have a `PushRow`, in this push and in the one that a retry belongs to.
         Attempts are added."""
         with self._transaction() as session:
             push = self._push_with_outcome(session)
             session.flush()
-            for owner in {push.id: push, (original := read.first_of(session, push)).id: original}.values():
+            for owner in {
+                push.id: push,
+                (original := read.original_push(session, push)).id: original,
+            }.values():
                 session.refresh(owner, with_for_update=True)
                 for outcome in outcomes:
                     conditions = (
@@ -455,50 +464,50 @@ class Book:
                     setattr(owner, before, getattr(owner, before) - 1)
                     setattr(owner, outcome.state, getattr(owner, outcome.state) + 1)
             self._add_progress_point(push)
-            self._set_intent(push, None if self._is_committed else self.doubt)
+            self._set_intent(push, None if self._is_committed else self.current_chunk)
         self._after_write(push)
 
-    def amend(self, table: int, bad: Sequence[Bad], name: str, state: Any) -> None:
+    def write_late_failures(self, table: int, entries: Sequence[LedgerEntry], name: str, state: Any) -> None:
         """Record a later failure on delivered rows, and the progress of the step that found it."""
         self._steps[name] = state
         with self._transaction() as session:
             push = self._push_with_outcome(session)
-            amend(session, push, table, bad)
+            write_late_failures(session, push, table, entries)
             self._set_intent(push, None)
         self._after_write(push)
 
     # --- Steps and lines --------------------------------------------------------------------------------------
 
-    def step(self, name: str) -> Any:
+    def step_progress(self, name: str) -> Any:
         """Return the progress of a step, or None before it began."""
         return self._steps.get(name)
 
-    def mark(self, name: str, state: Any) -> None:
+    def save_step_progress(self, name: str, state: Any) -> None:
         """Write the progress of a step."""
         self._steps[name] = state
         with self._transaction() as session:
             push = self._push_with_outcome(session)
-            self._set_intent(push, None if self._is_committed else self.doubt)
+            self._set_intent(push, None if self._is_committed else self.current_chunk)
         self._after_write(push)
 
-    def say(self, text: str) -> None:
-        """Add a log line, which the next chunk or `close` writes."""
+    def log(self, text: str) -> None:
+        """Add a log line, which the next chunk or `write_chunk_outcome` writes."""
         number = self._number + len(self._lines)
         if number < limits.PUSH_LINES:
-            self._lines.append({"at": clock.now(), "text": line(text)})
+            self._lines.append({"at": clock.now(), "text": single_line(text)})
         self._last_line_at = time.monotonic()
 
-    def say_sometimes(self, text: Callable[[], str]) -> None:
+    def log_throttled(self, text: Callable[[], str]) -> None:
         """Add an optional log line. At most one every PUSH_LINE_SECONDS is kept."""
         if time.monotonic() - self._last_line_at >= limits.PUSH_LINE_SECONDS:
-            self.say(text())
+            self.log(text())
 
     @property
     def status_code(self) -> int | None:
         """The HTTP status of delivered rows; deviating rows have a `PushRow`."""
         return self.push.status_code or self._first_status
 
-    def usual_status(self, codes: Iterable[int | None]) -> int | None:
+    def set_usual_status(self, codes: Iterable[int | None]) -> int | None:
         """Set the HTTP status of delivered rows, based on the first responses. The next chunk writes it."""
         if self.status_code is None:
             self._first_status = next((code for code in codes if code is not None), None)
@@ -521,23 +530,23 @@ class Book:
         lines."""
         push = self._load_push(session)
         push.status_code = push.status_code or self._first_status
-        if self._is_committed and self.doubt is not None:
-            write_bad(session, push, self.doubt.table, self._late_outcomes)
-            close(session, push, self.doubt)
+        if self._is_committed and self.current_chunk is not None:
+            write_entries(session, push, self.current_chunk.table, self._late_entries)
+            write_chunk_outcome(session, push, self.current_chunk)
         self._add_progress_point(push)
         self._write_lines(session)
         return push
 
     def _set_intent(self, push: Push, chunk: Chunk | None) -> None:
         push.intent = {"chunk": chunk.as_json() if chunk else None, "steps": dict(self._steps)}
-        self._intended = chunk
+        self._next_chunk = chunk
 
     def _after_write(self, push: Push) -> None:
         """Update the state in memory after a transaction."""
-        if self._is_committed and self.doubt is not None:
-            self._extend_range(self.doubt)
+        if self._is_committed and self.current_chunk is not None:
+            self._extend_range(self.current_chunk)
         self.push = push
-        self.doubt, self._is_committed, self._late_outcomes = self._intended, False, ()
+        self.current_chunk, self._is_committed, self._late_entries = self._next_chunk, False, ()
         self._number += len(self._lines)
         self._lines = []
 
@@ -567,11 +576,17 @@ class Book:
         push.progress = points
 
 
-def next_numbers(push: Push, table: int, reached: tuple[int, int] | None, limit: int) -> read.Numbers:
-    """Return the next rows of a push to be sent: ascending, or descending in an undo. `reached` is the result of
-    `Book.reach`."""
-    with reading() as session:
+def next_row_numbers(
+    push: Push, table: int, processed_range: tuple[int, int] | None, limit: int
+) -> read.Numbers:
+    """Return the next rows of a push to be sent: ascending, or descending in an undo. `processed_range` is the result
+    of `LedgerWriter.processed_range`."""
+    with read_session() as session:
         if push.kind == "undo":
-            top = read.count_of(push, table) + 1
-            return read.downwards(session, push, table, reached[0] if reached else top, limit)
-        return read.upwards(session, push, table, reached[1] if reached else 0, limit)
+            top = read.row_count(push, table) + 1
+            return read.row_numbers_before(
+                session, push, table, processed_range[0] if processed_range else top, limit
+            )
+        return read.row_numbers_after(
+            session, push, table, processed_range[1] if processed_range else 0, limit
+        )

@@ -93,7 +93,7 @@ def plan_push(
         )
         more = given(targets=target_by_table)
     request = {**common, **more}
-    return _planned(work, kind, template_id or dataset_id, request)
+    return _create_plan(work, kind, template_id or dataset_id, request)
 
 
 @registry.makes("Plan to fill a database")
@@ -137,7 +137,7 @@ def plan_fill(
         "targets": {table["table"]: table["table"] for table in made["tables"]},
         "skip_faulty_tables": True,
     }
-    planned = _planned(work, "dataset", made["dataset_id"], request)
+    planned = _create_plan(work, "dataset", made["dataset_id"], request)
     return {**planned, "skipped": [lean(table) for table in made["skipped"]]}
 
 
@@ -164,7 +164,7 @@ def push(
     if plan.confirm and connection_name != plan.confirm:
         message = "Ask the user for its name and pass it as connection_name."
         raise ToolError(f"Nothing was sent. This plan goes to a production connection: {message}")
-    return some(_sent(work, plan), WHOLE)  # type: ignore[return-value]
+    return some(_start_push(work, plan), WHOLE)  # type: ignore[return-value]
 
 
 @registry.reads("List pushes")
@@ -216,7 +216,7 @@ def _only_templates(**arguments: Any) -> None:
         raise ToolError(f"A dataset defines {', '.join(wrong)} itself: leave that out.")
 
 
-def _planned(work: Work, kind: Kind, of_id: str, request: dict[str, Any]) -> Planned:
+def _create_plan(work: Work, kind: Kind, of_id: str, request: dict[str, Any]) -> Planned:
     source: Any = work.api.templates if kind == "template" else work.api.datasets
     version = source.get(of_id)["version"]
     if kind == "template":
@@ -250,7 +250,7 @@ def _planned(work: Work, kind: Kind, of_id: str, request: dict[str, Any]) -> Pla
     }
 
 
-def _sent(work: Work, plan: Plan) -> Any:
+def _start_push(work: Work, plan: Plan) -> Any:
     """Start the push. The plan's ID is its Idempotency-Key, so a second call returns the first push."""
     source: Any = work.api.templates if plan.kind == "template" else work.api.datasets
     now = source.get(plan.of_id)["version"]

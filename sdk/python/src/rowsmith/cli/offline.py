@@ -81,7 +81,7 @@ def _generated(server: Server, file: template_files.File, asked: Mapping[str, An
         text = f"{file.path.name} has external values, which only the service can fetch."
         raise Problem("offline_outside", text, REFUSED)
     present = datetime.now(timezone.utc)
-    recipe = server.rows.recipe(source, ask, present=present)
+    recipe = server.rows.build_recipe(source, ask, current_time=present)
     output = recipe.open()
     return Rows(_closed(output), recipe.pins.headers())
 
@@ -114,18 +114,18 @@ def _source(server: Server, file: template_files.File, ask: Any, words: Optional
     """Compile the template as the service compiles a saved one. Fields without IDs get the groups that saving
     would assign."""
     body, own = file.body, file.id or ""
-    versions = server.related_templates.gather(body["fields"], own, _related_templates(file.path))
+    versions = server.related_templates.collect_related(body["fields"], own, _related_templates(file.path))
     quantity = body.get("quantity") or server.compiled_plans.limits.DEFAULT_QUANTITY
-    library = server.related_templates.library(versions, own, quantity, ask.rows)
-    server.related_templates.check_stated(ask.rows, versions, own)
+    library = server.related_templates.build_library(versions, own, quantity, ask.rows)
+    server.related_templates.check_row_counts(ask.rows, versions, own)
     told = {key: body.get(key) for key in ("locale", "source", "invalid")}
-    spec = server.compilation.parsed_fields(body["fields"], name=body["name"], **told)
+    spec = server.compilation.parse_fields(body["fields"], name=body["name"], **told)
     if not all(field.get("id") for field in template_files.walk(body["fields"])):
         spec = server.groups.assign(spec)
-    plan = server.compilation.compiled(spec, server.compilation.vocabulary(words), ask.locale, library)
+    plan = server.compilation.compile_template(spec, server.compilation.vocabulary(words), ask.locale, library)
     anchor = server.timestamps.parse(body["anchor"]) if body.get("anchor") else None
-    related = server.related_templates.related_of(versions, library)
-    return server.compiled_plans.Source(plan, body["name"], quantity, anchor, file.id, None, related)
+    related = server.related_templates.related_pins(versions, library)
+    return server.compiled_plans.CompiledTemplate(plan, body["name"], quantity, anchor, file.id, None, related)
 
 
 def _related_templates(path: Path) -> Any:

@@ -142,7 +142,7 @@ def check(api: rowsmith.Api, steps: Sequence[Step], *, create: bool, force: bool
                 whole = {key: value for key, value in step.file.body.items() if value is not None}
                 api.templates.preview({**whole, "seed": "plan"})
         except ServiceError as error:
-            raise _refused(step, error, "No changes were made.") from error
+            raise _problem_of(step, error, "No changes were made.") from error
 
 
 def apply(api: rowsmith.Api, steps: Sequence[Step]) -> list[tuple[Step, Mapping[str, Any]]]:
@@ -156,7 +156,7 @@ def apply(api: rowsmith.Api, steps: Sequence[Step]) -> list[tuple[Step, Mapping[
             elif step.action == "update" and step.was is not None:
                 done.append((step, api.templates.update(step.was["id"], if_match=step.was, **body)))
     except (ServiceError, KeyboardInterrupt) as error:
-        left = _taken_back(api, done)
+        left = _revert_all(api, done)
         message = (
             "No changes were made."
             if not left
@@ -164,36 +164,36 @@ def apply(api: rowsmith.Api, steps: Sequence[Step]) -> list[tuple[Step, Mapping[
         )
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise _refused(step, error, message) from error
+        raise _problem_of(step, error, message) from error
     return done
 
 
-def _taken_back(api: rowsmith.Api, done: Sequence[tuple[Step, Mapping[str, Any]]]) -> list[str]:
+def _revert_all(api: rowsmith.Api, done: Sequence[tuple[Step, Mapping[str, Any]]]) -> list[str]:
     left = []
     for step, made in reversed(done):
-        if not _undone(api, step, made):
+        if not _revert(api, step, made):
             left.append(step.file.path.name)
     return left
 
 
-def _undone(api: rowsmith.Api, step: Step, made: Mapping[str, Any]) -> bool:
+def _revert(api: rowsmith.Api, step: Step, current_template: Mapping[str, Any]) -> bool:
     try:
         if step.was is None:
-            api.templates.delete(made["id"], if_match=made)
+            api.templates.delete(current_template["id"], if_match=current_template)
         else:
             before: dict[str, Any] = {key: step.was[key] for key in BODY}
-            api.templates.update(made["id"], if_match=made, **before)
+            api.templates.update(current_template["id"], if_match=current_template, **before)
     except ServiceError:
         return False
     return True
 
 
-def _refused(step: Step, error: ServiceError, told: str) -> Problem:
+def _problem_of(step: Step, error: ServiceError, outcome: str) -> Problem:
     first, *more = lines_of(error)
     code, _, message = first.partition(": ")
     if error.code == "version_conflict":
         message = "Another user has changed it in the meantime. Run `plan` again."
-    text = f"{step.file.path}: {message} {told}"
+    text = f"{step.file.path}: {message} {outcome}"
     return Problem(code, text, exit_of(error) or FAILED, [line.strip() for line in more])
 
 

@@ -97,7 +97,7 @@ class Caller:
         target = path_of(path, parts or {}) + query_of(query or {})
         limit = silent_seconds or self.silent_seconds
         try:
-            return self._repeated(
+            return self._run_with_retries(
                 lambda silent: read(self._send(method, target, sent, content, min(silent, limit))),
                 retries or self.retries,
                 repeatable,
@@ -106,22 +106,22 @@ class Caller:
             if content is not None:
                 content.close()
 
-    def _repeated(self, act: Callable[[float], T], retries: Retries, repeatable: bool) -> T:
+    def _run_with_retries(self, act: Callable[[float], T], retries: Retries, repeatable: bool) -> T:
         """Return the result of `act`, with retries. `act` gets the number of remaining seconds."""
-        begun = time.monotonic()
+        started_at = time.monotonic()
         attempt = 0
         while True:
             left = (
                 float("inf")
                 if self.total_seconds is None
-                else self.total_seconds - (time.monotonic() - begun)
+                else self.total_seconds - (time.monotonic() - started_at)
             )
             try:
                 return act(max(0.001, left))
             except ServiceError as error:
                 wait = retries.wait(attempt, error, repeatable)
-                spent = time.monotonic() - begun
-                if wait is None or (self.total_seconds is not None and spent + wait > self.total_seconds):
+                elapsed = time.monotonic() - started_at
+                if wait is None or (self.total_seconds is not None and elapsed + wait > self.total_seconds):
                     raise
             retries.sleep(wait)
             attempt += 1
@@ -129,18 +129,18 @@ class Caller:
     def _send(
         self, method: str, target: str, headers: Mapping[str, str], body: Optional[Body], silent: float
     ) -> Answer:
-        held = self._connected(silent)
+        connection = self._connect(silent)
         try:
-            response = self._spoken(held, method, target, headers, body)
+            response = self._exchange(connection, method, target, headers, body)
         except BaseException:
-            held.http.close()
+            connection.http.close()
             raise
-        answer = Answer(response, lambda reusable: self._let_go(held, reusable))
+        answer = Answer(response, lambda reusable: self._release(connection, reusable))
         if answer.status < 300 or answer.status == 304:
             return answer
-        raise _refused(answer)
+        raise _error_of(answer)
 
-    def _connected(self, silent: float) -> OpenConnection:
+    def _connect(self, silent: float) -> OpenConnection:
         try:
             return self.connections.take(silent)
         except socket.timeout:
@@ -153,23 +153,23 @@ class Caller:
                 "connection_failed", message=f"{self.address} cannot be reached: {error}"
             ) from error
 
-    def _spoken(
-        self, held: OpenConnection, method: str, target: str, headers: Mapping[str, str], body: Optional[Body]
+    def _exchange(
+        self, connection: OpenConnection, method: str, target: str, headers: Mapping[str, str], body: Optional[Body]
     ) -> http.client.HTTPResponse:
         sent = {**headers, **(body.headers if body else {})}
         if body is None and method in ("POST", "PUT", "PATCH"):
             sent["Content-Length"] = "0"
         if self.connections.proxy_authorization:
             sent["Proxy-Authorization"] = self.connections.proxy_authorization
-        where = self.address.prefix + target
+        request_target = self.address.prefix + target
         if self.connections.absolute:
-            where = f"{self.address.scheme}://{self.address.netloc}{where}"
+            request_target = f"{self.address.scheme}://{self.address.netloc}{request_target}"
         try:
             try:
-                held.http.request(method, where, body.pieces() if body else None, sent)
+                connection.http.request(method, request_target, body.pieces() if body else None, sent)
             except (BrokenPipeError, ConnectionResetError):
-                held.spoilt = True  # rejected before everything was sent; the response may contain the reason
-            return held.http.getresponse()
+                connection.spoilt = True  # rejected before everything was sent; the response may contain the reason
+            return connection.http.getresponse()
         except socket.timeout as error:
             failed: ConnectionFailed = Timeout("timeout", message="There was no response in time.")
             cause: Exception = error
@@ -181,11 +181,11 @@ class Caller:
         failed.sent = True
         raise failed from cause
 
-    def _let_go(self, held: OpenConnection, reusable: bool) -> None:
-        if reusable and not held.spoilt:
-            self.connections.give_back(held)
+    def _release(self, connection: OpenConnection, reusable: bool) -> None:
+        if reusable and not connection.spoilt:
+            self.connections.give_back(connection)
         else:
-            held.http.close()
+            connection.http.close()
 
 
 def _read_json(answer: Answer) -> Any:
@@ -196,7 +196,7 @@ def _read_json(answer: Answer) -> Any:
     return Record(found, dict(answer.headers.items()), answer.status) if isinstance(found, dict) else found
 
 
-def _refused(answer: Answer) -> ServiceError:
+def _error_of(answer: Answer) -> ServiceError:
     retry_after = seconds(answer.headers.get("Retry-After"))
     if answer.status < 400:
         where = answer.headers.get("Location", "")

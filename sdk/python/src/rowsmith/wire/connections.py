@@ -48,9 +48,9 @@ class Connections:
             self._tls = ssl.create_default_context(cafile=ca_file)
             self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
         self._lock = threading.Lock()
-        self._kept: list[tuple[float, OpenConnection]] = []
+        self._idle: list[tuple[float, OpenConnection]] = []
         self._process = os.getpid()
-        weakref.finalize(self, _close_all, self._kept)  # for programs that do not close the client
+        weakref.finalize(self, _close_all, self._idle)  # for programs that do not close the client
 
     @property
     def absolute(self) -> bool:
@@ -64,9 +64,9 @@ class Connections:
 
     def take(self, silent_seconds: float) -> OpenConnection:
         """Return a connection for one request. Raise OSError if none can be opened."""
-        held = self._unused()
+        held = self._take_idle()
         if held is None:
-            held = OpenConnection(self._made())
+            held = OpenConnection(self._create())
             held.http.connect()
         assert held.http.sock is not None
         held.http.sock.settimeout(silent_seconds)
@@ -75,43 +75,43 @@ class Connections:
     def give_back(self, held: OpenConnection) -> None:
         """Keep a connection for the next request. Its response must have been read to the end."""
         with self._lock:
-            if self._process == os.getpid() and len(self._kept) < KEPT and held.http.sock is not None:
-                self._kept.append((time.monotonic(), held))
+            if self._process == os.getpid() and len(self._idle) < KEPT and held.http.sock is not None:
+                self._idle.append((time.monotonic(), held))
                 return
         held.http.close()
 
     def close(self) -> None:
         """Close idle connections."""
         with self._lock:
-            _close_all(self._kept)
+            _close_all(self._idle)
 
-    def _unused(self) -> Optional[OpenConnection]:
+    def _take_idle(self) -> Optional[OpenConnection]:
         while True:
             with self._lock:
                 if self._process != os.getpid():  # after a fork: these sockets belong to the parent
-                    _close_all(self._kept)  # closing a copy does not close the parent's socket
+                    _close_all(self._idle)  # closing a copy does not close the parent's socket
                     self._process = os.getpid()
-                if not self._kept:
+                if not self._idle:
                     return None
-                since, held = self._kept.pop()
-            if time.monotonic() - since < IDLE_SECONDS and not _hung_up(held.http.sock):
-                return held
-            held.http.close()
+                since, connection = self._idle.pop()
+            if time.monotonic() - since < IDLE_SECONDS and not _is_closed_by_server(connection.http.sock):
+                return connection
+            connection.http.close()
 
-    def _made(self) -> http.client.HTTPConnection:
+    def _create(self) -> http.client.HTTPConnection:
         address, proxy, seconds = self.address, self._proxy, self._connect_seconds
         where = proxy.address if proxy else address
         if self._tls is not None and (address.scheme == "https" or where.scheme == "https"):
-            made: http.client.HTTPConnection = _Secured(where, address, self._tls, seconds)
+            connection: http.client.HTTPConnection = _ProxiedConnection(where, address, self._tls, seconds)
         else:
-            made = http.client.HTTPConnection(where.host, where.port, timeout=seconds)
+            connection = http.client.HTTPConnection(where.host, where.port, timeout=seconds)
         if proxy and address.scheme == "https":
-            told = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
-            made.set_tunnel(address.host, address.port, told)
-        return made
+            tunnel_headers = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
+            connection.set_tunnel(address.host, address.port, tunnel_headers)
+        return connection
 
 
-class _Secured(http.client.HTTPConnection):
+class _ProxiedConnection(http.client.HTTPConnection):
     """TLS to the service through a proxy, which itself may use TLS or plain HTTP."""
 
     def __init__(self, where: Address, service: Address, tls: ssl.SSLContext, seconds: float) -> None:
@@ -138,7 +138,7 @@ def _close_all(kept: list[tuple[float, OpenConnection]]) -> None:
         kept.pop()[1].http.close()
 
 
-def _hung_up(sock: Optional[socket.socket]) -> bool:
+def _is_closed_by_server(sock: Optional[socket.socket]) -> bool:
     """Return whether the server has closed the connection: readable data on an idle connection is an end or
     an error."""
     if sock is None:

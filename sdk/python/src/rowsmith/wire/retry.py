@@ -10,8 +10,8 @@ from typing import Final, Optional
 
 from rowsmith.error import ConnectionFailed, ServiceError
 
-_NEVER: Final = frozenset({501})  # it would not be understood the next time either
-_UNTOUCHED: Final = frozenset({429, 503})  # the service rejects these requests before it acts
+_NOT_RETRYABLE: Final = frozenset({501})  # it would not be understood the next time either
+_NOT_PROCESSED: Final = frozenset({429, 503})  # the service rejects these requests before it acts
 _OTHER_CODES: Final = frozenset({"idempotency_in_progress"})  # the first attempt is still in progress
 
 
@@ -37,20 +37,20 @@ class Retries:
 
         `repeatable`: the request is safe to repeat.
         """
-        if attempt >= self.times or not self._again(error, repeatable):
+        if attempt >= self.times or not self._is_retryable(error, repeatable):
             return None
         backoff = min(self.first_seconds * 2**attempt, self.most_seconds) * (0.75 + self.chance() / 2)
         asked = error.retry_after or 0.0
         return None if asked > self.longest_seconds else max(backoff, asked)
 
-    def _again(self, error: ServiceError, repeatable: bool) -> bool:
+    def _is_retryable(self, error: ServiceError, repeatable: bool) -> bool:
         if isinstance(error, ConnectionFailed):
             return repeatable or not error.sent
         if error.code in _OTHER_CODES or error.status == 429:
             return True
-        if error.status < 500 or error.status in _NEVER:
+        if error.status < 500 or error.status in _NOT_RETRYABLE:
             return False
-        return repeatable or error.status in _UNTOUCHED
+        return repeatable or error.status in _NOT_PROCESSED
 
 
 NONE: Final = Retries(times=0)
