@@ -23,7 +23,14 @@ import pyarrow as pa
 from jobs.lease import Lease, Released
 from jobs.pushes import wait as pushes_wait
 from jobs.pushes.failures import first_failure_error, redact_all, redact_each, row_keys, table_rejected_error
-from jobs.pushes.table import UNKNOWN_KEY_MESSAGE, GeneratedRows, canary_count, generate_rows, orphan_reason
+from jobs.pushes.table import (
+    UNKNOWN_KEY_MESSAGE,
+    GeneratedRows,
+    canary_count,
+    generate_rows,
+    orphan_reason,
+    raise_if_stopping,
+)
 from webapp import limits
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.http.channel import LOCATION, Channel, RowBatch, RowOutcome
@@ -395,14 +402,7 @@ class HttpSender:
     def _check_stop_conditions(self, chunk: Chunk, entries: Sequence[LedgerEntry]) -> None:
         """Decide whether the push continues after this chunk."""
         failed = [item for item in entries if item.state != "delivered"]
-        first = canary_count(self.job, self.table_index)
-        if failed and first and chunk.last <= first:
-            which = f"{len(failed):,} of the first {first:,} rows of {self.table.name} were not delivered"
-            raise first_failure_error(self.table.name, failed[0], which)
-        if failed and self.job.stops_on_error:
-            raise first_failure_error(
-                self.table.name, failed[0], f"Row {failed[0].row:,} of {self.table.name} was not delivered"
-            )
+        raise_if_stopping(self.job, self.table_index, chunk, failed, "not delivered")
         if self._same_failures is None or not chunk.rows:
             return
         kinds = {(item.code, item.status_code) for item in failed}

@@ -98,6 +98,21 @@ def canary_count(job: PushJob, table_index: int) -> int:
     return 0 if table_index else job.canary_rows
 
 
+def raise_if_stopping(
+    job: PushJob, table_index: int, chunk: Chunk, failures: Sequence[LedgerEntry], outcome: str
+) -> None:
+    """Raise the error that ends the push if rows of the canary failed, or any row of a push that stops on errors.
+    `outcome`: what happened to the rows, for the message."""
+    if not failures:
+        return
+    name, canary = job.tables[table_index].name, canary_count(job, table_index)
+    if canary and chunk.last <= canary:
+        text = f"{len(failures):,} of the first {canary:,} rows of {name} were {outcome}"
+        raise first_failure_error(name, failures[0], text)
+    if job.stops_on_error:
+        raise first_failure_error(name, failures[0], f"Row {failures[0].row:,} of {name} was {outcome}")
+
+
 class DatabaseSender:
     """Sends one table through one session. Raises `ConnectorError` (including `Lost`), `Interrupted`, and
     `ApiError` if the push must end. `chunks_to_repeat`: the number of chunks that an earlier session may have sent;
@@ -293,14 +308,7 @@ class DatabaseSender:
 
     def _check_stop_conditions(self, chunk: Chunk, failures: Sequence[LedgerEntry]) -> None:
         """Decide whether the push continues after this chunk, which is in the ledger already."""
-        first = canary_count(self.job, self.table_index)
-        if failures and first and chunk.last <= first:
-            which = f"{len(failures):,} of the first {first:,} rows of {self.table.name} were rejected"
-            raise first_failure_error(self.table.name, failures[0], which)
-        if failures and self.job.stops_on_error:
-            raise first_failure_error(
-                self.table.name, failures[0], f"Row {failures[0].row:,} of {self.table.name} was rejected"
-            )
+        raise_if_stopping(self.job, self.table_index, chunk, failures, "rejected")
         if self._same_failures is None:
             return
         kinds = {(item.code, item.native, item.column) for item in failures}
