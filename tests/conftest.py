@@ -30,6 +30,7 @@ from webapp.config import Settings
 from webapp.engine.data import vocab_lock
 from webapp.extensions import create_redis_client, db, redis_client
 from webapp.row_templates.services import vocabularies
+from webapp.web import events
 
 SECRET_KEY = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
 VAULT_KEY = "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY="
@@ -228,6 +229,7 @@ def shared_app(settings: Settings, applications: dict[Settings, Flask]) -> Itera
 def close_app(app: Flask) -> None:
     """Let go of all an application holds."""
     audit_log.close(app)
+    events.close(app)  # its thread could open the database file while the next test replaces it
     with app.app_context():
         db.session.remove()
         db.engine.dispose()

@@ -358,6 +358,14 @@ class LogHub:
             if feed.users == 0:
                 self._feeds.pop(feed.source.key, None)
 
+    def close(self) -> None:
+        """Detach all feeds, and wait until the thread has ended."""
+        with self._lock:
+            self._feeds.clear()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
     def _run(self) -> None:
         with _Subscription(self._app.config["REDIS_URL"]) as subscription:
             while True:
@@ -413,6 +421,12 @@ def log_hub(app: Flask) -> LogHub:
     if found is None:
         found = app.extensions.setdefault(_HUB_KEY, LogHub(app))
     return cast(LogHub, found)
+
+
+def close(app: Flask) -> None:
+    """Stop the log hub of this process, if there is one."""
+    if _HUB_KEY in app.extensions:
+        log_hub(app).close()
 
 
 class _Subscription:
