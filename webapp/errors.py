@@ -79,6 +79,61 @@ class Fault:
         return out
 
 
+# Messages for error types of pydantic, with the names of its context in braces.
+_PYDANTIC_MESSAGES: Final = {
+    **dict.fromkeys(("bool_type", "bool_parsing"), "Must be true or false."),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "Must be a whole number."),
+    "int_parsing_size": "The number has too many digits.",
+    **dict.fromkeys(("float_type", "float_parsing", "decimal_type", "decimal_parsing"), "Must be a number."),
+    "finite_number": "Must be a finite number.",
+    "multiple_of": "Must be a multiple of {multiple_of}.",
+    "string_type": "Must be a string.",
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "Must be a list."),
+    **dict.fromkeys(
+        ("dict_type", "mapping_type", "model_type", "model_attributes_type"), "Must be an object."
+    ),
+    **dict.fromkeys(
+        ("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact"),
+        "Must be a date, such as 2024-05-31.",
+    ),
+    **dict.fromkeys(
+        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid"),
+        "Must be a date and time, such as 2024-05-31T10:00:00Z.",
+    ),
+    **dict.fromkeys(("time_type", "time_parsing"), "Must be a time, such as 10:00:00."),
+    "missing": "This field is required.",
+    "literal_error": "Must be {expected}.",
+    "enum": "Must be {expected}.",
+    "greater_than": "Must be greater than {gt}.",
+    "greater_than_equal": "Must be at least {ge}.",
+    "less_than": "Must be less than {lt}.",
+    "less_than_equal": "Must be at most {le}.",
+    "string_too_short": "Must have at least {min_length} characters.",
+    "string_too_long": "Must have at most {max_length} characters.",
+    "too_short": "Must have at least {min_length} elements.",
+    "too_long": "Must have at most {max_length} elements.",
+    "string_pattern_mismatch": "Must match the pattern {pattern}.",
+}
+_ADDED_PREFIXES: Final = ("Value error, ", "Assertion failed, ")
+
+
+def pydantic_message(item: Mapping[str, Any]) -> str:
+    """Return the message of an error of pydantic in our words; that of a validator of ours as it was raised."""
+    context = item.get("ctx", {})
+    if item["type"] in ("string_too_short", "too_short") and context["min_length"] == 1:
+        return "Must not be empty."
+    if (template := _PYDANTIC_MESSAGES.get(item["type"])) is not None:
+        return template.format_map({name: _in_words(value) for name, value in context.items()})
+    message: str = item["msg"]
+    for prefix in _ADDED_PREFIXES:
+        message = message.removeprefix(prefix)
+    return message.rstrip(".") + "."
+
+
+def _in_words(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
 def pydantic_error_path(item: Mapping[str, Any], value: Any, prefix: str = "") -> str:
     """Return the path of an error of pydantic in the input `value`, such as `settings.retry.retry_on[0]`.
 

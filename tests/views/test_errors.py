@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Annotated, Literal
+
 import pyarrow as pa
 import pytest
+from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
-from webapp.errors import CODES, ApiError, Fault, did_you_mean, validation_error
+from webapp.errors import CODES, ApiError, Fault, did_you_mean, pydantic_message, validation_error
 
 
 def test_json_error_has_exactly_code_message_details(api):
@@ -120,3 +125,59 @@ def test_a_request_that_exceeds_the_process_limits_is_reported_and_logged(
     assert answer.json["error"]["message"].startswith("The request ")
     assert ("Retry-After" in answer.headers) == (status == 503)
     assert "test_errors.py" in caplog.text  # the trace
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        (bool, "perhaps", "Must be true or false."),
+        (int, "one", "Must be a whole number."),
+        (int, 1.5, "Must be a whole number."),
+        (int, "9" * 5_000, "The number has too many digits."),
+        (float, "one", "Must be a number."),
+        (Decimal, "one", "Must be a number."),
+        (FiniteFloat, float("inf"), "Must be a finite number."),
+        (str, 1, "Must be a string."),
+        (list[int], 1, "Must be a list."),
+        (tuple[int, ...], 1, "Must be a list."),
+        (dict[str, int], 1, "Must be an object."),
+        (date, "soon", "Must be a date, such as 2024-05-31."),
+        (datetime, "soon", "Must be a date and time, such as 2024-05-31T10:00:00Z."),
+        (time, "soon", "Must be a time, such as 10:00:00."),
+        (Literal["a", "b", "c"], "d", "Must be 'a', 'b' or 'c'."),
+        (Annotated[int, Field(gt=1_000)], 0, "Must be greater than 1,000."),
+        (Annotated[int, Field(ge=1_000)], 0, "Must be at least 1,000."),
+        (Annotated[float, Field(lt=0.5)], 1, "Must be less than 0.5."),
+        (Annotated[int, Field(le=1_000)], 1_001, "Must be at most 1,000."),
+        (Annotated[int, Field(multiple_of=5)], 1, "Must be a multiple of 5."),
+        (Annotated[str, Field(min_length=1)], "", "Must not be empty."),
+        (Annotated[str, Field(min_length=2)], "", "Must have at least 2 characters."),
+        (Annotated[str, Field(max_length=2)], "abc", "Must have at most 2 characters."),
+        (Annotated[str, Field(pattern="^a+$")], "b", "Must match the pattern ^a+$."),
+        (Annotated[list[int], Field(min_length=1)], [], "Must not be empty."),
+        (Annotated[list[int], Field(min_length=2)], [], "Must have at least 2 elements."),
+        (Annotated[list[int], Field(max_length=2)], [1, 2, 3], "Must have at most 2 elements."),
+    ],
+)
+def test_errors_of_pydantic_get_our_words(kind, value, message):
+    with pytest.raises(ValidationError) as found:
+        TypeAdapter(kind).validate_python(value)
+    assert [pydantic_message(item) for item in found.value.errors()] == [message]
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "message"),
+    [
+        ({"name": ""}, "name", "Must not be empty."),
+        ({"name": 7}, "name", "Must be a string."),
+        ({"name": "n" * 201}, "name", "Must have at most 200 characters."),
+        ({"name": "People", "fields": {}}, "fields", "Must be a list."),
+        ({"name": "People", "quantity": "x"}, "quantity", "Must be a whole number."),
+        ({}, "name", "This field is required."),
+    ],
+)
+def test_an_invalid_value_is_described_in_our_words(api, cast, body, path, message):
+    answer = api(cast.edith).post("/templates", json={"fields": [], **body})
+    assert answer.status_code == 422
+    found = {fault["path"]: fault["message"] for fault in answer.json["error"]["details"]["fields"]}
+    assert found[path] == message

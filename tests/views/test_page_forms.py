@@ -187,7 +187,7 @@ FORMS = {
             ("value", "", "Enter a value for the new secret."),
             ("value", "v" * 10_001, "A secret must have 1 to 10,000 characters."),
             ("allowed_hosts", "https://example.org/path", "Enter only the host"),
-            ("any_host", "perhaps", "Input should be a valid boolean"),
+            ("any_host", "perhaps", "Must be true or false."),
             ("project_id", "prj_unknown", NOT_LISTED),
         ),
         {"name": "token", "value": "t0ps3cret"},

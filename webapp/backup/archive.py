@@ -26,6 +26,7 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy.exc import DatabaseError
 
 from webapp import limits, storage
+from webapp.errors import pydantic_message
 
 
 class BackupError(Exception):
@@ -220,7 +221,7 @@ class BackupReader:
             self.manifest = Manifest.model_validate(raw)
         except ValidationError as error:
             raise BackupError(
-                f"{path} has a manifest that cannot be read: {error.errors()[0]['msg']}."
+                f"{path} has a manifest that cannot be read: {pydantic_message(dict(error.errors()[0]))}"
             ) from None
 
     def __enter__(self) -> BackupReader:

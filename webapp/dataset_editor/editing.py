@@ -25,7 +25,7 @@ from webapp.datasets.inputs import DatasetPatch
 from webapp.datasets.models import Dataset, DatasetVersion
 from webapp.datasets.services import datasets
 from webapp.engine.types.relations import Cardinality
-from webapp.errors import ApiError, Fault, validation_error
+from webapp.errors import ApiError, Fault, pydantic_message, validation_error
 from webapp.extensions import db
 from webapp.generation.services import rows as generation_rows
 from webapp.row_templates.services import field_ids, relations, templates
@@ -365,9 +365,9 @@ class Children:
         try:
             checked = Cardinality.model_validate(options, strict=False)
         except ValidationError as error:
-            text = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors())
+            text = " ".join(pydantic_message(item) for item in error.errors())
             path = "mean" if "mean" in text else "distribution" if "weight" in text else "most"
-            raise validation_error([Fault(path, "invalid", f"{text[:1].upper()}{text[1:]}.")]) from None
+            raise validation_error([Fault(path, "invalid", f"{text[:1].upper()}{text[1:]}")]) from None
         stored: dict[str, Any] = checked.model_dump(mode="json", exclude_defaults=True)
         return {**stored, "min": checked.min, "max": checked.max}
 

@@ -19,7 +19,13 @@ from webapp.engine.masking.settings import Masking
 from webapp.engine.source_data import SourceSpec
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import BY_NAME, find
-from webapp.errors import Fault, did_you_mean, drop_other_union_branches, pydantic_error_path
+from webapp.errors import (
+    Fault,
+    did_you_mean,
+    drop_other_union_branches,
+    pydantic_error_path,
+    pydantic_message,
+)
 
 Checkable = Literal["no", "values", "all"]
 """What can be checked of an invalid field: nothing; each option by itself, because another one that it may be compared
@@ -412,8 +418,7 @@ def validate_model(model: type[BaseModel], raw: dict[str, Any], path: str, fault
 
 def _fault(item: Any, model: type[BaseModel], raw: Any, path: str) -> Fault:
     where = pydantic_error_path(item, raw, path)
-    code, message = _MESSAGES.get(item["type"], (item["type"], item["msg"]))
-    message = message.removeprefix("Value error, ")
+    code, message = _MESSAGES.get(item["type"]) or (item["type"], pydantic_message(item))
     hint: str | None = ""
     if item["type"] == "extra_forbidden" and item["loc"]:
         known = [info.alias or name for name, info in model.model_fields.items()]

@@ -23,6 +23,7 @@ from webapp.engine.formats.base import Arrays, Format
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.source_data import SourceSpec
 from webapp.engine.spec import field_schema
+from webapp.errors import pydantic_message
 from webapp.timestamps import Timestamp, TimestampOrPresent
 
 FormatName = Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]
@@ -55,8 +56,8 @@ def section(name: str, kind: type[Format], *without: str) -> type[_Section]:
         try:
             kind.Options(**options.model_dump(exclude_unset=True))
         except ValidationError as error:
-            messages = [str(item["msg"]).removeprefix("Value error, ") for item in error.errors()]
-            raise ValueError("; ".join(messages)) from None
+            messages = [pydantic_message(item) for item in error.errors()]
+            raise ValueError(" ".join(messages)) from None
         return options
 
     model = create_model(

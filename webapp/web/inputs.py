@@ -29,7 +29,7 @@ from pydantic import (
 from werkzeug.datastructures import MultiDict
 
 from webapp import json_input, limits
-from webapp.errors import ApiError, Fault, as_faults, did_you_mean, validation_error
+from webapp.errors import ApiError, Fault, as_faults, did_you_mean, pydantic_message, validation_error
 from webapp.web.forms.from_model import convert_form_values
 
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -336,17 +336,15 @@ def pydantic_faults(model: type[BaseModel], error: ValidationError) -> list[Faul
     for item in error.errors(include_url=False, include_context=True)[: limits.MAX_FAULTS]:
         kind, loc = item["type"], item["loc"]
         code = _CODES.get(kind, "wrong_type" if "type" in kind or "parsing" in kind else "invalid")
-        message = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        message = pydantic_message(item)
         hint = None
         if code == "unknown_key":
             message = f"Unknown key `{str(loc[-1])[: limits.MAX_NAME_CHARS]}`."
             hint = did_you_mean(str(loc[-1]), _keys_at(model, loc[:-1]))
-        elif code == "missing":
-            message = "This field is required."
         elif code == "not_allowed" and isinstance(item.get("input"), str):
             allowed = re.findall(r"'([^']*)'", str(item.get("ctx", {}).get("expected", "")))
             hint = did_you_mean(item["input"], allowed)
-        out.append(Fault(format_path(loc), code, message.rstrip(".") + ".", hint))
+        out.append(Fault(format_path(loc), code, message, hint))
     return out
 
 

@@ -27,6 +27,7 @@ from webapp.errors import (
     did_you_mean,
     drop_other_union_branches,
     pydantic_error_path,
+    pydantic_message,
     validation_error,
 )
 from webapp.extensions import db
@@ -410,7 +411,7 @@ def _address(url: str) -> tuple[str, int]:
 def _fault(item: Any, submitted: Mapping[str, Any], prefix: str = "settings") -> Fault:
     """Convert an error of pydantic in `submitted`, without the input, which may be a secret."""
     path = pydantic_error_path(item, submitted, prefix)
-    return Fault(path, _CODES.get(item["type"], "wrong_type"), str(item["msg"]).removeprefix("Value error, "))
+    return Fault(path, _CODES.get(item["type"], "wrong_type"), pydantic_message(item))
 
 
 def stored_settings(connection: Connection, kind: Kind, validated: Mapping[str, Any]) -> dict[str, Any]:
@@ -480,8 +481,8 @@ def decrypted_settings(
         }
         return kind.Settings.model_validate(plain), plaintexts, bound
     except ValidationError as error:
-        messages = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors())
-        text = redact_plaintexts(f"The settings are no longer valid: {messages}.", plaintexts)
+        messages = " ".join(pydantic_message(item) for item in error.errors())
+        text = redact_plaintexts(f"The settings are no longer valid: {messages}", plaintexts)
         raise ApiError("target_failed", text, {"reason": "bad_settings"}) from None
 
 
