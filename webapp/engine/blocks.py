@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,8 @@ from webapp.errors import Fault, did_you_mean
 if TYPE_CHECKING:
     from webapp.engine.formats.base import Format
     from webapp.engine.plan import Plan
+
+G = TypeVar("G")
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,11 +477,12 @@ class ColumnContext(RandomStream):
         """Other rows of the same fields; see `Block.at_rows`."""
         return self._block.at_rows(rows, keep)
 
-    def group(self) -> Any:
-        """The thing this field shares with the other fields of its group."""
+    def group(self, expected: type[G]) -> G:
+        """What the fields of this field's group share in these rows (people, places ...), of the class that the kind
+        of the group draws."""
         kind = self._column.type.group_kind
         assert kind is not None
-        return self._block.group(self._column.spec.group or kind, kind)
+        return self.group_value(expected, self._column.spec.group or kind, kind)
 
     def related_rows(self) -> RelatedRows:
         """The rows of another template that this field's group takes."""
@@ -494,9 +497,11 @@ class ColumnContext(RandomStream):
         """Another template under the request's seed."""
         return self._block.bound.related_plans[address]
 
-    def group_value(self, name: str, kind: str) -> Any:
-        """The thing of another group of this level."""
-        return self._block.group(name, kind)
+    def group_value(self, expected: type[G], name: str, kind: str) -> G:
+        """The same of another group of this level."""
+        value = self._block.group(name, kind)
+        assert isinstance(value, expected)
+        return value
 
     def nested_block(self, layer: Layer, rows: np.ndarray, owner: np.ndarray | None) -> Block:
         """A block of nested elements; ``owner`` says which of this block's rows each belongs to."""

@@ -17,7 +17,7 @@ from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.compiler import Compiler
 from webapp.engine.errors import SpecError
 from webapp.engine.external_values import ExternalRequest, ExternalResponse, LoadedSource
-from webapp.engine.invalid_data.injector import compile_invalid_data as compiled_bad
+from webapp.engine.invalid_data.injector import compile_invalid_data
 from webapp.engine.layers import Layer, RelatedPlan
 from webapp.engine.relations.related_plans import TemplateLibrary
 from webapp.engine.spec import FieldSpec, TemplateSpec
@@ -74,7 +74,7 @@ def compile_plan(
     compiler, layer = _compile_fields(spec, vocabulary, locale, library)
     if not compiler.faults:
         compiler.check_cost()
-    invalid_data_plan = None if compiler.faults else compiled_bad(spec, layer, compiler.faults)
+    invalid_data_plan = None if compiler.faults else compile_invalid_data(spec, layer, compiler.faults)
     if compiler.faults:
         raise SpecError(compiler.faults)
     related_plans = {

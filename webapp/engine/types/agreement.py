@@ -254,7 +254,7 @@ class Agreement:
         for name, derive in self.fields:
             own = pc.coalesce(derive(decode_dictionary(context.column(name)), own), own)
         for group, derive in self.groups:
-            own = pc.coalesce(derive(context.group_value(*group), own), own)
+            own = pc.coalesce(derive(context.group_value(object, *group), own), own)
         return own
 
 

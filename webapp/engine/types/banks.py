@@ -24,7 +24,7 @@ from webapp.engine.types.geography import Range, geography_of
 from webapp.engine.types.joining import LazyProperty
 from webapp.engine.types.papers import find_place_group, groups_of_kind
 from webapp.engine.types.person import check_locales
-from webapp.engine.types.place import country_of_group
+from webapp.engine.types.place import Places, country_of_group
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -344,10 +344,8 @@ class BankKind(GroupKind):
     def country_rows(self, context: ColumnContext) -> np.ndarray:
         """``int64[n]``: the country of each row, a row of `countries`."""
         if self.placed is not None:
-            rows: np.ndarray = context.group_value(*self.placed).country
-            return rows
-        row: np.ndarray = context.group().country
-        return row
+            return context.group_value(Places, *self.placed).country
+        return context.group(Banks).country
 
     def _common_countries(self, fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, ...]:
         # The countries that every type among the fields supports
@@ -481,9 +479,9 @@ class BankName(FieldType):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._kind.placed is None:
-            rows = context.group().name
+            rows = context.group(Banks).name
         else:
-            rows = context.group().named_in(self._kind.country_rows(context))
+            rows = context.group(Banks).named_in(self._kind.country_rows(context))
         if rows.min(initial=0) >= 0:
             return dictionary_array(self._names.names, rows)
         return self._names.names.take(pa.array(rows, mask=rows < 0))

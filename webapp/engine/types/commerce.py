@@ -483,7 +483,7 @@ class Product(_ProductField):
         self.max_length = max_text_length(self._goods.products)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return dictionary_array(self._goods.products, context.group().product)
+        return dictionary_array(self._goods.products, context.group(ProductSelection).product)
 
     def distinct_count(self) -> int:
         return len(self._goods.products)
@@ -507,7 +507,7 @@ class ProductName(_ProductField):
         self.max_length = self._goods.longest_name
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return self._goods.names(context.group())
+        return self._goods.names(context.group(ProductSelection))
 
     def distinct_count(self) -> int:
         return self._goods.size
@@ -538,7 +538,9 @@ class ProductCategory(_ProductField):
         self.max_length = max_text_length(self._goods.categories)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return dictionary_array(self._goods.categories, self._goods.category[context.group().product])
+        return dictionary_array(
+            self._goods.categories, self._goods.category[context.group(ProductSelection).product]
+        )
 
     def distinct_count(self) -> int:
         return len(self._goods.categories)
@@ -595,7 +597,7 @@ class Sku(_ProductField):
         return value.startswith(f"{goods.codes[int(goods.category[product])]}-")
 
     def _text(self, context: ColumnContext, tail: np.ndarray) -> pa.Array:
-        category = self._goods.category[context.group().product].astype(np.uint64)
+        category = self._goods.category[context.group(ProductSelection).product].astype(np.uint64)
         return self._code.text([category * np.uint64(self._tails) + tail])
 
 

@@ -261,7 +261,7 @@ class CompanyName(FieldType):
 
     def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
         companies: Companies = (
-            context.group() if self.field.group else Companies(context, self._company_words)
+            context.group(Companies) if self.field.group else Companies(context, self._company_words)
         )
         return companies.parts
 

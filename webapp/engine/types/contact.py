@@ -22,6 +22,7 @@ from webapp.engine.types.person import (
     HANDLE_NUMBER_BY_BITS,
     HANDLE_NUMBERS,
     SUFFIX_DIGITS,
+    People,
     PersonField,
     handle_parts,
     handle_tails,
@@ -90,8 +91,8 @@ class Email(PersonField):
 
     def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
         if len(self._domains) == 1:
-            return handle_parts(context.group(), handle_tails(f"@{self._domains[0]}"))
-        return handle_parts(context.group(), _tails_of_reserved(), _TAIL_TABLE)
+            return handle_parts(context.group(People), handle_tails(f"@{self._domains[0]}"))
+        return handle_parts(context.group(People), _tails_of_reserved(), _TAIL_TABLE)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return text_parts.join_parts(*self.fill_parts(context))
@@ -101,7 +102,7 @@ class Email(PersonField):
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         # One domain for all: only the number before the @ distinguishes rows, and it is the same in every domain.
-        return unique_handles(context.group(), f"@{self._domains[0]}")
+        return unique_handles(context.group(People), f"@{self._domains[0]}")
 
 
 @cache
@@ -127,7 +128,7 @@ class SafeEmail(PersonField):
         self.max_length = self.names.longest_handle + digits + 1 + max(map(len, RESERVED_DOMAINS))
 
     def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
-        return handle_parts(context.group(), _tails_of_reserved(), _TAIL_TABLE)
+        return handle_parts(context.group(People), _tails_of_reserved(), _TAIL_TABLE)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return text_parts.join_parts(*self.fill_parts(context))
@@ -136,7 +137,7 @@ class SafeEmail(PersonField):
         return joining.SUFFIX_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return unique_handles(context.group(), f"@{RESERVED_DOMAINS[0]}")
+        return unique_handles(context.group(People), f"@{RESERVED_DOMAINS[0]}")
 
 
 class CompanyEmail(PersonField):
@@ -163,13 +164,13 @@ class CompanyEmail(PersonField):
         return re.sub(r"^person(?=$|_\d+$)", "company", group), "company"
 
     def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
-        return *handle_parts(context.group(), handle_tails("@")), *self._site(context)
+        return *handle_parts(context.group(People), handle_tails("@")), *self._site(context)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return text_parts.join_parts(*self.fill_parts(context))
 
     def _site(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
-        company: Companies = context.group_value(*self._company)
+        company = context.group_value(Companies, *self._company)
         return (company.words.site_heads, company.head), (self._sites, company.tail)
 
     def distinct_count(self) -> int:
@@ -178,7 +179,7 @@ class CompanyEmail(PersonField):
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         # Only the number before the @ distinguishes rows.
         return text_parts.join_parts(
-            (unique_handles(context.group(), "@"), np.arange(context.n)), *self._site(context)
+            (unique_handles(context.group(People), "@"), np.arange(context.n)), *self._site(context)
         )
 
 
@@ -213,7 +214,7 @@ class MessagingHandle(PersonField):
         )
 
     def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
-        return handle_parts(context.group(), handle_tails(self._end), heads=self._heads)
+        return handle_parts(context.group(People), handle_tails(self._end), heads=self._heads)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return text_parts.join_parts(*self.fill_parts(context))
@@ -222,7 +223,7 @@ class MessagingHandle(PersonField):
         return joining.SUFFIX_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return unique_handles(context.group(), self._end, heads=self._heads)
+        return unique_handles(context.group(People), self._end, heads=self._heads)
 
 
 _SERVICES = {
@@ -299,7 +300,7 @@ class _PhoneType(PlaceField):
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern:
             return joining.fill_pattern(self._pattern, context)
-        places: Places = context.group()
+        places = context.group(Places)
         return self._number_column(places, *self.phone_parts(places))
 
     @abstractmethod
@@ -316,7 +317,7 @@ class _PhoneType(PlaceField):
         return places.phone
 
     def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...] | None:
-        places: Places = context.group()
+        places = context.group(Places)
         if self._pattern or not places.is_complete:
             return None
         return self._parts(*self.phone_parts(places))
@@ -340,7 +341,7 @@ class _PhoneType(PlaceField):
         if self._pattern:
             return joining.pattern_texts_at(self._pattern, context.permuted(self._space))
         # Two rows with heads of one place get different numbers of it; those of two places differ in their heads.
-        places: Places = context.group()
+        places = context.group(Places)
         return self._number_column(
             places, *places.phone_number(context.permuted(self._space), self._is_landline)
         )

@@ -15,7 +15,8 @@ from webapp.engine.types import government, national_ids
 from webapp.engine.types.base import OptionsModel
 from webapp.engine.types.codes import DIGITS, UPPER, Code, CodeType, Gap, Run, texts_by_code
 from webapp.engine.types.papers import DOCUMENT_KIND, CountryDependentType, find_place_group, groups_of_kind
-from webapp.engine.types.person import DEFAULT_AGES, SEXES, allowed_birth_days
+from webapp.engine.types.person import DEFAULT_AGES, SEXES, People, allowed_birth_days
+from webapp.engine.types.place import Places
 from webapp.engine.types.vehicles import code_from_mask
 from webapp.errors import did_you_mean
 
@@ -317,7 +318,7 @@ class NationalId(CountryDependentType):
 
     def code_inputs(self, context: ColumnContext) -> dict[str, np.ndarray]:
         if self._person_group is not None:
-            people = context.group_value(*self._person_group)
+            people = context.group_value(People, *self._person_group)
             inputs = national_ids.person_inputs(national_ids.day_number(people.birth), people.sex)
             if self._name_vocabulary is not None and self._country is not None:
                 inputs |= national_ids.name_letter_inputs(self._name_vocabulary, self._country, people)
@@ -344,7 +345,7 @@ class NationalId(CountryDependentType):
             return super().fill_unique(context)
         if self._unique_person_kind is not None and context.state.numbers:
             assert self._person_group is not None  # else no group was numbered
-            people = context.group_value(*self._person_group)
+            people = context.group_value(People, *self._person_group)
             day, number, inputs = (
                 national_ids.day_number(people.birth),
                 people.number_of_day,
@@ -626,7 +627,7 @@ class DriverLicense(CodeType):
             return super().fill(context)
         state = context.below(self._code_of_state.size, _STATE_SALT).view(np.int64)
         if self._place is not None:
-            own = self._state_of_place[context.group_value(*self._place).state]
+            own = self._state_of_place[context.group_value(Places, *self._place).state]
             state = np.where(own < 0, state, own)
         return texts_by_code(self._codes, self._code_of_state[state], context)
 

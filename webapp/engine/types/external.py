@@ -280,7 +280,9 @@ class DbResponse(ExternalColumn):
             rows = answer.table.num_rows
             if not rows:
                 return self.select_values(np.zeros(context.n, np.int64), np.zeros(context.n, np.bool_))
-            return self.select_values(engine_random.below(context.group(), rows).view(np.int64), None)
+            return self.select_values(
+                engine_random.below(context.group(np.ndarray), rows).view(np.int64), None
+            )
         columns = [context.column(name) for name in self.required_fields]
         keys = external_values.value_set_keys(columns)
         if answer is None:
@@ -302,7 +304,7 @@ class DbResponse(ExternalColumn):
     ) -> pa.Array:
         assert self._counts is not None  # an answer to a query with fields in it has them
         counts = self._counts[place]
-        offsets = engine_random.below_each(context.group(), counts.astype(np.uint64)).view(np.int64)
+        offsets = engine_random.below_each(context.group(np.ndarray), counts.astype(np.uint64)).view(np.int64)
         has_rows = counts > 0
         index = np.where(has_rows, answer.starts[place] + offsets, 0)
         return self.select_values(index, None if has_rows.all() else has_rows)
@@ -1021,7 +1023,7 @@ class ForeignKey(ExternalColumn):
             self.reject_empty(compiler, f'There are no rows in "{options.table}"{where}.')
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        things = context.group()
+        things = context.group(ExistingRows)
         if self._rows.answer is None:
             values = self.placeholder_values(context.n)
         else:

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from webapp import limits
-from webapp.engine.types import values as listed
+from webapp.engine.types import values as value_lists
 from webapp.engine.types.base import FieldType, OptionsModel, max_text_length
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class InvalidPoolError(Exception):
 class DrawnPool:
     """A pool: its distinct values, and for each draw the position of its value, -1 if blank."""
 
-    pool: listed.ValuePool
+    pool: value_lists.ValuePool
     language: str | None
     """The locale of its words; None if the method does not use a locale."""
     depends_on_now: bool
@@ -219,10 +219,10 @@ def _typed_array(kinds: list[str], values: list[Any]) -> tuple[pa.Array, bool]:
     return pa.array(texts, pa.string()), kind == "json"
 
 
-def _pool(values: pa.Array, json_text: bool) -> listed.ValuePool:
+def _pool(values: pa.Array, json_text: bool) -> value_lists.ValuePool:
     encoded = values.dictionary_encode()
     place = encoded.indices.fill_null(-1).to_numpy().astype(np.int32)
-    return listed.ValuePool(encoded.dictionary, place, json_text)
+    return value_lists.ValuePool(encoded.dictionary, place, json_text)
 
 
 class FakerType(FieldType):

@@ -35,6 +35,7 @@ from webapp.engine.types.countries import country_of_locale, validate_countries
 from webapp.engine.types.geography import geography_of
 from webapp.engine.types.number import NumberDistribution
 from webapp.engine.types.papers import groups_of_kind
+from webapp.engine.types.place import Places
 from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
@@ -179,8 +180,8 @@ class _CurrencyField(FieldType):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._of_country is None:
-            return dictionary_array(self._pool, context.group())
-        rows = self._of_country[context.group_value(*self._place).country]
+            return dictionary_array(self._pool, context.group(np.ndarray))
+        rows = self._of_country[context.group_value(Places, *self._place).country]
         if rows.min(initial=0) >= 0:
             return dictionary_array(self._pool, rows)
         return self._pool.take(pa.array(rows, mask=rows < 0))
@@ -357,7 +358,7 @@ class Iban(FieldType):
         return self._fill(context, unique=False)
 
     def _fill(self, context: ColumnContext, unique: bool) -> pa.Array:
-        letters = context.group().letters if self._has_bank else None
+        letters = context.group(banks.Banks).letters if self._has_bank else None
         if len(self._countries) == 1:
             code = self._code(0)
             return code.text(code.draw_unique(context) if unique else code.draw(context), letters)
@@ -452,7 +453,7 @@ class Bic(CodeType):
 
     def _fill_by_country(self, context: ColumnContext, unique: bool) -> pa.Array:
         assert self._kind is not None  # else there are no countries
-        letters = context.group().letters if self._has_bank else None
+        letters = context.group(banks.Banks).letters if self._has_bank else None
         return texts_by_code_factory(self._code, self._kind.country_rows(context), context, unique, letters)
 
     @classmethod
@@ -783,7 +784,7 @@ class CreditCardNumber(_CardField):
         self.max_length = max(issuer.length for issuer in issuers)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pa.array(context.group().numbers()).cast(pa.string())
+        return pa.array(context.group(Cards).numbers()).cast(pa.string())
 
     def distinct_count(self) -> int:
         return self._capacity
@@ -807,7 +808,7 @@ class CreditCardType(_CardField):
     max_length = max(len(issuer.label) for issuer in _ALL)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return dictionary_array(_labels(), context.group().issuer)
+        return dictionary_array(_labels(), context.group(Cards).issuer)
 
     def unique_hint(self) -> str:
         return f"There are {len(_ALL)} issuers."
@@ -837,7 +838,7 @@ class Cvv(_CardField):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         random = context.bits()
-        four = _HAS_FOUR_DIGITS[context.group().issuer]
+        four = _HAS_FOUR_DIGITS[context.group(Cards).issuer]
         index = (random >> np.uint64(32)) * np.where(four, np.uint64(10_000), np.uint64(1_000)) >> np.uint64(
             32
         )

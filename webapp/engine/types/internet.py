@@ -21,12 +21,12 @@ from webapp.engine.types.codes import (
     LOWER,
     UPPER,
     Code,
+    CodePart,
     CodeType,
     Pick,
     Run,
     strings_from_matrix,
 )
-from webapp.engine.types.codes import CodePart as CodePart
 from webapp.engine.types.company import Companies, get_domain_suffixes, locale_and_tld, max_domain_length
 from webapp.engine.types.joining import digit_table
 
@@ -109,7 +109,7 @@ class DomainName(IndexedType):
 
     def company_parts(self, context: ColumnContext) -> tuple[PoolPart, ...]:
         """The site of the row's company."""
-        company: Companies = context.group()
+        company = context.group(Companies)
         return (company.words.site_heads, company.head), (self._sites, company.tail)
 
     def distinct_count(self) -> int | None:
@@ -165,7 +165,7 @@ class Url(DomainName):
         )
 
     def company_parts(self, context: ColumnContext) -> tuple[PoolPart, ...]:
-        company: Companies = context.group()
+        company = context.group(Companies)
         page = self._pages, context.below(len(self._pages), 1)
         return (company.words.url_prefixes, company.head), (self._sites, company.tail), page
 

@@ -20,7 +20,7 @@ from webapp.engine.types.base import GroupKind
 from webapp.engine.types.codes import Code, CodeType, texts_by_code_factory
 from webapp.engine.types.countries import country_of_locale, validate_countries
 from webapp.engine.types.geography import geography_of
-from webapp.engine.types.place import country_of_group
+from webapp.engine.types.place import Places, country_of_group
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class CountryDependentType(CodeType):
         assert self.place_group is not None
         if not self.place_group[0]:
             return np.full(context.n, -1, np.int64)
-        rows: np.ndarray = self._code_index_by_country[context.group_value(*self.place_group).country]
+        rows: np.ndarray = self._code_index_by_country[context.group_value(Places, *self.place_group).country]
         return rows
 
     def code_inputs(self, context: ColumnContext) -> Mapping[str, np.ndarray] | None:

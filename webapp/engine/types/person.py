@@ -796,7 +796,7 @@ class _NamePool(PersonField):
             )
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return joining.take_values(self.pool, getattr(context.group(), self.which))
+        return joining.take_values(self.pool, getattr(context.group(People), self.which))
 
     def distinct_count(self) -> int | None:
         return None if self._distinct is None else self._distinct.size
@@ -861,7 +861,7 @@ class MiddleName(PersonField):
         self.max_length = max_text_length(self._pool) if options.romanized else self.names.longest_first
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return joining.take_values(self._pool, context.group().middle)
+        return joining.take_values(self._pool, context.group(People).middle)
 
     def unique_hint(self) -> str:
         return "Make the first name unique instead."
@@ -899,7 +899,7 @@ class Name(PersonField):
             self._pairs = compiler.vocabulary.cached(key, lambda: _distinct_name_pairs(self.names))
 
     def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
-        people = context.group()
+        people = context.group(People)
         return self._parts(people.first, people.last)
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -964,7 +964,7 @@ class _Kana(PersonField):
         return table.column(self.options.script).chunk(0).take(rows)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        people = context.group()
+        people = context.group(People)
         if not self._pools:
             return pa.nulls(context.n, pa.string())
         parts = [(pool, getattr(people, which)) for pool, which in zip(self._pools, self.parts, strict=True)]
@@ -1026,7 +1026,7 @@ class Username(PersonField):
         self.max_length = self.names.longest_handle + (SUFFIX_DIGITS if field.common.unique else 2)
 
     def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
-        return handle_parts(context.group(), handle_tails(""))
+        return handle_parts(context.group(People), handle_tails(""))
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return text_parts.join_parts(*self.fill_parts(context))
@@ -1035,7 +1035,7 @@ class Username(PersonField):
         return joining.SUFFIX_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return unique_handles(context.group())
+        return unique_handles(context.group(People))
 
 
 class Sex(PersonField):
@@ -1051,7 +1051,7 @@ class Sex(PersonField):
     _pool = pa.array(SEXES)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return dictionary_array(self._pool, context.group().sex)
+        return dictionary_array(self._pool, context.group(People).sex)
 
 
 class Gender(PersonField):
@@ -1076,7 +1076,7 @@ class Gender(PersonField):
         self.max_length = max_text_length(self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        people = context.group()
+        people = context.group(People)
         kind = people.sex
         if self.options.nonbinary:
             kind = np.where(engine_random.chance(people.gender, self.options.nonbinary, 100), 2, kind)
@@ -1115,7 +1115,7 @@ class JobTitle(PersonField):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._english:
-            return joining.take_values(self._pool, context.group().title)
+            return joining.take_values(self._pool, context.group(People).title)
         return joining.take_values(self._pool, context.below(len(self._pool)))
 
     def distinct_count(self) -> int | None:
@@ -1142,7 +1142,7 @@ class Department(PersonField):
         self.max_length = max_text_length(self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return dictionary_array(self._pool, context.group().department)
+        return dictionary_array(self._pool, context.group(People).department)
 
     def distinct_count(self) -> int | None:
         return len(self._pool) if self.alone else None
@@ -1179,7 +1179,7 @@ class Avatar(PersonField):
         )
 
     def fill_parts(self, context: ColumnContext) -> tuple[text_parts.PoolPart, ...]:
-        return handle_parts(context.group(), handle_tails(""), heads=self._heads)
+        return handle_parts(context.group(People), handle_tails(""), heads=self._heads)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return text_parts.join_parts(*self.fill_parts(context))
@@ -1188,7 +1188,7 @@ class Avatar(PersonField):
         return joining.SUFFIX_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return unique_handles(context.group(), heads=self._heads)
+        return unique_handles(context.group(People), heads=self._heads)
 
 
 def handle_parts(
@@ -1296,7 +1296,7 @@ class Title(PersonField):
         self.max_length = max_text_length(self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return dictionary_array(self._pool, context.group().sex)
+        return dictionary_array(self._pool, context.group(People).sex)
 
 
 class Suffix(PersonField):
@@ -1319,7 +1319,7 @@ class Suffix(PersonField):
     max_length = max(map(len, SUFFIXES))
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        people: People = context.group()
+        people = context.group(People)
         count = np.where(people.sex == MALE, np.uint64(len(SUFFIXES)), np.uint64(UNISEX_SUFFIX_COUNT))
         return dictionary_array(suffixes(), ((people.suffix_bits >> _U32) * count >> _U32).view(np.int64))
 
@@ -1348,7 +1348,7 @@ class Age(PersonField):
     options: Options
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pa.array(context.group().age)
+        return pa.array(context.group(People).age)
 
 
 class DateOfBirth(PersonField):
@@ -1392,7 +1392,7 @@ class DateOfBirth(PersonField):
         self.max_length = dates.max_length(options.format)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        people: People = context.group()
+        people = context.group(People)
         days = people.birth
         column = pa.Array.from_buffers(pa.date32(), days.size, [None, pa.py_buffer(days.astype(np.int32))])
         if self.options.format is None:
@@ -1426,7 +1426,7 @@ class MaritalStatus(PersonField):
         self.max_length = max_text_length(self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        people: People = context.group()
+        people = context.group(People)
         status = _STATUS_BY_PERCENT[(people.marital_bits >> _U32) * np.uint64(100) >> _U32]
         return dictionary_array(self._pool, np.where(people.age < _ADULT_AGE, 0, status))
 
@@ -1537,7 +1537,7 @@ class Height(_Body):
         self.max_length = len("5'11\"") if options.unit == "ft" else None
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        height = _millimetres(context.group())
+        height = _millimetres(context.group(People))
         if self.options.unit in ("cm", "m"):
             centimetres = (height + 5) // 10
             return pa.array(centimetres) if self.options.unit == "cm" else decimal_array(centimetres, 2)
@@ -1569,7 +1569,7 @@ class Weight(_Body):
     options: Options
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        grams = _grams(context.group())
+        grams = _grams(context.group(People))
         if self.options.unit == "lb":
             return decimal_array((grams * 100_000 + 2_267_962) // 4_535_924, 1)
         return decimal_array((grams + 50) // 100, 1)
@@ -1594,7 +1594,7 @@ class ShirtSize(_Body):
     max_length = 3
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return dictionary_array(_sizes(), np.searchsorted(_SIZE_LIMITS, _grams(context.group())))
+        return dictionary_array(_sizes(), np.searchsorted(_SIZE_LIMITS, _grams(context.group(People))))
 
 
 @cache

@@ -23,7 +23,6 @@ from webapp.engine import text_parts
 from webapp.engine.random import lookup
 from webapp.engine.text import decimal_array
 from webapp.engine.types import countries, joining
-from webapp.engine.types import countries as types_countries
 from webapp.engine.types.base import (
     FieldType,
     GroupKind,
@@ -371,8 +370,8 @@ class PlaceKind(GroupKind):
                 | "currency_symbol"
                 | "currency_name"
             ):
-                countries = types_countries.countries_with_value(tables.vocabulary, tables, kind, text)
-                return np.flatnonzero(np.isin(tables.country, countries))
+                fitting = countries.countries_with_value(tables.vocabulary, tables, kind, text)
+                return np.flatnonzero(np.isin(tables.country, fitting))
         return None
 
     def _cities_with_code(self, text: str) -> tuple[np.ndarray, tuple[int, int] | None]:
@@ -540,7 +539,7 @@ class _PlaceColumn(PlaceField):
         return self.name
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        places: Places = context.group()
+        places = context.group(Places)
         rows = getattr(places, self.vector)
         if places.is_complete or self.vector != "state":
             return joining.take_values(self._pool, rows)
@@ -678,7 +677,9 @@ class TimeZone(PlaceField):
         self.max_length = self.max_text_length("zones", self.geography.zone_names)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return joining.take_values(self.geography.zone_names, self.geography.time_zone[context.group().city])
+        return joining.take_values(
+            self.geography.zone_names, self.geography.time_zone[context.group(Places).city]
+        )
 
 
 class _Coordinate(PlaceField):
@@ -695,7 +696,7 @@ class _Coordinate(PlaceField):
         return -half, half
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        places: Places = context.group()
+        places = context.group(Places)
         return decimal_array(self.units(places.city, places.point_bits), COORDINATE_PLACES)
 
     def unique_hint(self) -> str:
@@ -800,7 +801,7 @@ class ZipCode(PlaceField):
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern is not None:
             return joining.fill_pattern(self._pattern, context)
-        places: Places = context.group()
+        places = context.group(Places)
         tables = self.geography
         head, tail = places.postal
         if self.options.format:
@@ -854,7 +855,7 @@ class Coordinates(PlaceField):
     max_length = len("-89.12345, -179.12345")
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        places: Places = context.group()
+        places = context.group(Places)
         latitude = latitude_units(self.geography, places.city, places.point_bits)
         longitude = longitude_units(self.geography, places.city, places.point_bits)
         return text_parts.join_parts(*_degrees(latitude, _BETWEEN), *_degrees(longitude, ""))
@@ -903,7 +904,7 @@ class _CountryValueType(PlaceField):
         """Return the function that gives each country's text."""
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        places: Places = context.group()
+        places = context.group(Places)
         rows = self._texts.indices[places.country]
         if places.is_complete or rows.min(initial=0) >= 0:
             return dictionary_array(self._texts.texts, rows)
@@ -982,7 +983,7 @@ class StreetNumber(PlaceField):
         self.max_length = self.max_text_length("house numbers", self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        places: Places = context.group()
+        places = context.group(Places)
         return joining.take_values(self._pool, places.house_number)
 
     def unique_hint(self) -> str:
@@ -1025,7 +1026,7 @@ class Geohash(PlaceField):
         self.max_length = options.precision
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        places: Places = context.group()
+        places = context.group(Places)
         latitude = _cell(latitude_units(self.geography, places.city, places.point_bits), 90)
         longitude = _cell(longitude_units(self.geography, places.city, places.point_bits), 180)
         bits = _interleaved(longitude) << np.uint64(1) | _interleaved(latitude)
@@ -1157,7 +1158,7 @@ class StreetName(PlaceField):
         self.max_length = self.max_text_length("streets", self.geography.streets.names)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return joining.take_values(self.geography.streets.names, context.group().street)
+        return joining.take_values(self.geography.streets.names, context.group(Places).street)
 
     def unique_hint(self) -> str:
         return "Street names repeat from city to city: make the street address unique instead."
@@ -1190,7 +1191,7 @@ class _StreetLine(PlaceField):
 
     def street_parts(self, context: ColumnContext, unique: bool) -> list[tuple[pa.Array, np.ndarray]]:
         """The two parts of street and number."""
-        places: Places = context.group()
+        places = context.group(Places)
         streets = self.geography.streets
         if unique:
             space = self.distinct_count()
@@ -1270,7 +1271,7 @@ class Address(_StreetLine):
         line = self.street_parts(context, unique)
         if not self.options.use_full_address:
             return tuple(line)
-        places: Places = context.group()
+        places = context.group(Places)
         tables = self.geography
         head, tail = places.postal
         before, after = tables.lines if self.local is None else self.local.lines
@@ -1303,7 +1304,7 @@ class _AirportField(PlaceField):
         """Its name."""
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        places: Places = context.group()
+        places = context.group(Places)
         rows = self._airports.pick(places.city, places.bits(AIRPORT_SALT) >> _U32)
         if rows.min(initial=0) >= 0:
             return joining.take_values(self._pool, rows)
@@ -1414,7 +1415,7 @@ class District(PlaceField):
         self.max_length = self.max_text_length("districts", self._parts.names)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        places: Places = context.group()
+        places = context.group(Places)
         rows = self._parts.ranges.pick(places.street_locale, places.bits(DISTRICT_SALT) >> _U32)
         return joining.take_values(self._parts.names, rows.view(np.int64))
 

@@ -32,7 +32,7 @@ from webapp.engine.types import (
     word_lists,
 )
 from webapp.engine.types import (
-    sequences as types_sequences,
+    sequences as sequences,
 )
 from webapp.engine.types.base import FieldType, GroupKind
 
@@ -43,9 +43,9 @@ REGISTRY: tuple[type[FieldType], ...] = (
     number.Boolean,
     number.RowNumber,
     number.Sequence,
-    types_sequences.Counter,
-    types_sequences.Money,
-    types_sequences.Percentage,
+    sequences.Counter,
+    sequences.Money,
+    sequences.Percentage,
     number.Normal,
     number.Lognormal,
     number.Exponential,
@@ -85,7 +85,7 @@ REGISTRY: tuple[type[FieldType], ...] = (
     choice.ListSequential,
     choice.Mapped,
     external.DatasetColumn,
-    types_sequences.Cartesian,
+    sequences.Cartesian,
     # logic
     formulas.Constant,
     formulas.Null,

@@ -720,7 +720,9 @@ class Position(FieldType):
             compiler.relation_of(compiler.address, self._group)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pa.array(context.group_value(self._group, RELATION).position + self.options.start)
+        position = context.group_value(ParentRows, self._group, RELATION).position
+        assert position is not None  # the group has a cardinality
+        return pa.array(position + self.options.start)
 
 
 AggregateFunction = Literal["sum", "count", "min", "max", "avg", "first", "any", "span"]
@@ -1262,7 +1264,8 @@ class RunningTotal(EarlierRowsType):
 
     def _totals_within_parents(self, context: ColumnContext, owner: str) -> np.ndarray:
         """Return ``int64[n]``: the sum of each row and its earlier siblings."""
-        things = context.group_value(owner, RELATION)
+        things = context.group_value(ParentRows, owner, RELATION)
+        assert things.position is not None  # the group has a cardinality
         cardinality = cardinality_in(context.bound, owner)
         parents, parent_index = np.unique(things.rows, return_inverse=True)
         counts = cardinality.counts(parents)

@@ -137,7 +137,9 @@ class TableField(RowField):
         return cls.count
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return dictionary_array(self._column_texts.texts, self._column_texts.indices[context.group()])
+        return dictionary_array(
+            self._column_texts.texts, self._column_texts.indices[context.group(np.ndarray)]
+        )
 
     def distinct_count(self) -> int | None:
         follows_other = self.field.common.unique and self._anchor is not self.field

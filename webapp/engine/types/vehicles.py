@@ -18,6 +18,7 @@ from webapp.engine.types import plates
 from webapp.engine.types.base import OptionsModel, max_text_length
 from webapp.engine.types.codes import DIGITS, Check, Code, CodePart, CodeType, Gap, Pick, Run
 from webapp.engine.types.papers import CountryDependentType, find_place_group
+from webapp.engine.types.place import Places
 from webapp.engine.types.table_group import Airline, RowField, column_texts
 from webapp.engine.types.time import Year
 
@@ -214,7 +215,7 @@ class LicensePlate(CountryDependentType):
         if self._place is None:
             state = np.full(n, len(self._states))
         else:
-            state = context.group_value(*self._place).state
+            state = context.group_value(Places, *self._place).state
             state = np.where(state < 0, len(self._states), state)
         pieces, order = [], []
         for number in np.unique(country[country >= 0]).tolist():
@@ -343,7 +344,7 @@ class FlightNumber(RowField):
         return "iata"
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return self._joined(self._codes.indices[context.group()], context.below(_FLIGHTS))
+        return self._joined(self._codes.indices[context.group(np.ndarray)], context.below(_FLIGHTS))
 
     def _joined(self, airline: np.ndarray, number: np.ndarray) -> pa.Array:
         return join_parts((self._heads, airline), (_flights(), number))
