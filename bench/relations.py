@@ -30,11 +30,11 @@ from webapp.engine import groups, random
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.plan import compile_plan
-from webapp.engine.relations import totals as relations_totals
+from webapp.engine.relations import totals
 from webapp.engine.relations.cardinality import ChildCounts, ChildDistribution
 from webapp.engine.relations.related_plans import RelatedTemplate, TemplateLibrary
 from webapp.engine.spec import parse
-from webapp.engine.types import relations as relations_parents
+from webapp.engine.types import relations
 from webapp.engine.types.relations import Cardinality
 
 KEY = random.key("benchmark", "fld_1")
@@ -73,7 +73,7 @@ def total_of(bound: Cardinality, number: int) -> None:
     """Return a sum over each parent's children, of values with typical cost."""
     for rows in blocks(number):
         starts, sizes = bound.spans(rows)
-        fold = relations_totals.Reduction("sum", sizes)
+        fold = totals.Reduction("sum", sizes)
         first = int(starts[0])
         for at in range(first, first + fold.total, limits.FOLD_ROWS):
             end = min(at + limits.FOLD_ROWS, first + fold.total)
@@ -131,20 +131,18 @@ def references(rounds: int) -> None:
         ("zipf", 10**9),
         ("normal", 10**6),
     ):
-        picker = relations_parents.create_picker(shape, many, Fraction(1))
+        picker = relations.create_picker(shape, many, Fraction(1))
         seconds = least(rounds, lambda p=picker: [p.draw(KEY, rows) for rows in blocks(number)])
         show(f"{shape}, {many:,} parents", seconds / number * 1e9, "ns per row")
     positions = np.arange(_BLOCK, dtype=np.int64) % 5
     runs = {
-        "manager": lambda rows: relations_parents.self_reference_parents(KEY, rows),
-        "one to one": lambda rows: relations_parents.one_to_one_parents(KEY, rows, 2 * number),
+        "manager": lambda rows: relations.self_reference_parents(KEY, rows),
+        "one to one": lambda rows: relations.one_to_one_parents(KEY, rows, 2 * number),
         "rank among rows not blank": lambda rows: random.filled_rank(KEY, rows, 30, 1),
-        "pair": lambda rows: relations_parents.unique_pairs(KEY, rows, 10**4, 10**5),
-        "partner, 5": lambda rows: relations_parents.distinct_partners(KEY, rows, positions[: rows.size], 5),
-        "partner, 100": lambda rows: relations_parents.distinct_partners(
-            KEY, rows, positions[: rows.size], 100
-        ),
-        "partner, 100,000": lambda rows: relations_parents.distinct_partners(
+        "pair": lambda rows: relations.unique_pairs(KEY, rows, 10**4, 10**5),
+        "partner, 5": lambda rows: relations.distinct_partners(KEY, rows, positions[: rows.size], 5),
+        "partner, 100": lambda rows: relations.distinct_partners(KEY, rows, positions[: rows.size], 100),
+        "partner, 100,000": lambda rows: relations.distinct_partners(
             KEY, rows, positions[: rows.size], 10**5
         ),
     }

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.lease import Lease, Released
-from jobs.pushes import wait as pushes_wait
+from jobs.pushes import wait
 from jobs.pushes.failures import first_failure_error, redact_all, redact_each, row_keys, table_rejected_error
 from jobs.pushes.table import (
     UNKNOWN_KEY_MESSAGE,
@@ -87,7 +87,7 @@ class LeaseSendControl:
             left = until - time.monotonic()
             if left <= 0:
                 return
-            pause.wait(min(left, pushes_wait.POLL_SECONDS))
+            pause.wait(min(left, wait.POLL_SECONDS))
 
 
 class HttpSender:

@@ -17,7 +17,7 @@ from tests.chaos.http_target import agrees, echo, effects, target  # noqa: F401
 from tests.chaos.test_interrupted import horse_of, under_way, worker  # noqa: F401
 from tests.fakes.echo_target import Answer, busy
 from tests.jobs.waiting import eventually
-from webapp import clock as present
+from webapp import clock
 from webapp.extensions import write_session
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
@@ -93,7 +93,7 @@ def test_killing_only_the_parent_never_makes_two_senders(worker, new_push, pushi
     eventually(lambda: not alive(horse))
     lose(push_id)
     worker()
-    sweeper.sweep(client, present.now())
+    sweeper.sweep(client, clock.now())
     ended = eventually(lambda: (row := pushing.read(push_id)).has_ended and row, within=90)
     assert ended.attempt == 2
     agrees(ended, echo, 1)
@@ -107,8 +107,8 @@ def test_emptying_redis_loses_no_push_and_no_line(worker, new_push, pushing, cli
     under_way(pushing, running, 500)
     client.flushall()
     with write_session() as session:
-        session.get_one(Push, waiting).created_at = present.now().replace(year=2020)
-    sweeper.sweep(client, present.now())
+        session.get_one(Push, waiting).created_at = clock.now().replace(year=2020)
+    sweeper.sweep(client, clock.now())
     for push_id, rows in ((running, COUNT), (waiting, 500)):
         ended = eventually(
             lambda push_id=push_id: (row := pushing.read(push_id)).has_ended and row, within=90

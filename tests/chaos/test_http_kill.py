@@ -20,8 +20,7 @@ from tests.chaos.conftest import COUNT, alive, lose
 from tests.chaos.http_target import agrees, echo, effects, target  # noqa: F401
 from tests.chaos.test_interrupted import horse_of, under_way, worker  # noqa: F401
 from tests.jobs.waiting import eventually
-from webapp import clock as present
-from webapp import limits
+from webapp import clock, limits
 from webapp.work import jobs_queue
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "3"))
@@ -76,7 +75,7 @@ def test_every_outcome_is_known_within_a_minute_after_a_worker_is_back(
     again = time.monotonic()
 
     def over() -> bool:
-        sweeper.sweep(client, present.now())
+        sweeper.sweep(client, clock.now())
         return pushing.read(push_id).has_ended
 
     eventually(over, within=60)

@@ -19,7 +19,7 @@ import pytest
 from jobs import sweeper
 from tests.chaos.conftest import COUNT, alive, cancel, ids, lose, slow_down
 from tests.jobs.waiting import eventually
-from webapp import clock as present
+from webapp import clock
 from webapp.extensions import write_session
 from webapp.monitoring import health
 from webapp.pushes.models import Push
@@ -207,7 +207,7 @@ def test_killing_only_the_parent_never_makes_two_senders(worker, new_push, pushi
     eventually(lambda: not alive(horse))
     lose(push_id)
     worker()
-    sweeper.sweep(client, present.now())
+    sweeper.sweep(client, clock.now())
     ended = eventually(lambda: (row := pushing.read(push_id)).has_ended and row, within=60)
     assert (ended.status, ended.delivered, ended.attempt) == ("completed", COUNT, 2)
     assert ids(target, "heap") == list(range(1, COUNT + 1))
@@ -222,8 +222,8 @@ def test_emptying_redis_loses_no_push_and_no_line(worker, new_push, pushing, cli
     under_way(pushing, running)
     client.flushall()
     with write_session() as session:
-        session.get_one(Push, waiting).created_at = present.now().replace(year=2020)
-    sweeper.sweep(client, present.now())
+        session.get_one(Push, waiting).created_at = clock.now().replace(year=2020)
+    sweeper.sweep(client, clock.now())
     for push_id in (running, waiting):
         eventually(lambda push_id=push_id: pushing.read(push_id).status == "completed", within=60)
         lines = read.log_lines(push_id)

@@ -23,8 +23,7 @@ from tests.chaos.conftest import alive
 from tests.conftest import app, database_url  # noqa: F401
 from tests.jobs.running import Running
 from tests.jobs.waiting import eventually
-from webapp import clock as present
-from webapp import limits
+from webapp import clock, limits
 from webapp.extensions import db, redis_client
 from webapp.monitoring import health
 from webapp.scenarios.models import Run
@@ -120,7 +119,7 @@ def sweep(running: Running, seconds: float = 0.0) -> dict[str, int]:
     with running.app.app_context():
         from datetime import timedelta
 
-        done = sweeper.sweep(redis_client(), present.now() + timedelta(seconds=seconds))
+        done = sweeper.sweep(redis_client(), clock.now() + timedelta(seconds=seconds))
         db.session.remove()
     return done
 

@@ -14,8 +14,7 @@ from jobs import sweeper
 from jobs.pushes import push
 from tests.jobs.pushing import rows, table_spec
 from tests.jobs.test_push import bad, counts, people
-from webapp import clock as present
-from webapp import limits
+from webapp import clock, limits
 from webapp.connectors.base import ConnectionLost
 from webapp.connectors.postgresql.session import PostgresqlTarget
 from webapp.connectors.sqlite.session import SqliteTarget
@@ -70,7 +69,7 @@ def dies(pushing):
 
 def lose(push_id: str) -> None:
     with write_session() as session:
-        past = present.now() - timedelta(seconds=1)
+        past = clock.now() - timedelta(seconds=1)
         session.execute(sa.update(Push).where(Push.id == push_id).values(lease_until=past))
 
 
@@ -161,7 +160,7 @@ def test_a_push_whose_workers_are_lost_three_times_fails_with_a_line_and_no_row_
         with pytest.raises(Died):
             pushing.do(push_id)
         lose(push_id)
-    assert sweeper.sweep(client, present.now())["failed"] == 1
+    assert sweeper.sweep(client, clock.now())["failed"] == 1
     ended = pushing.read(push_id)
     assert (ended.status, ended.error["code"], counts(ended)) == ("failed", "worker_lost", (50, 0, 100))
     assert "lost 3 times" in read.log_lines(push_id)[-1].text

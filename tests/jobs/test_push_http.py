@@ -14,8 +14,7 @@ from jobs.pushes import http
 from tests.fakes.echo_target import Answer, EchoTarget, busy
 from tests.jobs.pushing import Pushing, rows, table_spec
 from tests.jobs.test_push_crash import Died, lose
-from webapp import clock as present
-from webapp import limits
+from webapp import clock, limits
 from webapp.connectors.rest.connector import RestConnector
 from webapp.extensions import write_session
 from webapp.net.gate import Gate
@@ -95,7 +94,7 @@ def at_row(app, number: int, do):
 
 def test_rows_that_were_not_started_stay_pending_when_a_push_is_cancelled(app, pushing, echo):
     push_id = pushing.push(people(2_000))
-    echo.on("*", at_row(app, 60, lambda: change(push_id, cancel_requested_at=present.now())))
+    echo.on("*", at_row(app, 60, lambda: change(push_id, cancel_requested_at=clock.now())))
     done = pushing.do(push_id)
     assert done.status == "cancelled"
     assert counts(done)[1:3] == (0, 0)
@@ -108,7 +107,7 @@ def test_rows_in_flight_that_do_not_answer_a_cancel_are_unknown(app, pushing, ec
     pushing.settings["parallel"] = 4
     push_id = pushing.push(people(100))
     # The fourth of those that hang: by then all four are under way.
-    hangs = at_row(app, 23, lambda: change(push_id, cancel_requested_at=present.now()))
+    hangs = at_row(app, 23, lambda: change(push_id, cancel_requested_at=clock.now()))
 
     def rule(seen):
         answer = hangs(seen)
@@ -234,7 +233,7 @@ def test_rows_that_a_crash_left_unknown_are_sent_again_under_the_key_they_had(pu
 
 def test_a_retry_of_rows_never_sent_sends_them_once(app, pushing, echo):
     push_id = pushing.push(people(300))
-    echo.on("*", at_row(app, 60, lambda: change(push_id, cancel_requested_at=present.now())), method="POST")
+    echo.on("*", at_row(app, 60, lambda: change(push_id, cancel_requested_at=clock.now())), method="POST")
     left = pushing.do(push_id)
     assert left.status == "cancelled"
     assert counts(left)[3] > 0

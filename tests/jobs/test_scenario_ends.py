@@ -19,8 +19,7 @@ from jobs.scenarios import environments
 from tests.conftest import app, database_url  # noqa: F401
 from tests.jobs.running import HELLO, STAYS, STUBBORN, beside, cancel, running  # noqa: F401
 from tests.jobs.waiting import eventually
-from webapp import clock as present
-from webapp import limits
+from webapp import clock, limits
 from webapp.access.models import ApiKey, Workspace
 from webapp.extensions import db, read_session, redis_client, write_session
 from webapp.scenarios.models import Run
@@ -111,9 +110,9 @@ def test_a_stopping_runner_lets_a_program_end_that_is_quick_and_stops_one_that_i
 
 def test_a_lost_run_is_not_repeated_its_key_is_revoked_and_its_log_has_the_reason(running):
     run_id = running.queue(HELLO)
-    now = present.now()
+    now = clock.now()
     with running.app.app_context():
-        work = lease.acquire("run", run_id, present.now)
+        work = lease.acquire("run", run_id, clock.now)
         with write_session() as session:
             from webapp.scenarios.services import run_completion
 
@@ -135,11 +134,11 @@ def test_an_unnotified_end_is_reported_by_the_sweeper(running):
         with write_session() as session:
             ended = {
                 "status": "failed",
-                "finished_at": present.now(),
+                "finished_at": clock.now(),
                 "error": run_completion.run_error("worker_lost"),
             }
             session.execute(update(Run).where(Run.id == run_id).values(**ended))
-        sweeper.sweep(redis_client(), present.now())
+        sweeper.sweep(redis_client(), clock.now())
     assert running.read(run_id).closed_at is not None
     assert running.log(run_id).startswith("rowsmith: failed")
 
@@ -172,8 +171,8 @@ def test_a_workspace_has_as_many_parallel_runs_as_its_plan_allows_and_starts_the
         running.do(second)
     with running.app.app_context():
         jobs_queue.queue_of(redis_client(), "run").empty()
-        late = present.now() + timedelta(seconds=60)
-        sweeper.sweep(redis_client(), present.now() + timedelta(seconds=limits.RING_AGE_SECONDS + 1))
+        late = clock.now() + timedelta(seconds=60)
+        sweeper.sweep(redis_client(), clock.now() + timedelta(seconds=limits.RING_AGE_SECONDS + 1))
         assert jobs_queue.queued_ids(redis_client(), "run") == set(), "no run can start yet"
         go.touch()
         thread.join(10)
@@ -198,7 +197,7 @@ def test_the_limit_holds_with_many_concurrent_runners(running):
         for run_id in mine:
             with running.app.app_context():
                 try:
-                    lease.acquire("run", run_id, present.now, run_completion.may_start_condition(run_id))
+                    lease.acquire("run", run_id, clock.now, run_completion.may_start_condition(run_id))
                     taken.append(run_id)
                 except lease.NotAvailable:
                     pass
@@ -214,12 +213,12 @@ def test_the_limit_holds_with_many_concurrent_runners(running):
 def test_rows_are_those_the_program_had_made_with_its_key(running):
     run_id = running.queue(HELLO)
     with running.app.app_context():
-        lease.acquire("run", run_id, present.now)
+        lease.acquire("run", run_id, clock.now)
         with write_session() as session:
             from webapp.scenarios.services import run_completion
 
             run_completion.issue_key(
-                session, session.get_one(Run, run_id), running.cast.edith.user_id, present.now()
+                session, session.get_one(Run, run_id), running.cast.edith.user_id, clock.now()
             )
         with read_session() as session:
             key_id = session.scalar(select(ApiKey.id).where(ApiKey.run_id == run_id))

@@ -13,7 +13,7 @@ from rq import Queue
 from rq.serializers import JSONSerializer
 
 from tests.jobs.waiting import eventually
-from webapp import clock as present
+from webapp import clock
 from webapp.monitoring import health
 from webapp.work import jobs_queue
 
@@ -32,7 +32,7 @@ def start(app, client, environment, tmp_path):
     started = []
 
     def begin(job: str) -> subprocess.Popen[bytes]:
-        since = present.epoch()
+        since = clock.epoch()
         with (tmp_path / "worker.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "tests.jobs.odd_worker"],

@@ -24,8 +24,7 @@ from webapp.operations import demo_workspace
 from webapp.paths import ROOT
 from webapp.pushes.models import Push
 from webapp.scenarios import examples
-from webapp.scenarios.services import requirements
-from webapp.scenarios.services import scenarios as scenarios_scenarios
+from webapp.scenarios.services import requirements, scenarios
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def seeded(empty, monkeypatch):
 def saved(seeded):
     """The demo's scenarios as the API shows them, by name."""
     actor = actors.system_actor(seeded.workspace_id, seeded.project_id)
-    return {item["name"]: item for item in scenarios_scenarios.listing(actor).items}
+    return {item["name"]: item for item in scenarios.listing(actor).items}
 
 
 def test_three_examples_are_saved_without_querying_the_package_index(saved):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cast import Program
 from tests.views.speak import rows_used
-from webapp.engine.types import registry as catalogue
+from webapp.engine.types import registry
 
 README = [
     {"name": "first_name", "type": "First Name"},
@@ -186,7 +186,7 @@ def test_options_are_camel_case_there_and_back(dm, cast):
 def test_every_type_name_that_the_clients_know_is_found():
     for name in ("Words", "UUID", "Number", "Float", "Boolean", "AI", "Custom", "First Name", "Last Name", "Derived",
                  "firstName", "lastName", "email", "Template", "Nested"):  # fmt: skip
-        assert catalogue.find(name) is not None, name
+        assert registry.find(name) is not None, name
 
 
 def test_an_object_lands_in_the_project_that_is_named(dm, cast, api):

@@ -13,7 +13,7 @@ from webapp.activity import services as activity
 from webapp.activity.services import JobFilter
 from webapp.activity.views import next_step
 from webapp.extensions import application
-from webapp.generation.services import rows as generation_rows
+from webapp.generation.services import rows
 from webapp.home import search, services
 from webapp.starters.catalogue import STARTERS
 from webapp.web.inputs import Query
@@ -60,7 +60,7 @@ def show(actor: Actor, query: SampleQuery) -> Response:
         running=running,
         recent=services.recent(actor),
         step=next_step,
-        new_seed=generation_rows.new_seed,
+        new_seed=rows.new_seed,
         now=clock.now(),
     )
 

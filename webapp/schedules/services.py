@@ -32,7 +32,7 @@ from webapp.pushes.schemas import DatasetPushInput, PushInput, UndoInput
 from webapp.pushes.services import preparation, pushes, retries
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import TemplateExportInput
-from webapp.scenarios.services import schedules as times
+from webapp.scenarios.services import schedules
 from webapp.schedules.models import Schedule
 
 log = logging.getLogger(__name__)
@@ -184,7 +184,7 @@ def listing(actor: Actor) -> list[Schedule]:
 
 def time_faults(cron: str, timezone: str) -> list[Fault]:
     """Return what is wrong with a time, as faults of `cron` and `timezone`."""
-    found = times.faults({"cron": cron, "timezone": timezone, "enabled": True, "params": {}}, set())
+    found = schedules.faults({"cron": cron, "timezone": timezone, "enabled": True, "params": {}}, set())
     return [
         Fault(fault.path.removeprefix("schedule."), fault.code, fault.message, fault.hint) for fault in found
     ]
@@ -199,7 +199,7 @@ def next_times(cron: str, timezone: str, count: int = 3) -> list[datetime]:
     found: list[datetime] = []
     at: datetime | None = clock.now()
     while at is not None and len(found) < count:
-        at = times.next_run(schedule, at)
+        at = schedules.next_run(schedule, at)
         if at is not None:
             found.append(at.astimezone(ZoneInfo(timezone)))
     return found
@@ -350,7 +350,7 @@ def _apply(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> None:
     schedule.saved_by = actor.user_id
     schedule.problem = None
     when = {"cron": schedule.cron, "timezone": schedule.timezone, "enabled": schedule.enabled}
-    schedule.next_run_at = times.next_run(when, clock.now())
+    schedule.next_run_at = schedules.next_run(when, clock.now())
 
 
 # --- Starting what is due -----------------------------------------------------------------------------------
@@ -493,7 +493,7 @@ def _claim(schedule_id: str, due_at: datetime, now: datetime, **values: Any) -> 
     ).first()
     if row is None:
         return False
-    following = times.next_run({"cron": row.cron, "timezone": row.timezone, "enabled": row.enabled}, now)
+    following = schedules.next_run({"cron": row.cron, "timezone": row.timezone, "enabled": row.enabled}, now)
     statement = (
         update(Schedule)
         .where(Schedule.id == schedule_id, Schedule.next_run_at == due_at)

@@ -29,8 +29,7 @@ from webapp.errors import ApiError, validation_error
 from webapp.extensions import db
 from webapp.net import addresses
 from webapp.rate_limiting import RateLimitResult
-from webapp.web import inputs, routing
-from webapp.web import responses as web_responses
+from webapp.web import inputs, responses, routing
 
 log = logging.getLogger("webapp")
 
@@ -191,7 +190,7 @@ def handle_error(error: Exception) -> ResponseReturnValue:
     """Return the response for an error. Details of unexpected errors are logged and not sent."""
     if isinstance(error, HTTPException) and (error.code or 500) < 400:
         return error  # a redirect of the router
-    return web_responses.error_response(as_api_error(error))
+    return responses.error_response(as_api_error(error))
 
 
 def _resource_limit_error(error: Exception) -> ApiError:

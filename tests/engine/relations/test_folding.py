@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.engine.relations import totals as relations_totals
+from webapp.engine.relations import totals
 from webapp.engine.relations.totals import Reduction, SumOverflowError
 
 KINDS = ["sum", "count", "min", "max", "first", "any", "avg"]
 FOLDS = {
-    "sum": relations_totals.sums,
-    "min": relations_totals.minima,
-    "max": relations_totals.maxima,
-    "first": relations_totals.firsts,
-    "any": relations_totals.anys,
-    "avg": relations_totals.averages,
+    "sum": totals.sums,
+    "min": totals.minima,
+    "max": totals.maxima,
+    "first": totals.firsts,
+    "any": totals.anys,
+    "avg": totals.averages,
 }
 CHILDREN = st.lists(
     st.lists(st.tuples(st.integers(-(10**15), 10**15), st.booleans()), max_size=6), max_size=30
@@ -92,10 +92,10 @@ def test_a_childless_parent_does_not_get_its_neighbours_value():
     values, sizes = np.array([5, 7], np.int64), np.array([0, 1, 0, 1, 0])
     starts = np.cumsum(sizes) - sizes
     for fold in (
-        relations_totals.minima,
-        relations_totals.maxima,
-        relations_totals.firsts,
-        relations_totals.sums,
+        totals.minima,
+        totals.maxima,
+        totals.firsts,
+        totals.sums,
     ):
         assert pairs(fold(values, None, starts, sizes)) == [
             (0, False),
@@ -108,7 +108,7 @@ def test_a_childless_parent_does_not_get_its_neighbours_value():
 
 def test_children_that_are_all_null_count_as_none():
     values, sizes = np.array([5, 7], np.int64), np.array([2])
-    found = relations_totals.minima(values, np.array([False, False]), np.array([0]), sizes)
+    found = totals.minima(values, np.array([False, False]), np.array([0]), sizes)
     assert pairs(found) == [(0, False)]
 
 
@@ -123,25 +123,25 @@ def test_a_sum_beyond_64_bits_is_rejected_unless_only_an_intermediate_one(pieces
             fold.add(piece)
         if fits:
             assert fold.result()[0].tolist() == [0, sum(values), 0]
-            assert relations_totals.sums(column, None, np.array([0]), np.array([len(values)]))[
-                0
-            ].tolist() == [sum(values)]
+            assert totals.sums(column, None, np.array([0]), np.array([len(values)]))[0].tolist() == [
+                sum(values)
+            ]
         else:
             with pytest.raises(SumOverflowError):
                 fold.result()
             with pytest.raises(SumOverflowError):
-                relations_totals.sums(column, None, np.array([0]), np.array([len(values)]))
+                totals.sums(column, None, np.array([0]), np.array([len(values)]))
 
 
 def test_the_running_total_of_other_parents_may_pass_64_bits():
     values = np.full(1000, 2**62, np.int64)
-    found, _ = relations_totals.sums(values, None, np.arange(1000), np.ones(1000, np.int64))
+    found, _ = totals.sums(values, None, np.arange(1000), np.ones(1000, np.int64))
     assert found.tolist() == [2**62] * 1000
 
 
 @given(st.integers(-(2**63) + 1, 2**63 - 1), st.integers(1, 2**62))
 def test_half_even_is_what_exact_fractions_round_to(numerator, denominator):
-    found = relations_totals.half_even(np.array([numerator], np.int64), np.array([denominator], np.int64))
+    found = totals.half_even(np.array([numerator], np.int64), np.array([denominator], np.int64))
     assert found.tolist() == [round(Fraction(numerator, denominator))]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from webapp import limits
 from webapp.engine import random
 from webapp.engine.relations.cardinality import ChildCounts, ChildDistribution
-from webapp.engine.types import relations as relations_parents
+from webapp.engine.types import relations
 
 KEY = random.key("seed", "fld_1")
 ROWS = np.arange(200_000, dtype=np.uint64)
@@ -29,7 +29,7 @@ def chi_square(counts, expected):
 
 @pytest.mark.parametrize("n", [2, 7, 100, 1_500, 3 * 2**20 + 1])
 def test_uniform_parents_are_chosen_with_equal_probability(n):
-    drawn = relations_parents.create_picker("uniform", n).draw(KEY, ROWS)
+    drawn = relations.create_picker("uniform", n).draw(KEY, ROWS)
     bins = min(n, 300)
     counts = np.bincount((drawn * np.uint64(bins) // np.uint64(n)).astype(np.int64), minlength=bins)
     sizes = np.bincount(np.arange(n, dtype=np.int64) * bins // n, minlength=bins)
@@ -40,15 +40,15 @@ def test_uniform_parents_are_chosen_with_equal_probability(n):
 @settings(max_examples=60, deadline=None)
 @given(n=st.integers(1, 2**40), key=st.integers(0, 2**64 - 1), salt=st.integers(-5, 5))
 def test_a_parent_exists_and_is_the_same_for_all_children(shape, n, key, salt):
-    drawn = relations_parents.create_picker(shape, n).draw(np.uint64(key), ROWS[:200], salt)
+    drawn = relations.create_picker(shape, n).draw(np.uint64(key), ROWS[:200], salt)
     assert int(drawn.max()) < n
-    scattered = relations_parents.create_picker(shape, n).draw(np.uint64(key), ROWS[150:10:-7], salt)
+    scattered = relations.create_picker(shape, n).draw(np.uint64(key), ROWS[150:10:-7], salt)
     assert scattered.tolist() == drawn[150:10:-7].tolist()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_another_salt_is_another_draw(shape):
-    picker = relations_parents.create_picker(shape, 1_000)
+    picker = relations.create_picker(shape, 1_000)
     assert (picker.draw(KEY, ROWS) == picker.draw(KEY, ROWS, 1)).mean() < 0.05
 
 
@@ -56,7 +56,7 @@ def test_another_salt_is_another_draw(shape):
     ("n", "exponent"), [(1_000, 1), (10**5, 1), (10**9, 1), (10**9, 2), (5_000, Fraction(1, 2))]
 )
 def test_the_most_popular_parent_has_its_zipf_share(n, exponent):
-    picker = relations_parents.create_picker("zipf", n, Fraction(exponent))
+    picker = relations.create_picker("zipf", n, Fraction(exponent))
     ranks = np.arange(1, min(n, 10**5) + 1, dtype=np.float64)
     whole = (ranks ** -float(exponent)).sum()
     if n > ranks.size:
@@ -70,7 +70,7 @@ def test_the_most_popular_parent_has_its_zipf_share(n, exponent):
 
 
 def test_popular_parents_are_not_the_first_ones_and_depend_on_the_key():
-    picker = relations_parents.create_picker("zipf", 100_000)
+    picker = relations.create_picker("zipf", 100_000)
     tops = []
     for seed in "abcdefgh":
         found, counts = np.unique(picker.draw(random.key(seed, "f"), ROWS[:20_000]), return_counts=True)
@@ -81,7 +81,7 @@ def test_popular_parents_are_not_the_first_ones_and_depend_on_the_key():
 
 @pytest.mark.parametrize("n", [60, 100_000, 10**12])
 def test_normal_parents_lie_around_the_middle(n):
-    drawn = relations_parents.create_picker("normal", n).draw(KEY, ROWS).astype(np.float64)
+    drawn = relations.create_picker("normal", n).draw(KEY, ROWS).astype(np.float64)
     # Cut at three deviations, a normal distribution keeps 0.98658 of its deviation.
     assert abs(drawn.mean() / n - 0.5) < 0.5 / n + 0.002
     assert abs(drawn.std() / (n / 6) - 0.98658) < 0.01
@@ -92,12 +92,12 @@ def test_normal_parents_lie_around_the_middle(n):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_parents_or_too_many_are_rejected(shape, n):
     with pytest.raises(ValueError):
-        relations_parents.create_picker(shape, n)
+        relations.create_picker(shape, n)
 
 
 @pytest.mark.parametrize("roots", [1, 7])
 def test_managers_come_before_their_people(roots):
-    found, having = relations_parents.self_reference_parents(KEY, ROWS, roots)
+    found, having = relations.self_reference_parents(KEY, ROWS, roots)
     assert np.array_equal(having, roots <= ROWS)
     assert bool((found[having] < ROWS[having]).all())
     assert not found[~having].any()
@@ -105,25 +105,25 @@ def test_managers_come_before_their_people(roots):
 
 def test_managers_are_any_earlier_row_with_equal_probability():
     rows = ROWS[1000:]
-    found, _ = relations_parents.self_reference_parents(KEY, rows)
+    found, _ = relations.self_reference_parents(KEY, rows)
     counts = np.bincount((found * np.uint64(100) // rows).astype(np.int64), minlength=100)
     assert abs(chi_square(counts, rows.size / 100)) < 4
     far = np.arange(2**40, 2**40 + 50_000, dtype=np.uint64)
-    low = relations_parents.self_reference_parents(KEY, far)[0] & np.uint64(63)
+    low = relations.self_reference_parents(KEY, far)[0] & np.uint64(63)
     assert abs(chi_square(np.bincount(low.astype(np.int64), minlength=64), far.size / 64)) < 4
 
 
 def test_a_managers_row_does_not_depend_on_other_requested_rows():
-    whole, _ = relations_parents.self_reference_parents(KEY, ROWS)
-    few, _ = relations_parents.self_reference_parents(KEY, ROWS[[90_000, 5, 17]])
+    whole, _ = relations.self_reference_parents(KEY, ROWS)
+    few, _ = relations.self_reference_parents(KEY, ROWS[[90_000, 5, 17]])
     assert few.tolist() == whole[[90_000, 5, 17]].tolist()
 
 
 @pytest.mark.parametrize("n", [1, 10, 1_024, 1_025, 40_000])
 def test_one_to_one_takes_every_parent_once_and_can_be_undone(n):
-    found = relations_parents.one_to_one_parents(KEY, ROWS[:n], n)
+    found = relations.one_to_one_parents(KEY, ROWS[:n], n)
     assert np.array_equal(np.sort(found), ROWS[:n])
-    assert np.array_equal(relations_parents.one_to_one_children(KEY, found, n), ROWS[:n])
+    assert np.array_equal(relations.one_to_one_children(KEY, found, n), ROWS[:n])
 
 
 SHARES = [(30, 1), (25, 2), (1, 10), (0, 1), (999, 10), (7, 3), (99, 1)]
@@ -165,13 +165,13 @@ def test_ranks_far_out_are_exact_too():
 
 def test_one_to_one_with_blanks_takes_no_parent_twice():
     ranks = random.filled_rank(KEY, ROWS[:10_000], 30, 1)
-    found = relations_parents.one_to_one_parents(KEY, ranks[ranks >= 0].view(np.uint64), 7_000)
+    found = relations.one_to_one_parents(KEY, ranks[ranks >= 0].view(np.uint64), 7_000)
     assert np.array_equal(np.sort(found), ROWS[:7_000])
 
 
 @pytest.mark.parametrize(("na", "nb"), [(1, 1), (3, 5), (40, 31), (100, 1_000)])
 def test_pairs_are_all_there_once(na, nb):
-    a, b = relations_parents.unique_pairs(KEY, ROWS[: na * nb], na, nb)
+    a, b = relations.unique_pairs(KEY, ROWS[: na * nb], na, nb)
     assert len(set(zip(a.tolist(), b.tolist(), strict=True))) == na * nb
     assert (int(a.max()), int(b.max())) == (na - 1, nb - 1)
 
@@ -180,7 +180,7 @@ def test_pairs_are_all_there_once(na, nb):
 def test_no_parent_has_a_partner_twice(nb):
     bound = ChildCounts(5_000, ChildDistribution(0, 5)).bind(KEY)
     owners, positions = bound.owners(np.arange(bound.total, dtype=np.uint64))
-    found = relations_parents.distinct_partners(KEY, owners, positions, nb)
+    found = relations.distinct_partners(KEY, owners, positions, nb)
     assert int(found.max()) == nb - 1
     assert len(set(zip(owners.tolist(), found.tolist(), strict=True))) == bound.total
     if nb <= 60:

@@ -15,7 +15,7 @@ from tests.engine.types.made import bound, faults, table
 from webapp import limits
 from webapp.engine.blocks import Block, BoundPlan, GenerationContext
 from webapp.engine.errors import SpecError
-from webapp.engine.relations import totals as relations_totals
+from webapp.engine.relations import totals
 
 AMOUNT = {"name": "amount", "type": "number", "options": {"min": -50, "max": 500, "decimals": 2}}
 TOTAL = {"name": "total", "type": "running_total", "options": {"field": "amount"}}
@@ -139,11 +139,11 @@ def test_blanks_count_as_nothing():
 
 @pytest.mark.parametrize("start", [1, 8191, 8192, 8193, 65_536, 100_001])
 def test_an_offset_starts_where_the_rows_before_it_end(start):
-    relations_totals._CACHE.clear()
+    totals._CACHE.clear()
     whole = np.array(
         table(bound([{**AMOUNT, "type": "number", "options": {"max": 9}}, TOTAL]), 0, start + 20)["total"]
     )
-    relations_totals._CACHE.clear()
+    totals._CACHE.clear()
     source = bound([{**AMOUNT, "options": {"max": 9}}, TOTAL])
     assert table(source, start, 20)["total"] == whole[start:].tolist()
 
@@ -151,11 +151,11 @@ def test_an_offset_starts_where_the_rows_before_it_end(start):
 def test_streams_of_any_cut_and_scattered_rows_agree():
     fields = [{**AMOUNT, "options": {"max": 9}, "percent_blank": 12.5}, TOTAL]
     whole = [total for block in bound(fields).blocks(0, 40_000) for total in block[1].to_pylist()]
-    relations_totals._CACHE.clear()
+    totals._CACHE.clear()
     later = [total for block in bound(fields).blocks(13_333, 20_000) for total in block[1].to_pylist()]
     assert later == whole[13_333:33_333]
     rows = np.random.default_rng(1).integers(0, 40_000, 500).astype(np.uint64)
-    relations_totals._CACHE.clear()
+    totals._CACHE.clear()
     source = bound(fields)
     scattered = Block(source, source.plan.layer, rows).column("total").to_pylist()
     assert scattered == [whole[row] for row in rows.tolist()]
@@ -178,11 +178,8 @@ def test_the_cache_is_limited():
         source = BoundPlan(plan, GenerationContext(str(seed), now))
         for start in range(0, 40, 2):
             table(source, start, 1)
-    assert len(relations_totals._CACHE) == limits.TOTALS_KEPT
-    assert all(
-        len(stored._sums_at_stream_ends) <= limits.TOTAL_ENDS
-        for stored, _ in relations_totals._CACHE.values()
-    )
+    assert len(totals._CACHE) == limits.TOTALS_KEPT
+    assert all(len(stored._sums_at_stream_ends) <= limits.TOTAL_ENDS for stored, _ in totals._CACHE.values())
 
 
 def test_the_last_row_of_a_running_total_is_the_ten_millionth():
@@ -291,7 +288,7 @@ def test_blocks_at_other_rows_go_when_the_first_one_goes():
 def test_threads_that_add_up_the_same_column_agree():
     fields = [AMOUNT, TOTAL]
     whole = table(bound(fields), 0, 60_000)["total"]
-    relations_totals._CACHE.clear()
+    totals._CACHE.clear()
     plan, env = (source := bound(fields)).plan, source.env
 
     def read(start: int) -> bool:

@@ -36,8 +36,7 @@ from webapp.builder.forms import (
 )
 from webapp.builder.models import TemplateDraft
 from webapp.builder.services import DraftSample
-from webapp.connections.services import connections as connections_connections
-from webapp.connections.services import inspection
+from webapp.connections.services import connections, inspection
 from webapp.connectors import KINDS
 from webapp.engine.formats import FORMATS
 from webapp.engine.invalid_data.settings import Invalid
@@ -75,7 +74,7 @@ class ConnectionTables:
     @cached_property
     def _database_connections(self) -> dict[str, Choice]:
         """Name and type of the project's connections to databases by id, in the order of the names."""
-        page = connections_connections.listing(self._actor, limit=limits.PAGE_LIMIT_MAX)
+        page = connections.listing(self._actor, limit=limits.PAGE_LIMIT_MAX)
         found = sorted(
             (connection for connection in page.items if connection.type in KINDS),
             key=lambda connection: connection.name.casefold(),
@@ -117,7 +116,7 @@ class ConnectionTables:
         if connection_id:
             # If it was deleted or its target does not respond, the user types the name.
             with suppress(ApiError):
-                found = connections_connections.get(self._actor, connection_id)
+                found = connections.get(self._actor, connection_id)
                 if found.metadata_key is not None or self.reads_target:
                     entities = inspection.metadata(self._actor, found).entities
                     columns = {entity.name: [part.name for part in entity.fields] for entity in entities}

@@ -42,7 +42,7 @@ from webapp.compat.views.routing import (
 )
 from webapp.connections.services import connections
 from webapp.endpoints import services as endpoints
-from webapp.engine.types import registry as catalogue
+from webapp.engine.types import registry
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.files.models import CompatObject
@@ -202,7 +202,7 @@ def type_out(row: CompatObject) -> dict[str, Any]:
 
 def _check_type_name(actor: Actor, name: str, current: CompatObject | None = None) -> None:
     """Check that neither the catalogue nor the project has another type of that name."""
-    catalogue_type = catalogue.find(name)
+    catalogue_type = registry.find(name)
     if catalogue_type is not None:
         text = f"`{name}` is already a field type of the catalogue ({catalogue_type.name})."
         raise validation_error([Fault("name", "reserved", text, "Choose another name.")])

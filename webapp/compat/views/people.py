@@ -12,8 +12,8 @@ from webapp.access import tenancy
 from webapp.access.actors import KEY_SCOPES, Actor
 from webapp.access.models import ApiKey, Membership, Project, Team, User
 from webapp.accounts.services import api_keys, people, workspaces
-from webapp.accounts.views import api_keys as proper_keys
-from webapp.accounts.views import workspace as proper
+from webapp.accounts.views import api_keys as api_key_routes
+from webapp.accounts.views import workspace
 from webapp.accounts.views.projects import ProjectIn, ProjectOut, ProjectPatch, TeamIn, TeamOut
 from webapp.compat.views.routing import ROOT, PassThroughInput, call, camelize_keys, parse_native
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
@@ -39,7 +39,7 @@ _ROLES: Final = {
 
 
 class _KeyName(Input):
-    name: proper.Name
+    name: workspace.Name
 
 
 # --- Users --------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def member_remove(actor: Actor, member_id: str) -> Response:
 
 def key_out(key: ApiKey, text: str | None = None) -> dict[str, Any]:
     """Return a key in the form of the clients; its secret is shown once, when it is created."""
-    data = proper_keys.as_dict(key)
+    data = api_key_routes.as_dict(key)
     scopes = set(data["scopes"] or _WORK_SCOPES)
     role = "READ" if scopes == {"read"} else "READ_WRITE"
     return {

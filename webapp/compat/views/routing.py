@@ -25,7 +25,7 @@ from webapp.access.actors import Actor, require_scope
 from webapp.access.models import Project
 from webapp.compat import services
 from webapp.engine.spec import CommonKeys
-from webapp.engine.types import registry as catalogue
+from webapp.engine.types import registry
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.pagination import Page
 from webapp.web import hooks, inputs
@@ -180,7 +180,7 @@ def _has_unknown_type(fields: Any) -> bool:
         if isinstance(field, Mapping):
             options = field.get("options")
             inner = options.get("fields") if isinstance(options, Mapping) else None
-            if catalogue.find(str(field.get("type", ""))) is None or _has_unknown_type(field.get("nested")):
+            if registry.find(str(field.get("type", ""))) is None or _has_unknown_type(field.get("nested")):
                 return True
             if _has_unknown_type(inner):
                 return True
@@ -195,11 +195,7 @@ def _field_to_native(field: Any, types: Types) -> Any:
     if not isinstance(field, Mapping):
         return field
     config = types.get(str(field.get("type", "")).casefold())
-    if (
-        isinstance(config, Mapping)
-        and "type" in config
-        and catalogue.find(str(field.get("type", ""))) is None
-    ):
+    if isinstance(config, Mapping) and "type" in config and registry.find(str(field.get("type", ""))) is None:
         merged = {**(config.get("options") or {}), **(field.get("options") or {})}
         overrides = {
             key: value for key, value in field.items() if key not in ("type", "options") and value is not None
@@ -212,7 +208,7 @@ def _field_to_native(field: Any, types: Types) -> Any:
         if value is None or (key in ("nested", "function", "optional") and not value):
             continue
         result[name] = value
-    options, kind = result.get("options"), catalogue.find(str(result.get("type", "")))
+    options, kind = result.get("options"), registry.find(str(result.get("type", "")))
     if "nested" in result and "fields" not in (options or {}):
         options = {**(options or {}), "fields": result.pop("nested")}
     if isinstance(options, Mapping):
@@ -234,7 +230,7 @@ def fields_to_compat(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _field_to_compat(field: Mapping[str, Any]) -> dict[str, Any]:
-    kind = catalogue.find(field["type"])
+    kind = registry.find(field["type"])
     option_fields = kind.Options.model_fields if kind else {}
     options = {
         (

@@ -21,7 +21,7 @@ from webapp.connectors.column_values import convert_to_column, to_hex
 from webapp.connectors.schema import Column
 from webapp.engine.formats import codecs
 from webapp.engine.formats.base import Codec, RowLiterals, ValueLiterals
-from webapp.engine.formats.base import Column as Spelled
+from webapp.engine.formats.base import Column as FormattedColumn
 from webapp.engine.formats.layout import Layout, Slot
 from webapp.engine.formats.nested import scalar_codec
 from webapp.engine.formats.sql_dialects import DIALECTS, SqlEscape
@@ -256,7 +256,7 @@ def _numeric(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_floating(kind))
 
 
-def _output_column(column: Column, kind: pa.DataType, prefix: str) -> Spelled:
+def _output_column(column: Column, kind: pa.DataType, prefix: str) -> FormattedColumn:
     """Return how values of an Arrow type are written for a column. Texts are compared as texts: 5 as '5'."""
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_text = column.type in _TEXT_TYPES
@@ -272,6 +272,6 @@ def _output_column(column: Column, kind: pa.DataType, prefix: str) -> Spelled:
         codec = scalar_codec(value, _ESCAPE)
         if _numeric(value) and column.type in _UNQUOTED:
             start = end = ""
-    return Spelled(
+    return FormattedColumn(
         column.name, codec, ValueLiterals((prefix + start, prefix + "NULL", prefix), (end, "", ""))
     )

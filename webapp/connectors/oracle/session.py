@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors import column_values as connectors_values
+from webapp.connectors import column_values
 from webapp.connectors.base import ConnectorError, RowError, Target, WriteResult, WriteSpec
 from webapp.connectors.oracle import catalog
 from webapp.connectors.oracle.connection import OracleConnection, to_row_error
@@ -61,7 +61,7 @@ class OracleTarget(StatementTarget):
         cells: list[list[Any]] = []
         errors: dict[int, RowError] = {}
         for column, array in zip(self.spec.columns, batch.columns, strict=True):
-            values, misfits = connectors_values.convert_column(array, column, _to_driver)
+            values, misfits = column_values.convert_column(array, column, _to_driver)
             cells.append(values)
             errors |= {item.index: item for item in misfits}
         rows = [row for row in range(batch.num_rows) if row not in errors]
@@ -145,14 +145,14 @@ class OracleTarget(StatementTarget):
 def _to_driver(value: Any, column: Column) -> Any:
     """Convert a value for the driver."""
     if column.type == "date":  # Oracle's DATE includes a time of day
-        return connectors_values.to_naive_datetime(value, column).replace(microsecond=0)
+        return column_values.to_naive_datetime(value, column).replace(microsecond=0)
     if column.type == "timestamptz":  # the session's time zone is UTC
-        return connectors_values.to_utc_datetime(value, column).replace(tzinfo=None)
+        return column_values.to_utc_datetime(value, column).replace(tzinfo=None)
     if column.type == "boolean":
-        return int(connectors_values.to_boolean(value, column))
+        return int(column_values.to_boolean(value, column))
     if column.type == "uuid":
-        return connectors_values.to_uuid(value, column).bytes
-    converted = connectors_values.CONVERTERS[column.type](value, column)
+        return column_values.to_uuid(value, column).bytes
+    converted = column_values.CONVERTERS[column.type](value, column)
     return converted.isoformat() if isinstance(converted, dt.time) else converted
 
 

@@ -25,7 +25,7 @@ from webapp.connectors.column_values import convert_to_column, to_hex, to_plain
 from webapp.connectors.schema import Column
 from webapp.engine.formats import FormatError, views
 from webapp.engine.formats.base import Codec, RowLiterals, ValueLiterals
-from webapp.engine.formats.base import Column as Spelled
+from webapp.engine.formats.base import Column as FormattedColumn
 from webapp.engine.formats.codecs import BoolCodec, TextCodec, TimestampCodec
 from webapp.engine.formats.escape import ByteScan, Escape, UnrepresentableTextError
 from webapp.engine.formats.layout import BlockMustBeSplit, Layout, join_views
@@ -94,7 +94,7 @@ def _convert(array: pa.Array, column: Column) -> pa.Array:
     return convert_to_column(array, column)
 
 
-def _output_column(column: Column, kind: pa.DataType, prefix: str) -> Spelled:
+def _output_column(column: Column, kind: pa.DataType, prefix: str) -> FormattedColumn:
     before, after = "", ""
     codec: Codec
     if pa.types.is_binary(kind):
@@ -107,7 +107,7 @@ def _output_column(column: Column, kind: pa.DataType, prefix: str) -> Spelled:
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
         codec = scalar_codec(value, _ESCAPE)
     wrapping = ValueLiterals((prefix + before, prefix + "\\N", prefix + before), (after, "", after))
-    return Spelled(column.name, codec, wrapping)
+    return FormattedColumn(column.name, codec, wrapping)
 
 
 class CopyText:

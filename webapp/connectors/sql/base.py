@@ -20,7 +20,7 @@ from webapp.connectors.column_values import convert_to_column
 from webapp.connectors.schema import Column, Entity
 from webapp.engine import placeholders
 from webapp.engine.formats import codecs
-from webapp.engine.formats.base import Column as Spelled
+from webapp.engine.formats.base import Column as FormattedColumn
 from webapp.engine.formats.base import RowLiterals, ValueLiterals
 from webapp.engine.formats.layout import Layout
 from webapp.engine.formats.nested import scalar_codec
@@ -156,7 +156,9 @@ def literals(dialect: Dialect, array: pa.Array, column: Column) -> list[str]:
     wrapping = ValueLiterals((start, "NULL", ""), (suffix, "", ""))
     if not len(values):
         return []
-    texts = Layout([Spelled(column.name, codec, wrapping)], RowLiterals(), joint=False).texts_of([values])
+    texts = Layout([FormattedColumn(column.name, codec, wrapping)], RowLiterals(), joint=False).texts_of(
+        [values]
+    )
     literal: list[str] = texts.to_pylist()
     return literal
 

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.engine import random
-from webapp.engine import record_counts as records
+from webapp.engine import random, record_counts
 from webapp.engine.blocks import Block, BoundPlan, GenerationContext
 from webapp.engine.errors import SpecError
 from webapp.engine.formats.nested import is_json_text
@@ -170,7 +169,7 @@ class TemplateRows(RowGenerator):
         return True
 
     def count_records(self, offset: int, count: int, names: Collection[str]) -> int:
-        return records.count_records(
+        return record_counts.count_records(
             self._bound, offset, count, {name.partition(".")[0] for name in names} | {*names}
         )
 

@@ -32,8 +32,7 @@ from urllib.parse import quote
 import orjson
 
 from webapp import fork_server, limits
-from webapp.engine import processor_time
-from webapp.engine import record_counts as records
+from webapp.engine import processor_time, record_counts
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.budget import format_megabytes
 from webapp.engine.errors import SpecError
@@ -319,7 +318,7 @@ class Recipe:
 
     def count_records(self, skip: int = 0) -> int:
         """Count the objects in arrays of its rows, or of those after the first `skip`: they count as rows."""
-        return records.count_records(self.bound, self.offset + skip, self.count - skip)
+        return record_counts.count_records(self.bound, self.offset + skip, self.count - skip)
 
     def answer_key(self, table: str | None = None) -> AnswerKey:
         """Return which cells are injected invalid values. `table` is its name among several."""

@@ -24,8 +24,7 @@ from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
-from webapp.imports.inference import columns as imports_columns
-from webapp.imports.inference import names
+from webapp.imports.inference import columns, names
 from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import Field, definition, to_json_number
 
@@ -60,8 +59,7 @@ class _FieldBuilder:
         """Return a field for each column of an object."""
         vague = replace(entity, fields=tuple(field for field in entity.fields if _is_untyped(field)))
         named = {
-            item.column: item
-            for item in imports_columns.infer_columns(vague, None, self._vocabulary, self._rows)
+            item.column: item for item in columns.infer_columns(vague, None, self._vocabulary, self._rows)
         }
         return [self._infer_column(column, named.get(column.name), depth) for column in entity.fields]
 

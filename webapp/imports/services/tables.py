@@ -26,7 +26,7 @@ from webapp.connections.services import inspection
 from webapp.connectors import KINDS
 from webapp.connectors.openapi.connector import request_template_of
 from webapp.connectors.schema import Column, Entity, Relation
-from webapp.endpoints import services as endpoints_endpoints
+from webapp.endpoints import services as endpoint_services
 from webapp.engine import groups, processor_time
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary
@@ -609,7 +609,7 @@ def create(
     skipped = save(
         actor, drafts, lambda entity: f'Rows for the table "{entity.name}" of {name}', quantity, connection_id
     )
-    endpoints = endpoints_endpoints.create_for_operations(
+    endpoints = endpoint_services.create_for_operations(
         actor,
         connection,
         {
@@ -622,7 +622,7 @@ def create(
     return ImportedTables(
         {item.entity.name: item.created_template for item in drafts if item.created_template is not None},
         [row for item in drafts for row in report(item)],
-        [endpoints_endpoints.as_json(endpoint) for endpoint in endpoints],
+        [endpoint_services.as_json(endpoint) for endpoint in endpoints],
         unneeded + skipped,
     )
 

@@ -16,8 +16,7 @@ from webapp.access.actors import Actor
 from webapp.errors import Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.imports.models import TemplateImport
-from webapp.imports.services import drafts, imports
-from webapp.imports.services import tables as imports_tables
+from webapp.imports.services import drafts, imports, tables
 from webapp.imports.services.imports import SubmittedDocument
 from webapp.imports.services.tables import ENTITY_PREFIX, Draft
 from webapp.row_templates.models import Template
@@ -236,9 +235,7 @@ def _apply_changes(
     if not changes:
         return templates.show(template)
     by_name = {item.column: item for item in changes}
-    linked_fields = {
-        field["name"]: field for field in imports_tables.linked_fields(draft, template_ids_by_table)
-    }
+    linked_fields = {field["name"]: field for field in tables.linked_fields(draft, template_ids_by_table)}
     fields: list[dict[str, Any]] = []
     for field in templates.version_of(template).spec["fields"]:
         change = by_name.get(field["name"])

@@ -16,7 +16,7 @@ from webapp.errors import ApiError
 from webapp.extensions import db, write_session
 from webapp.monitoring import metrics
 from webapp.pushes.models import Push, PushLine, PushRow
-from webapp.pushes.services import rows as pushes_rows
+from webapp.pushes.services import rows
 from webapp.pushes.services.ledger import read, write
 from webapp.pushes.services.ledger.write import IN_DOUBT_MESSAGE, Chunk
 from webapp.quotas import Reservation
@@ -146,7 +146,7 @@ def invalid_rows_report(push: Push) -> dict[str, int]:
         return dict(verdict)
     if not has_invalid_rows(push):
         return dict.fromkeys(_REPORT_KEYS, 0) | {"good_refused": push.failed if push.kind != "undo" else 0}
-    makers = pushes_rows.row_generators(
+    makers = rows.row_generators(
         push.pins, push.request["ask"], [table.get("given") for table in push.tables]
     )
     found = np.zeros(len(_REPORT_KEYS), np.int64)

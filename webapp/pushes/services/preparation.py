@@ -43,7 +43,6 @@ from webapp.generation.services.row_makers import RowGenerator, SubmittedRows, T
 from webapp.generation.services.rows import Recipe
 from webapp.pushes.schemas import DatasetPushInput, ExportInput, PushInput, SendingInput, TableInput
 from webapp.pushes.services import planning, targets, value_checks
-from webapp.pushes.services import targets as pushes_targets
 from webapp.pushes.services.mapping import RequestedMapping
 from webapp.pushes.services.planning import RequestedTable, TablePlan
 from webapp.pushes.services.rows import HIDDEN, TableRows
@@ -339,7 +338,7 @@ def prepare_template(
         template = tenancy.get(actor, Template, template_id, "push")
     if template is None and path is None:
         gathered.raise_all()
-    destination = pushes_targets.resolve_destination(actor, body, gathered)
+    destination = targets.resolve_destination(actor, body, gathered)
     if template is None:
         gathered.raise_all()
         raise tenancy.not_found("template", template_id)
@@ -437,7 +436,7 @@ def _plan_single_table(
     requested = RequestedMapping(body.mapping, body.computed, body.mode, body.key_columns)
     target = body.target or prepared.destination.operation
     with gathered.check():
-        catalogue = pushes_targets.catalogue_of(actor, prepared.destination)
+        catalogue = targets.catalogue_of(actor, prepared.destination)
         prepared.tables = [
             _plan_table(catalogue, prepared, body, requested, target, name, "target", dict(table_options), 0)
         ]
@@ -461,7 +460,7 @@ def _plan_table(
     validation_error for a missing table that is not to be created."""
     create = body.create_table and prepared.can.create_table
     if create:
-        catalogue.inspect_tables([target] if target else pushes_targets.possible_table_names(name))
+        catalogue.inspect_tables([target] if target else targets.possible_table_names(name))
     for _ in range(2):
         entity = catalogue.entity(target) if target else catalogue.find_by_name(name)
         if entity is None and not create:
@@ -490,7 +489,7 @@ def prepare_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Pr
     dataset = datasets.get(actor, dataset_id, "push")
     version = datasets.version_of(dataset)
     datasets.require_templates(actor, version.spec, "push")
-    destination = pushes_targets.resolve_destination(actor, body, gathered)
+    destination = targets.resolve_destination(actor, body, gathered)
     members = rows.read_table_specs(version.spec, version.pins["templates"])
     gathered.add(_unknown_tables(body, [member.name for member in members]))
     if all(body.targets.get(member.name, member.name) is None for member in members):
@@ -529,7 +528,7 @@ def prepare_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Pr
         _skip_faulty_tables(prepared, edges, skipped, {member.template_id: member.name for member in members})
     elif not gathered and not prepared.faults():
         broken = planning.sort_tables(prepared.tables, edges)
-        checks = pushes_targets.ForeignKeyChecks(prepared.connection)
+        checks = targets.ForeignKeyChecks(prepared.connection)
         planning.link_tables(prepared.tables, edges, broken, prepared.can, checks)
     return _complete(prepared, gathered)
 
@@ -542,7 +541,7 @@ def _skip_faulty_tables(
     A reference to a table that is left out becomes null if its column is nullable. Error: validation_error if no table
     remains.
     """
-    checks = pushes_targets.ForeignKeyChecks(prepared.connection)
+    checks = targets.ForeignKeyChecks(prepared.connection)
     reasons = {
         name: _skip_reason(error.details.get("fields") or (), error) for name, error in skipped.items()
     }
@@ -609,13 +608,13 @@ def _plan_dataset_tables(
 ) -> None:
     catalogue: Catalogue | PathCatalogue | None = None
     with gathered.check():
-        found = pushes_targets.catalogue_of(actor, prepared.destination)
+        found = targets.catalogue_of(actor, prepared.destination)
         if body.create_table and prepared.can.create_table:
             names = [
                 item.name for item in bundle.table_specs if body.targets.get(item.name, item.name) is not None
             ]
             spellings = [
-                [target] if (target := body.targets.get(name)) else pushes_targets.possible_table_names(name)
+                [target] if (target := body.targets.get(name)) else targets.possible_table_names(name)
                 for name in names
             ]
             found.inspect_tables(name for names in spellings for name in names)
@@ -702,7 +701,7 @@ def prepare_rows(actor: Actor, body: ExportInput) -> PreparedPush:
     assert body.rows is not None
     require_scope(actor, "push")
     gathered = ErrorCollector()
-    destination = pushes_targets.resolve_destination(actor, body, gathered)
+    destination = targets.resolve_destination(actor, body, gathered)
     with gathered.check("rows"):
         quotas.check_rows(actor, len(body.rows))
     table = row_makers.table_of_rows(body.rows)

@@ -27,7 +27,7 @@ from webapp.access.models import User
 from webapp.connections.models import Secret
 from webapp.errors import ApiError, validation_error
 from webapp.extensions import db
-from webapp.scenarios import forms as scenarios_forms
+from webapp.scenarios import forms
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import environment_variables, requirements, run_completion, runs, schedules
 from webapp.web import events, snippets
@@ -401,12 +401,10 @@ def list_context(items: Iterable[Run]) -> dict[str, Any]:
     }
 
 
-def params_rows(items: Sequence[Run]) -> scenarios_forms.Rows:
+def params_rows(items: Sequence[Run]) -> forms.Rows:
     """Return the parameters of the newest of some runs, as rows of a form."""
     newest = max(items, key=lambda item: item.id, default=None)
-    return scenarios_forms.pad_rows(
-        scenarios_forms.variables_to_rows(newest.params if newest is not None else {})
-    )
+    return forms.pad_rows(forms.variables_to_rows(newest.params if newest is not None else {}))
 
 
 def user_names(ids: Iterable[str]) -> dict[str, str]:
@@ -473,7 +471,7 @@ def page(actor: Actor, run: Run) -> Response:
         "who": user_names([run.created_by] if run.created_by else []).get(run.created_by or "", ""),
         "of": db.session.get(Run, run.of_id) if run.of_id else None,
         "repeats": repeats(actor, run),
-        "params": scenarios_forms.pad_rows(scenarios_forms.variables_to_rows(run.params)),
+        "params": forms.pad_rows(forms.variables_to_rows(run.params)),
         "form": version_form(run, scenario) if scenario is not None else None,
         "lines": lines_around(run.id, at) if at else last_log_lines(run.id),
         "at": at,
@@ -571,9 +569,9 @@ def _show_start_form(actor: Actor, error: ApiError, scenario_id: str, run_id: st
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
     run = runs.get(actor, scenario_id, run_id, "run") if run_id else None
     faults = error.details.get("fields", ())
-    rows = scenarios_forms.submitted_rows(form_values(request.form), "params")
+    rows = forms.submitted_rows(form_values(request.form), "params")
     faulty = {fault["path"]: fault["message"] for fault in faults}
-    controls = scenarios_forms.variable_controls(rows, "params", "parameter", faulty, "params")
+    controls = forms.variable_controls(rows, "params", "parameter", faulty, "params")
     places = [
         (row["name"].id, row["name"].label.text, row["name"].errors[0])
         for row in controls
@@ -587,7 +585,7 @@ def _show_start_form(actor: Actor, error: ApiError, scenario_id: str, run_id: st
         if run and run.scenario_version < scenario.version
         else None,
         "action": url_for(request.endpoint or "", **(request.view_args or {})),
-        "params": scenarios_forms.pad_rows(rows),
+        "params": forms.pad_rows(rows),
         "bad": faulty,
         "places": places,
         "texts": [text for text in faulty.values() if text not in placed_texts]
@@ -599,8 +597,8 @@ def _show_start_form(actor: Actor, error: ApiError, scenario_id: str, run_id: st
 
 def submitted_params(scenario: Scenario) -> dict[str, str]:
     """Return the parameters of a form. Error: validation_error with all of their faults."""
-    rows = scenarios_forms.submitted_rows(form_values(request.form), "params")
-    params, faults = scenarios_forms.rows_to_variables(rows, "params")
+    rows = forms.submitted_rows(form_values(request.form), "params")
+    params, faults = forms.rows_to_variables(rows, "params")
     faults += environment_variables.env_faults(params, "params", scenario.secrets)
     if faults:
         raise validation_error(faults)
@@ -610,7 +608,7 @@ def submitted_params(scenario: Scenario) -> dict[str, str]:
 @bp.app_context_processor
 def helpers() -> dict[str, Any]:
     """Return the functions that templates of scenarios and runs use."""
-    return {"variable_controls": scenarios_forms.variable_controls}
+    return {"variable_controls": forms.variable_controls}
 
 
 @route(

@@ -23,12 +23,10 @@ from webapp.access.actors import Actor
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.paths import ROOT
-from webapp.scenarios import examples
-from webapp.scenarios import forms as scenarios_forms
+from webapp.scenarios import examples, forms
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.schemas import CheckInput, CodeInput, Network, ScenarioInput, ScenarioPatch
 from webapp.scenarios.services import runs, scenarios, schedules
-from webapp.scenarios.services import scenarios as scenarios_scenarios
 from webapp.scenarios.views import run_pages
 from webapp.versioning import views as versioned_routes
 from webapp.versioning.views import OtherQuery
@@ -143,7 +141,7 @@ def page(
     clash: bool = False,
 ) -> Response:
     """Render the page of a saved scenario, of a new one (`scenario` None), or of a submitted form."""
-    data = scenarios_scenarios.show(scenario) if scenario is not None else None
+    data = scenarios.show(scenario) if scenario is not None else None
     draft = {"name": "", "code": "", **(data or {}), **(submitted or {})}
     faults = run_pages.add_source_lines([fault.as_dict() for fault in found], draft["code"])
     context: dict[str, Any] = {
@@ -151,9 +149,7 @@ def page(
         "draft": draft,
         "faults": faults,
         "bad": {fault["path"]: fault for fault in faults},
-        "clash": run_pages.parse_diff(
-            scenarios_scenarios.unified_diff(data["code"], draft["code"], "saved", "yours")
-        )
+        "clash": run_pages.parse_diff(scenarios.unified_diff(data["code"], draft["code"], "saved", "yours"))
         if clash and data
         else None,
         "loaded": (request.form.get("version", "") if submitted else "") or (data["version"] if data else ""),
@@ -162,7 +158,7 @@ def page(
         else url_for("scenario_pages.make"),
         "can_write": actor.can("write"),
         "can_run": actor.can("run"),
-        "params": scenarios_forms.pad_rows(_last_params(scenario)),
+        "params": forms.pad_rows(_last_params(scenario)),
         **_check_context(data, draft["code"] if submitted else None),
     }
     if "HX-Request" in request.headers:
@@ -187,7 +183,7 @@ def _check_context(data: dict[str, Any] | None, code: str | None) -> dict[str, A
             "required": run_pages.package_table(data) if data else None,
             "unsaved": False,
         }
-    check = scenarios_scenarios.check(code)
+    check = scenarios.check(code)
     plain = {"requirements": check["requirements"], "lock": None}
     is_unchanged = data is not None and data["requirements"] == check["requirements"]
     return {
@@ -197,14 +193,14 @@ def _check_context(data: dict[str, Any] | None, code: str | None) -> dict[str, A
     }
 
 
-def _last_params(scenario: Scenario | None) -> scenarios_forms.Rows:
+def _last_params(scenario: Scenario | None) -> forms.Rows:
     """Return the parameters of the last run, which are a good default for the next."""
     if scenario is None:
         return []
     last = db.session.scalar(
         db.select(Run.params).where(Run.scenario_id == scenario.id).order_by(Run.id.desc()).limit(1)
     )
-    return scenarios_forms.variables_to_rows(last or {})
+    return forms.variables_to_rows(last or {})
 
 
 # --- Creating and saving ----------------------------------------------------------------------------------------
@@ -221,25 +217,25 @@ def new(actor: Actor, query: NewQuery) -> Response:
 @route(pages_bp, "/scenarios/new", ["POST"], scope="write", hidden=True, allows_api_keys=False)
 def make(actor: Actor) -> Response:
     """Save a new scenario; with `do=run` run it too."""
-    submitted = scenarios_forms.parse_program(form_values(request.form))
+    submitted = forms.parse_program(form_values(request.form))
     try:
         body = parse(ScenarioInput, submitted, strict=False)
-        created = scenarios_scenarios.create(actor, name=body.name, code=body.code)
+        created = scenarios.create(actor, name=body.name, code=body.code)
     except ApiError as error:
         return _show_with_error(actor, None, submitted, error)
     if request.form.get("do") == "run":
-        return _queue_run(actor, scenarios_scenarios.get(actor, created["id"], "run"))
+        return _queue_run(actor, scenarios.get(actor, created["id"], "run"))
     return _redirect(url_for("scenarios.show", scenario_id=created["id"]))
 
 
 @route(pages_bp, "/scenarios/<scenario_id>/edit", ["POST"], scope="write", hidden=True, allows_api_keys=False)
 def save(actor: Actor, scenario_id: str) -> Response:
     """Save a program as the next version, unless another one was saved since it was loaded; with `do=run` run it."""
-    submitted = scenarios_forms.parse_program(form_values(request.form))
+    submitted = forms.parse_program(form_values(request.form))
     action, _, overwritten = request.form.get("do", "save").partition(":")
     loaded_version = overwritten or request.form.get("version", "")
-    scenario = scenarios_scenarios.get(actor, scenario_id, "write")
-    data = scenarios_scenarios.show(scenario)
+    scenario = scenarios.get(actor, scenario_id, "write")
+    data = scenarios.show(scenario)
     changes = {key: value for key, value in submitted.items() if value != data[key]}
     try:
         if changes and loaded_version != str(scenario.version):
@@ -247,14 +243,14 @@ def save(actor: Actor, scenario_id: str) -> Response:
         if changes:
             parse(ScenarioPatch, changes, strict=False)
             # Resolve the requirements before locking the scenario, because the package index can be slow.
-            program = scenarios_scenarios.prepare_change(actor, scenario, changes)
-            scenario = scenarios_scenarios.get(actor, scenario_id, "write", lock=True)
+            program = scenarios.prepare_change(actor, scenario, changes)
+            scenario = scenarios.get(actor, scenario_id, "write", lock=True)
             if loaded_version != str(scenario.version):
                 return _show_conflict(actor, scenario_id, submitted)
-            data = scenarios_scenarios.change(actor, scenario, changes, program)
-        scenario = scenarios_scenarios.get(actor, scenario_id)
+            data = scenarios.change(actor, scenario, changes, program)
+        scenario = scenarios.get(actor, scenario_id)
         if action == "run":
-            return _queue_run(actor, scenarios_scenarios.get(actor, scenario_id, "run"))
+            return _queue_run(actor, scenarios.get(actor, scenario_id, "run"))
     except ApiError as error:
         return _show_with_error(actor, scenario_id, submitted, error)
     if "HX-Request" in request.headers:
@@ -268,7 +264,7 @@ def save(actor: Actor, scenario_id: str) -> Response:
 def _show_conflict(actor: Actor, scenario_id: str, submitted: dict[str, str]) -> Response:
     """Show both versions if another one was saved in the meantime, so that nothing is lost."""
     db.session.rollback()
-    return page(actor, scenarios_scenarios.get(actor, scenario_id), submitted, status=412, clash=True)
+    return page(actor, scenarios.get(actor, scenario_id), submitted, status=412, clash=True)
 
 
 def _show_with_error(
@@ -282,7 +278,7 @@ def _show_with_error(
         Fault(item["path"], item["code"], item["message"], item.get("hint"), item.get("position"))
         for item in reported
     ]
-    scenario = scenarios_scenarios.get(actor, scenario_id) if scenario_id is not None else None
+    scenario = scenarios.get(actor, scenario_id) if scenario_id is not None else None
     return page(actor, scenario, submitted, status=error.status, found=found)
 
 
@@ -301,9 +297,9 @@ def _redirect(url: str) -> Response:
 @route(pages_bp, "/scenarios/said", ["POST"], scope="write", reads=True, hidden=True, allows_api_keys=False)
 def findings(actor: Actor) -> Response:
     """Render the check results of an unsaved program: errors with their lines, and requirements."""
-    code = scenarios_forms.parse_program(form_values(request.form)).get("code", "")
+    code = forms.parse_program(form_values(request.form)).get("code", "")
     scenario_id = request.form.get("scenario_id", "")
-    data = scenarios_scenarios.show(scenarios_scenarios.get(actor, scenario_id)) if scenario_id else None
+    data = scenarios.show(scenarios.get(actor, scenario_id)) if scenario_id else None
     return Response(render_block(PAGE, "findings", data=data, can_write=True, **_check_context(data, code)))
 
 
@@ -325,7 +321,7 @@ def _render_settings(
     *,
     error: ApiError | None = None,
 ) -> Response:
-    data = scenarios_scenarios.show(scenario)
+    data = scenarios.show(scenario)
     draft = {**data, **(submitted or {})}
     schedule = draft["schedule"] or {"cron": "", "timezone": "UTC", "enabled": True, "params": {}}
     values = form_values(request.form) if submitted is not None else {}
@@ -334,15 +330,11 @@ def _render_settings(
         "data": data,
         "draft": draft,
         "schedule": schedule,
-        "env": scenarios_forms.pad_rows(
-            scenarios_forms.submitted_rows(values, "env")
-            if values
-            else scenarios_forms.variables_to_rows(draft["env"])
+        "env": forms.pad_rows(
+            forms.submitted_rows(values, "env") if values else forms.variables_to_rows(draft["env"])
         ),
-        "params": scenarios_forms.pad_rows(
-            scenarios_forms.submitted_rows(values, "params")
-            if values
-            else scenarios_forms.variables_to_rows(schedule["params"])
+        "params": forms.pad_rows(
+            forms.submitted_rows(values, "params") if values else forms.variables_to_rows(schedule["params"])
         ),
         "times": run_pages.next_times(schedule),
         "secrets": run_pages.secret_names(actor, scenario),
@@ -361,7 +353,7 @@ def _render_settings(
 @route(pages_bp, "/scenarios/<scenario_id>/settings", scope="read", hidden=True, allows_api_keys=False)
 def settings(actor: Actor, scenario_id: str) -> Response:
     """The settings of a scenario's runs: time limit, network, variables, secrets, schedule."""
-    return _render_settings(actor, scenarios_scenarios.get(actor, scenario_id))
+    return _render_settings(actor, scenarios.get(actor, scenario_id))
 
 
 @route(
@@ -369,24 +361,20 @@ def settings(actor: Actor, scenario_id: str) -> Response:
 )
 def save_settings(actor: Actor, scenario_id: str) -> Response:
     """Save the settings of a scenario's runs."""
-    submitted, faults = scenarios_forms.parse_settings(form_values(request.form))
+    submitted, faults = forms.parse_settings(form_values(request.form))
     try:
         body = parse(ScenarioPatch, submitted, strict=False)
         changes = body.model_dump(exclude_unset=True)
-        scenario = scenarios_scenarios.get(actor, scenario_id, "write")
+        scenario = scenarios.get(actor, scenario_id, "write")
         if faults:
             raise validation_error(faults)
-        scenarios_scenarios.prepare_change(actor, scenario, changes)
-        scenarios_scenarios.change(
-            actor, scenarios_scenarios.get(actor, scenario_id, "write", lock=True), changes
-        )
+        scenarios.prepare_change(actor, scenario, changes)
+        scenarios.change(actor, scenarios.get(actor, scenario_id, "write", lock=True), changes)
     except ApiError as error:
         if error.code not in ("validation_error", "forbidden"):
             raise
         db.session.rollback()
-        return _render_settings(
-            actor, scenarios_scenarios.get(actor, scenario_id, "write"), submitted, error=error
-        )
+        return _render_settings(actor, scenarios.get(actor, scenario_id, "write"), submitted, error=error)
     flash("Settings saved", "")
     return _redirect(url_for("scenario_pages.settings", scenario_id=scenario_id))
 
@@ -394,7 +382,7 @@ def save_settings(actor: Actor, scenario_id: str) -> Response:
 @route(pages_bp, "/scenarios/times", ["POST"], scope="read", reads=True, hidden=True, allows_api_keys=False)
 def times(actor: Actor) -> Response:
     """Show when a schedule that is being edited would be due."""
-    submitted, _ = scenarios_forms.parse_settings(form_values(request.form))
+    submitted, _ = forms.parse_settings(form_values(request.form))
     schedule = submitted["schedule"]
     faults = schedules.faults(schedule, set()) if schedule else []
     context = {"schedule": schedule or {}, "times": run_pages.next_times(schedule)}
@@ -409,7 +397,7 @@ def times(actor: Actor) -> Response:
 @route(pages_bp, "/scenarios/<scenario_id>/history", scope="read", hidden=True, allows_api_keys=False)
 def history(actor: Actor, scenario_id: str) -> Response:
     """The versions of a scenario, with who saved them."""
-    scenario = scenarios_scenarios.get(actor, scenario_id)
+    scenario = scenarios.get(actor, scenario_id)
     listed = [
         {
             "number": version.number,
@@ -418,9 +406,9 @@ def history(actor: Actor, scenario_id: str) -> Response:
             "lines": version.spec["code"].count("\n") + 1,
             "packages": version.pins.get("requirements", []),
         }
-        for version, who in scenarios_scenarios.KIND.history(scenario)
+        for version, who in scenarios.KIND.history(scenario)
     ]
-    return reply(scenarios_scenarios.show(scenario), template="scenarios/versions.html", versions=listed)
+    return reply(scenarios.show(scenario), template="scenarios/versions.html", versions=listed)
 
 
 bp = Blueprint("scenarios", __name__)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pydantic import BaseModel, ValidationError
 from wtforms.form import BaseForm
 
-from webapp.engine import form_hints as picks
+from webapp.engine import form_hints
 from webapp.engine.types.registry import find
 from webapp.web.forms import controls
 from webapp.web.forms import controls as forms_controls
@@ -132,7 +132,9 @@ def _form(schema: Schema, defs: Schema, names: Collection[str] | None = None) ->
             name for name in form_controls if form_controls[name].field_class is forms_controls.Anything
         ),
         "picks": {
-            name: properties[name][picks.KEY] for name in form_controls if picks.KEY in properties[name]
+            name: properties[name][form_hints.KEY]
+            for name in form_controls
+            if form_hints.KEY in properties[name]
         },
     }
     return type("MadeForm", (ModelForm,), attributes)
@@ -172,7 +174,7 @@ def control_of(name: str, schema: Schema, defs: Schema, *, required: bool) -> An
             )
         return forms_controls.Switch(label, bool(default), **common)
     if "object" in kinds:
-        if schema.get(picks.KEY, {}).get("kind") == "range":
+        if schema.get(form_hints.KEY, {}).get("kind") == "range":
             shape = next(branch for branch in branches if branch.get("type") == "object")
             return forms_controls.Range(
                 _form(shape, defs), label, shape["properties"], **_group_arguments(common)
