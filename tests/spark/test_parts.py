@@ -45,7 +45,7 @@ def test_an_interrupted_response_is_requested_again(parts, app, origin, cast, te
 
     app.after_request_funcs.setdefault(None, []).append(break_once)
     service = parts.origin.Service(template, origin, cast.edith.key)
-    result = service.made({"count": 100, "seed": "s", "now": "2026-01-01T00:00:00Z"})
+    result = service.generate({"count": 100, "seed": "s", "now": "2026-01-01T00:00:00Z"})
     assert result.parquet == broken[0]
 
 
@@ -86,8 +86,8 @@ def test_times_are_formatted_as_in_json_everywhere(parts):
         "object": spelled,
         "lists": [spelled, None, []],
     }
-    assert parts.times.spelled(table).to_pydict() == expected
-    assert parts.times.spelled(table.slice(1)).to_pydict() == {
+    assert parts.times.times_as_text(table).to_pydict() == expected
+    assert parts.times.times_as_text(table.slice(1)).to_pydict() == {
         name: found[1:] for name, found in expected.items()
     }
 

@@ -189,16 +189,19 @@ def test_a_folder_changed_in_the_meantime_is_not_read_further(read, file):
         ({"template": "tpl_nothing"}, "(not_found, status 404"),
         ({"template": "tpl_x", "key": "rws_wrong"}, "(unauthenticated, status 401"),
         ({"template": "tpl_x", "sed": "1"}, "There is no option sed. Did you mean seed?"),
-        ({"template": "tpl_x", "file": "x.json"}, "Give either the option template"),
-        ({}, "Give either the option template"),
+        ({"template": "tpl_x", "file": "x.json"}, "Set either the option template"),
+        ({}, "Set either the option template"),
         ({"file": "/nowhere/x.json"}, "There is no file /nowhere/x.json."),
         (
             {"template": "tpl_x", "rows": "many"},
-            "The option rows must be a whole number from 1 on, not 'many'.",
+            "The option rows must be a whole number of at least 1, not 'many'.",
         ),
-        ({"template": "tpl_x", "rows": "0"}, "from 1 on"),
+        ({"template": "tpl_x", "rows": "0"}, "of at least 1"),
         ({"template": "tpl_x", "related_rows": "7"}, "must be JSON"),
-        ({"template": "tpl_x", "partitions": "2", "rows_per_partition": "2"}, "not both"),
+        (
+            {"template": "tpl_x", "partitions": "2", "rows_per_partition": "2"},
+            "either the option partitions or rows_per_partition",
+        ),
     ],
 )
 def test_an_unreadable_file_is_reported_with_a_message(spark, origin, cast, options, expected):

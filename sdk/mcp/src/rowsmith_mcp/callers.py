@@ -66,7 +66,7 @@ class ToolContext:
     def api(self) -> Iterator[Api]:
         """Return an API client for the current caller. Its connections are closed after the call, since
         another call has another key."""
-        made = Api(
+        result = Api(
             self.caller.key,
             self.settings.url,
             self.caller.project or None,
@@ -76,5 +76,5 @@ class ToolContext:
             total_timeout=limits.TOTAL_SECONDS,
             ca_file=self.settings.ca_file or None,
         )
-        with made:
-            yield made
+        with result:
+            yield result

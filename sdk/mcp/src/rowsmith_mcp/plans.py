@@ -56,7 +56,7 @@ class Plans:
     ) -> Plan:
         """Store a push. The oldest plans of the same owner are dropped first, then the oldest of all."""
         now = self._clock()
-        made = Plan(
+        result = Plan(
             f"plan_{secrets.token_hex(12)}", owner, kind, of_id, version, deepcopy(dict(request)), confirm,
             now + self.seconds,
         )  # fmt: skip
@@ -67,8 +67,8 @@ class Plans:
                 del self._plans[name]
             while len(self._plans) >= PLANS_OF_ALL:
                 del self._plans[next(iter(self._plans))]
-            self._plans[made.id] = made
-        return made
+            self._plans[result.id] = result
+        return result
 
     def find(self, owner: str, plan_id: str) -> Plan:
         """Return the plan. Raises Unknown if this owner has no plan with that ID."""

@@ -73,7 +73,7 @@ class Registry:
         return self._add(title, True, hints)
 
     def changes(
-        self, title: str, *, outside: bool = False, again: bool = False
+        self, title: str, *, outside: bool = False, idempotent: bool = False
     ) -> Callable[[Function], Function]:
         """Register a tool that changes or ends existing objects. `again`: repeating the call with the same
         arguments has no further effect."""
@@ -81,7 +81,7 @@ class Registry:
             title=title,
             read_only_hint=False,
             destructive_hint=True,
-            idempotent_hint=again,
+            idempotent_hint=idempotent,
             open_world_hint=outside,
         )
         return self._add(title, True, hints)
@@ -109,7 +109,7 @@ def offer(server: MCPServer[Any], tool: Tool, context: ToolContext) -> None:
 
     shape = Annotated[CallToolResult, signature.return_annotation]
     call.__signature__ = signature.replace(parameters=given, return_annotation=shape)  # type: ignore[attr-defined]
-    del call.__wrapped__  # type: ignore[attr-defined]  # otherwise its signature would be used
+    del call.__wrapped__  # otherwise its signature would be used
     call.__annotations__ = {**{parameter.name: parameter.annotation for parameter in given}, "return": shape}
     server.add_tool(
         call,

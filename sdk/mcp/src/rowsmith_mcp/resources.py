@@ -71,8 +71,8 @@ async def listed(context: ToolContext) -> list[Resource]:
             for item in found
         ]
 
-    made: list[Resource] = await anyio.to_thread.run_sync(guarded(work, context), abandon_on_cancel=True)
-    return made
+    result: list[Resource] = await anyio.to_thread.run_sync(guarded(work, context), abandon_on_cancel=True)
+    return result
 
 
 def _catalogue(work: Work) -> dict[str, Any]:
@@ -92,7 +92,7 @@ async def _read(context: ToolContext, read: Callable[[Work], Any]) -> str:
                 raise ResourceNotFoundError(failure.message) from None
 
     try:
-        made: str = await anyio.to_thread.run_sync(guarded(work, context), abandon_on_cancel=True)
+        result: str = await anyio.to_thread.run_sync(guarded(work, context), abandon_on_cancel=True)
     except ToolError as failure:
         raise ResourceError(str(failure)) from None
-    return made
+    return result

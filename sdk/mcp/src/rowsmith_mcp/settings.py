@@ -46,7 +46,7 @@ def read(arguments: Sequence[str], env: Mapping[str, str] | None = None) -> Sett
     unsafe."""
     env = os.environ if env is None else env
     given = _parser().parse_args(list(arguments))
-    made = Settings(
+    result = Settings(
         url=(given.url or env.get("SERVICE_API_URL", "")).strip().rstrip("/"),
         key="" if given.http else env.get("SERVICE_API_KEY", "").strip(),
         project="" if given.http else (given.project or env.get("SERVICE_PROJECT_ID", "")).strip(),
@@ -62,25 +62,25 @@ def read(arguments: Sequence[str], env: Mapping[str, str] | None = None) -> Sett
         behind_tls_proxy=given.behind_tls_proxy,
         ca_file=given.ca_file,
     )
-    _check(made)
-    return made
+    _check(result)
+    return result
 
 
-def _check(made: Settings) -> None:
-    if not made.url:
+def _check(result: Settings) -> None:
+    if not result.url:
         raise Wrong("The address of Rowsmith is missing. Set SERVICE_API_URL or use --url.")
-    if not made.http and not made.key:
+    if not result.http and not result.key:
         raise Wrong("The API key is missing. Set SERVICE_API_KEY.")
-    if bool(made.tls_cert) != bool(made.tls_key):
+    if bool(result.tls_cert) != bool(result.tls_key):
         raise Wrong("--tls-cert and --tls-key must be used together.")
-    if not made.http or made.host in LOOPBACK:
+    if not result.http or result.host in LOOPBACK:
         return
-    if not made.tls_cert and not made.behind_tls_proxy:
+    if not result.tls_cert and not result.behind_tls_proxy:
         text = "keys would be sent unencrypted. Use --tls-cert and --tls-key, or --behind-tls-proxy."
-        raise Wrong(f"{made.host} is not loopback, and {text}")
-    if not made.hosts:
+        raise Wrong(f"{result.host} is not loopback, and {text}")
+    if not result.hosts:
         raise Wrong(
-            f"{made.host} is not a loopback address. List the host names of this server with --allowed-host."
+            f"{result.host} is not a loopback address. List the host names of this server with --allowed-host."
         )
 
 

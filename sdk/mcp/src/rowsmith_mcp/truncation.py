@@ -48,19 +48,19 @@ def fit_to_limit(answer: Mapping[str, Any], limit: int = MAX_RESULT_BYTES) -> di
     whole = json.loads(compact(answer))
     if size_of_result(whole) <= limit:
         return dict(whole)
-    made = whole
+    result = whole
     for chars in STRINGS:
-        made = _with_note(whole, *_shorten_texts(whole, chars))
-        if size_of_result(made) <= limit:
-            return made
-    made = _shorten_lists(made, limit)
+        result = _with_note(whole, *_shorten_texts(whole, chars))
+        if size_of_result(result) <= limit:
+            return result
+    result = _shorten_lists(result, limit)
     for chars in HARDER:
-        if size_of_result(made) <= limit:
-            return made
-        made = _with_note(made, *_shorten_texts(made, chars))
-    if size_of_result(made) > limit:
+        if size_of_result(result) <= limit:
+            return result
+        result = _with_note(result, *_shorten_texts(result, chars))
+    if size_of_result(result) > limit:
         raise TooLarge
-    return made
+    return result
 
 
 def head(text: str, room: int = MAX_TEXT_BYTES) -> str:
@@ -123,27 +123,27 @@ def _shorten_texts(value: Any, chars: int) -> tuple[Any, int]:
     return value, 0
 
 
-def _with_note(before: dict[str, Any], made: dict[str, Any], cut: int) -> dict[str, Any]:
+def _with_note(before: dict[str, Any], result: dict[str, Any], cut: int) -> dict[str, Any]:
     if not cut:
-        return made
-    return {**made, "notes": [*before.get("notes", []), f"{cut} long texts were shortened."]}
+        return result
+    return {**result, "notes": [*before.get("notes", []), f"{cut} long texts were shortened."]}
 
 
 def _shorten_lists(answer: dict[str, Any], limit: int) -> dict[str, Any]:
     """Shorten the largest lists of a result from their end until it fits, or until they are empty."""
-    made = json.loads(compact(answer))
+    result = json.loads(compact(answer))
     lengths: dict[Path, int] = {}
-    while (now := size_of_result(made)) > limit:
-        path, found = _largest_list(made, ())
+    while (now := size_of_result(result)) > limit:
+        path, found = _largest_list(result, ())
         if not found:
             break
         lengths.setdefault(path, len(found))
         # A little less than the proportion, since the rest of the result also has a size.
         keep = min(len(found) - 1, int(len(found) * limit / now * 0.97))
         del found[max(keep, 0) :]
-        told = [_size_text(made, where, was) for where, was in lengths.items()]
-        made["notes"] = [*answer.get("notes", []), *[item for item in told if item]]
-    return dict(made)
+        notes = [_size_text(result, where, was) for where, was in lengths.items()]
+        result["notes"] = [*answer.get("notes", []), *[item for item in notes if item]]
+    return dict(result)
 
 
 def _largest_list(value: Any, path: Path) -> tuple[Path, list[Any]]:

@@ -57,7 +57,7 @@ def application(settings: Settings) -> ASGIApp:
         host=settings.host,
     )
     inner.add_middleware(RequireKey)
-    return inner  # type: ignore[no-any-return]
+    return inner
 
 
 def serve(settings: Settings) -> None:

@@ -65,9 +65,9 @@ def parse(given: Mapping[str, str]) -> Options:
     if "partitions" in known and "rows_per_partition" in known:
         raise _option_error("Set either the option partitions or rows_per_partition.")
     texts = {name: known.get(name) for name in ("template", "file", "url", "key", "project")}
-    asked = {name: known[name] for name in ("seed", "now", "locale") if name in known}
+    request: dict[str, Any] = {name: known[name] for name in ("seed", "now", "locale") if name in known}
     if "related_rows" in known:
-        asked["rows"] = _related(known["related_rows"])
+        request["rows"] = _related(known["related_rows"])
     return Options(
         **texts,
         rows=_parse_integer(known, "rows", 1, None),
@@ -75,7 +75,7 @@ def parse(given: Mapping[str, str]) -> Options:
         partitions=_parse_integer(known, "partitions", 1, None),
         rows_per_partition=_parse_integer(known, "rows_per_partition", 1, ROWS_PER_CALL),
         rows_per_call=_parse_integer(known, "rows_per_call", 1, ROWS_PER_CALL),
-        request=asked,
+        request=request,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
 from rowsmith import Api
-from rowsmith.api import wanted
+from rowsmith.api import required_setting
 from rowsmith.cli.problems import Problem
 from rowsmith.error import ConnectionFailed, ServiceError
 from rowsmith.wire.retry import Retries
@@ -21,7 +21,7 @@ DEFAULT_ROWS: Final = 10
 
 
 @dataclass(frozen=True)
-class Made:
+class GeneratedRows:
     """Rows as a Parquet file, and the pinned values from its headers (`X-Seed`, `X-Now`,
     `X-Template-Version`...)."""
 
@@ -47,7 +47,7 @@ class Origin(Protocol):
         """Return the template's default number of rows."""
         ...
 
-    def made(self, request: Mapping[str, Any]) -> Made:
+    def generate(self, request: Mapping[str, Any]) -> GeneratedRows:
         """Return the rows of one generate call. Raises ServiceError."""
         ...
 
@@ -66,7 +66,7 @@ class Service:
         with self._api() as api:
             return int(api.templates.get(self.template)["quantity"])
 
-    def made(self, request: Mapping[str, Any]) -> Made:
+    def generate(self, request: Mapping[str, Any]) -> GeneratedRows:
         retries, attempt = Retries(), 0
         while True:
             try:
@@ -80,9 +80,9 @@ class Service:
             retries.sleep(wait)
             attempt += 1
 
-    def _generate_once(self, request: Mapping[str, Any]) -> Made:
+    def _generate_once(self, request: Mapping[str, Any]) -> GeneratedRows:
         with self._api() as api, api.templates.stream(self.template, **request, format="parquet") as stream:
-            return Made(stream.read(), stream.headers)
+            return GeneratedRows(stream.read(), stream.headers)
 
     def _api(self) -> Api:
         return Api(self.key, self.url, self.project)
@@ -100,12 +100,12 @@ class Local:
         with _convert_errors():
             return int(template_files.read(Path(self.path)).body.get("quantity") or DEFAULT_ROWS)
 
-    def made(self, request: Mapping[str, Any]) -> Made:
+    def generate(self, request: Mapping[str, Any]) -> GeneratedRows:
         from rowsmith.cli import offline
 
         with _convert_errors():
             rows = offline.rows(Path(self.path), {**request, "format": "parquet"})
-            return Made(b"".join(rows.pieces), {**rows.headers, "X-Files": self._digest()})
+            return GeneratedRows(b"".join(rows.pieces), {**rows.headers, "X-Files": self._digest()})
 
     def _digest(self) -> str:
         """Contains all templates of the folder, since templates can refer to each other."""
@@ -133,5 +133,8 @@ def origin(
     if file is not None:
         return Local(str(Path(file).absolute()))
     return Service(
-        str(template), wanted("url", url, "SERVICE_API_URL"), wanted("key", key, "SERVICE_API_KEY"), project
+        str(template),
+        required_setting("url", url, "SERVICE_API_URL"),
+        required_setting("key", key, "SERVICE_API_KEY"),
+        project,
     )

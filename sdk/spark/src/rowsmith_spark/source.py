@@ -15,8 +15,8 @@ from pyspark.sql.types import StructType
 
 from rowsmith.error import ServiceError
 from rowsmith_spark.options import MAX_PARTITIONS, Options, parse
-from rowsmith_spark.origin import Made, Origin, origin
-from rowsmith_spark.times import spelled
+from rowsmith_spark.origin import GeneratedRows, Origin, origin
+from rowsmith_spark.times import times_as_text
 
 BATCH_ROWS: Final = 16_384
 """Number of rows that Spark receives at a time."""
@@ -44,14 +44,14 @@ class Table:
     def window(self, start: int, count: int) -> pa.Table:
         """Return some of the rows. Raises ServiceError `version_conflict` if they would belong to another
         table."""
-        made = self.origin.made({**self.request, "offset": start, "count": count})
-        if made.pins != self.pins:
+        result = self.origin.generate({**self.request, "offset": start, "count": count})
+        if result.pins != self.pins:
             changed = sorted(
-                name for name in {*made.pins, *self.pins} if made.pins.get(name) != self.pins.get(name)
+                name for name in {*result.pins, *self.pins} if result.pins.get(name) != self.pins.get(name)
             )
             text = f"The template was changed while it was read ({', '.join(changed)}); load it again."
             raise ServiceError("version_conflict", 412, message=text)
-        return _rows(made)
+        return _rows(result)
 
 
 def planned(options: Options) -> Table:
@@ -59,13 +59,13 @@ def planned(options: Options) -> Table:
     values."""
     source = origin(options.template, options.file, options.url, options.key, options.project)
     count = source.quantity() if options.rows is None else options.rows
-    first = source.made({**options.request, "offset": options.offset, "count": 1})
+    first = source.generate({**options.request, "offset": options.offset, "count": 1})
     request = {**options.request, "seed": first.seed, "now": first.headers["X-Now"]}
     return Table(source, request, first.pins, _rows(first).schema, options.offset, options.offset + count)
 
 
-def _rows(made: Made) -> pa.Table:
-    return spelled(pq.read_table(io.BytesIO(made.parquet)))
+def _rows(result: GeneratedRows) -> pa.Table:
+    return times_as_text(pq.read_table(io.BytesIO(result.parquet)))
 
 
 class RowsmithSource(DataSource):

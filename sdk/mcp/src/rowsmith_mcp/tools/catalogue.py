@@ -66,7 +66,7 @@ def suggest_field_types(
 ) -> Suggestions:
     """Suggest types with options for a field with that name and such values."""
     found = work.api.fields.suggest(**given(name=name, sample=sample))
-    return {"suggestions": list(found["suggestions"])}  # type: ignore[typeddict-item]
+    return {"suggestions": [dict(suggestion) for suggestion in found["suggestions"]]}
 
 
 def _near(work: Work, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import Field
 
@@ -48,9 +48,9 @@ def create_dataset(
     seed: Seed = "",
 ) -> Dataset:
     """Save related templates as a dataset. Foreign key fields use rows of the other templates."""
-    made = work.api.datasets.create(
+    result = work.api.datasets.create(
         name=name,
-        templates=templates,  # type: ignore[typeddict-item]
+        templates=cast(Any, templates),
         **given(description=description, seed=seed),
     )
-    return some(made, WHOLE)  # type: ignore[return-value]
+    return some(result, WHOLE)  # type: ignore[return-value]

@@ -70,8 +70,8 @@ def listing(
     work: Work, path: str, names: Iterable[str], *, cursor: str = "", limit: int = PAGE, **query: object
 ) -> Listing:
     """Return a page of a list with these keys of each object."""
-    asked = {**given(**query), "limit": limit, **given(cursor=cursor)}
-    page = work.api.request("GET", path, query=asked)
+    request = {**given(**query), "limit": limit, **given(cursor=cursor)}
+    page = work.api.request("GET", path, query=request)
     chosen = list(names)
     return {
         "items": [some(item, chosen) for item in page["items"]],

@@ -120,7 +120,7 @@ def plan_fill(
     Show the user the tables, the numbers of rows and the skipped tables. When they agree, call `push` with the plan
     ID.
     """
-    made: Any = work.api.connections.fill(
+    result: Any = work.api.connections.fill(
         connection_id,
         dry_run=True,
         rows=rows,
@@ -131,17 +131,17 @@ def plan_fill(
     )
     request = {
         "connection_id": connection_id,
-        "seed": made["seed"],
+        "seed": result["seed"],
         "mode": "insert",
         "on_error": "continue",
-        "targets": {table["table"]: table["table"] for table in made["tables"]},
+        "targets": {table["table"]: table["table"] for table in result["tables"]},
         "skip_faulty_tables": True,
     }
-    planned = _create_plan(work, "dataset", made["dataset_id"], request)
-    return {**planned, "skipped": [lean(table) for table in made["skipped"]]}
+    planned = _create_plan(work, "dataset", result["dataset_id"], request)
+    return {**planned, "skipped": [lean(table) for table in result["skipped"]]}
 
 
-@registry.changes("Execute a planned push", outside=True, again=True)
+@registry.changes("Execute a planned push", outside=True, idempotent=True)
 def push(
     work: Work,
     plan_id: Annotated[str, Field(description="From plan_push or plan_fill.")],
@@ -204,7 +204,7 @@ def list_push_rows(
     return listing(work, path, ROW, cursor=cursor, limit=limit, state=state)
 
 
-@registry.changes("Cancel a push", outside=True, again=True)
+@registry.changes("Cancel a push", outside=True, idempotent=True)
 def cancel_push(work: Work, push_id: PushId) -> Push:
     """Stop a queued or running push. Delivered rows stay."""
     return some(work.api.pushes.cancel(push_id), WHOLE)  # type: ignore[return-value]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
@@ -39,14 +39,14 @@ def preview_rows(
 
     With both `template_id` and `fields`: the template with these fields instead of its own.
     """
-    asked = given(seed=seed, overrides=overrides, locale=locale)
+    request = given(seed=seed, overrides=overrides, locale=locale)
     if template_id:
-        found = work.api.templates.preview(template_id, **asked, **given(fields=fields))
+        found = work.api.templates.preview(template_id, **request, **given(fields=fields))
     elif fields:
-        found = work.api.templates.preview({"name": "Draft", "fields": fields}, **asked)
+        found = work.api.templates.preview({"name": "Draft", "fields": fields}, **request)
     else:
         raise ToolError("Pass template_id, or the fields of a draft.")
-    return {"rows": found["rows"], "seed": found["seed"], "warnings": found["warnings"]}  # type: ignore[typeddict-item]
+    return {"rows": found["rows"], "seed": found["seed"], "warnings": found["warnings"]}
 
 
 @registry.reads("Generate rows")
@@ -70,36 +70,36 @@ def generate_rows(
 
     Only the rows in the result are generated and counted. To load rows into a database or API, use plan_push.
     """
-    wanted = min(count, MAX_ROWS)
-    asked = {**given(seed=seed, overrides=overrides, locale=locale), "count": wanted, "format": "json"}
+    shown_count = min(count, MAX_ROWS)
+    request = {**given(seed=seed, overrides=overrides, locale=locale), "count": shown_count, "format": "json"}
     if template_id:
         saved: Any = work.api.templates.get(template_id)
         schema = [{"name": field["name"], "type": field["type"]} for field in saved["fields"] if not field["hidden"]]
-        made = work.api.templates.stream(template_id, **asked)
+        result = work.api.templates.stream(template_id, **request)
     elif fields:
         schema = [some_field(field) for field in fields if not field.get("hidden")]
-        made = work.api.templates.stream({"name": "Draft", "fields": fields}, **asked)
+        result = work.api.templates.stream({"name": "Draft", "fields": fields}, **request)
     else:
         raise ToolError("Pass template_id, or the fields of a draft.")
-    with made:
-        rows = json.loads(made.read())
-    again = given(seed=made.seed, now=made.now, overrides=overrides, locale=locale)
+    with result:
+        rows = json.loads(result.read())
+    pins = given(seed=result.seed, now=result.now, overrides=overrides, locale=locale)
     if template_id:
         rest = command(
-            work.context.url, template_id, {"count": count, "format": format, **again}, work.context.caller.project
+            work.context.url, template_id, {"count": count, "format": format, **pins}, work.context.caller.project
         )
     else:
         rest = (
             "Save the draft with create_template; then generate_rows with its ID says how to get all rows."
         )
     answer = {
-        "schema": schema, "rows": rows, "shown": len(rows), "count": count, "truncated": False, "seed": made.seed,
-        "template_version": made.version, "rest": rest,
+        "schema": schema, "rows": rows, "shown": len(rows), "count": count, "truncated": False, "seed": result.seed,
+        "template_version": result.version, "rest": rest,
     }  # fmt: skip
     cut: Any = fit_to_limit(without_keys({**answer, "notes": ["x" * ROOM]}, work.context.caller.key))
     cut["notes"] = [note for note in cut["notes"] if not note.startswith("xxx")]
     shown = len(cut["rows"])
-    return {**cut, "shown": shown, "truncated": shown < count}  # type: ignore[no-any-return]
+    return cast(Generated, {**cut, "shown": shown, "truncated": shown < count})
 
 
 def some_field(field: dict[str, Any]) -> dict[str, Any]:

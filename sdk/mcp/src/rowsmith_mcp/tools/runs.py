@@ -87,7 +87,7 @@ def get_run_log(
     }
 
 
-@registry.changes("Cancel a run", again=True)
+@registry.changes("Cancel a run", idempotent=True)
 def cancel_run(work: Work, scenario_id: ScenarioId, run_id: RunId) -> Run:
     """Stop a queued or running run. Its changes are not undone."""
     return run_without_values(work.api.runs.cancel(scenario_id, run_id))
@@ -95,5 +95,5 @@ def cancel_run(work: Work, scenario_id: ScenarioId, run_id: RunId) -> Run:
 
 def run_without_values(run: Mapping[str, Any]) -> Run:
     """Return a run without the values of its parameters."""
-    made: Any = {**some(run, WHOLE), "params": sorted(run["params"])}
-    return made  # type: ignore[no-any-return]
+    result: Any = {**some(run, WHOLE), "params": sorted(run["params"])}
+    return result  # type: ignore[no-any-return]

@@ -121,11 +121,11 @@ def scenario_for_client(scenario: Mapping[str, Any], offset: int = 0) -> Scenari
     code = scenario["code"]
     piece = head(code[offset:])
     end = offset + len(piece)
-    made: Any = {
+    result: Any = {
         **some(scenario, WHOLE),
         "code": piece,
         "code_characters": len(code),
         "next_offset": end if end < len(code) else None,
         "env": sorted(scenario["env"]),
     }
-    return made  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]

@@ -80,7 +80,7 @@ def create_templates_from_tables(
 ) -> MadeTemplates:
     """Create related templates from tables. The report says for each column whether every value will fit
     (green), needs a check (yellow), or needs a value (red)."""
-    made: Any = work.api.connections.make_templates(
+    result: Any = work.api.connections.make_templates(
         connection_id, entities=entities, **given(quantity=quantity)
     )
-    return {"templates": [some(template, TEMPLATE) for template in made["templates"]], "report": made["report"]}
+    return {"templates": [some(template, TEMPLATE) for template in result["templates"]], "report": result["report"]}
