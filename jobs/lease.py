@@ -9,7 +9,7 @@ work.
 
 The database row decides. Acquiring the lease increments the row's `epoch`, and every write has `WHERE epoch =
 ` with the acquired value, so a worker that was considered dead and resumes cannot change anything. While the
-block runs, a thread sends a heartbeat every BEAT_SECONDS and checks for a cancel request twice a second. An
+block runs, a thread sends a heartbeat every LEASE_RENEWAL_SECONDS and checks for a cancel request twice a second. An
 exception in the block becomes the final state of the row. The statement after the block is always reached,
 unless there was nothing to acquire (`NotAvailable`).
 
@@ -278,7 +278,7 @@ def acquire(
 def _keep_renewed(app: Any, work: Lease, finished: threading.Event) -> None:
     """Send heartbeats and check for a cancel request until the work has ended. Database errors are retried."""
     turns = 0
-    every = round(limits.BEAT_SECONDS / limits.CANCEL_POLL_SECONDS)
+    every = round(limits.LEASE_RENEWAL_SECONDS / limits.CANCEL_POLL_SECONDS)
     while not finished.wait(limits.CANCEL_POLL_SECONDS):
         turns += 1
         try:

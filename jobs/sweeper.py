@@ -69,7 +69,7 @@ class NotificationSender:
     def stop(self) -> None:
         """Stop and wait briefly for deliveries in progress. Interrupted deliveries are sent again later."""
         self._stopping.set()
-        until = time.monotonic() + limits.COURIER_STOP_SECONDS
+        until = time.monotonic() + limits.NOTIFIER_STOP_SECONDS
         for thread in (self._loop, self._mailer, *self._threads):
             if thread is not None:
                 thread.join(max(0.0, until - time.monotonic()))
@@ -83,7 +83,7 @@ class NotificationSender:
                 log.warning("the database does not respond: %s", type(error).__name__)
             except Exception:  # the next iteration tries again
                 log.exception("the notifier failed and will try again")
-            if self._stopping.wait(limits.COURIER_SECONDS):
+            if self._stopping.wait(limits.NOTIFIER_POLL_SECONDS):
                 break
 
     def run_once(self) -> None:
@@ -95,10 +95,10 @@ class NotificationSender:
                 log.info("created %d events", count)
             while not self._stopping.is_set():
                 with self._lock:
-                    if self._busy.total() >= limits.WEBHOOK_AT_ONCE:
+                    if self._busy.total() >= limits.WEBHOOK_PARALLEL:
                         break
                     full = [
-                        hook for hook, number in self._busy.items() if number >= limits.WEBHOOK_AT_ONCE_EACH
+                        hook for hook, number in self._busy.items() if number >= limits.WEBHOOK_PARALLEL_EACH
                     ]
                 delivery = webhooks.claim(self.now(), full)
                 if delivery is None:
@@ -210,7 +210,7 @@ def _fail_statement(kind: str, now: datetime) -> Any:
 def _enqueue_waiting(client: redis.Redis, kind: str, now: datetime) -> int:
     """Enqueue waiting work that has no job in its queue."""
     model = KINDS[kind].model
-    recent = now - timedelta(seconds=limits.RING_AGE_SECONDS)
+    recent = now - timedelta(seconds=limits.QUEUED_AGE_SECONDS)
     waiting = or_(and_(model.status == "queued", model.created_at < recent), _has_no_worker(model, now))
     with read_session() as session:
         statement = select(model.id).where(waiting)
@@ -334,7 +334,7 @@ class Sweeper:
             return 0
         if self.purged_at is not None and now - self.purged_at < timedelta(seconds=limits.PURGE_SECONDS):
             return 0
-        budget = TimeBudget(limits.DRAIN_SECONDS)
+        budget = TimeBudget(limits.RETENTION_TURN_SECONDS)
         try:
             done = purge(now, budget, remove_files=not self.has_more_to_purge) + retention.sweep(now, budget)
         except SQLAlchemyError:
@@ -355,7 +355,7 @@ class Sweeper:
         Return the number of seals created and emptied. If there is more to do, the next sweep continues."""
         now = self.now()
         if self.usage_saved_at is None or now - self.usage_saved_at >= timedelta(
-            seconds=limits.USAGE_FOLD_SECONDS
+            seconds=limits.USAGE_FLUSH_SECONDS
         ):
             self.usage_saved_at = now
             try:

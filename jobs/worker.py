@@ -109,7 +109,7 @@ class Worker(rq.Worker):
             connection=connection,
             serializer=JSONSerializer,
             worker_ttl=limits.WORKER_TTL_SECONDS,
-            job_monitoring_interval=limits.WORKER_BEAT_SECONDS,
+            job_monitoring_interval=limits.WORKER_HEARTBEAT_SECONDS,
         )
         self.app = app
 
@@ -165,9 +165,9 @@ class Worker(rq.Worker):
         """While a job runs: send heartbeats, and kill a job that does not release its lease in time."""
         super().maintain_heartbeats(job)
         requested_at = self._shutdown_requested_date
-        if requested_at and rq_now() - requested_at > timedelta(seconds=limits.HAND_BACK_SECONDS):
+        if requested_at and rq_now() - requested_at > timedelta(seconds=limits.RELEASE_SECONDS):
             log.warning(
-                "%s did not release its lease within %d s and was killed", job.id, limits.HAND_BACK_SECONDS
+                "%s did not release its lease within %d s and was killed", job.id, limits.RELEASE_SECONDS
             )
             self.kill_horse()
 

@@ -433,9 +433,7 @@ class Connection:
             self._end = ChunkedBodyScanner(end)
         elif value.isdigit() and len(value) <= 18:
             self._end = end + int(value)
-            self.is_large = (
-                int(value) > limits.WEB_MOST_BODY_BYTES
-            )  # the application rejects it by its length
+            self.is_large = int(value) > limits.WEB_MAX_BODY_BYTES  # the application rejects it by its length
         else:
             return
         incoming.pace = MinimumRate(limits.WEB_BODY_WINDOW_BYTES, limits.WEB_BODY_WINDOW_SECONDS)

@@ -58,11 +58,13 @@ class Retention:
 RETENTION: Final = MappingProxyType(
     {"free": Retention(14, 14, 90), "pro": Retention(90, 30, 365), "enterprise": Retention(90, 90, 730)}
 )
-DRAIN_ROWS: Final = 2_000  # measured: rows deleted in one transaction of about 10 ms
-DRAIN_PAUSE_SECONDS: Final = 0.05  # SQLite's busy handler tries again after 1 to 100 ms
-DRAIN_CHUNKS: Final = 50  # chunks of a run's log deleted in one transaction; each has up to 128 kB
-DRAIN_WORK: Final = 50  # runs, pushes or exports fetched per query
-DRAIN_SECONDS: Final = 2.0  # time limit for deleting in one sweep, before the next check for lost work
+RETENTION_BATCH_ROWS: Final = 2_000  # measured: rows deleted in one transaction of about 10 ms
+RETENTION_PAUSE_SECONDS: Final = 0.05  # SQLite's busy handler tries again after 1 to 100 ms
+RETENTION_BATCH_CHUNKS: Final = 50  # chunks of a run's log deleted in one transaction; each has up to 128 kB
+RETENTION_BATCH_WORK: Final = 50  # runs, pushes or exports fetched per query
+RETENTION_TURN_SECONDS: Final = (
+    2.0  # time limit for deleting in one sweep, before the next check for lost work
+)
 
 # --- Rates -------------------------------------------------------------------------------------------------
 RATE_WINDOW_SECONDS: Final = 60  # section 8: requests per minute
@@ -74,7 +76,7 @@ ROWS_WINDOW_SECONDS: Final = 3_600  # section 8: rows per hour
 # invalid keys.
 ADDRESS_REQUESTS_PER_MINUTE: Final = 600
 # Attempts to create the epoch of a workspace while other processes delete it.
-EPOCH_TRIES: Final = 5
+EPOCH_ATTEMPTS: Final = 5
 # How long a process caches an authenticated API key. A new epoch of the workspace invalidates the entry
 # earlier; this limit covers a process that died after its commit and before it published the change.
 IDENTITY_MAX_AGE_SECONDS: Final = 60
@@ -145,7 +147,7 @@ BLOCK_GROWTH: Final = 32
 # Processor time for a request of up to MAX_ROWS_PER_GENERATION rows; larger requests get proportionally
 # more. Twenty ordinary fields take 0.4 s for this number of rows. Setting: ROWSMITH_GENERATE_SECONDS.
 GENERATE_SECONDS: Final = 30
-GENERATE_LEAST_SHARE: Final = 1 / 3  # minimum share of that time, for previews and small requests
+GENERATE_MIN_SHARE: Final = 1 / 3  # minimum share of that time, for previews and small requests
 # The time per row is measured on this many rows and on a quarter of them, or on the quarter only if it
 # takes longer than SLOW_SAMPLE_SECONDS.
 SLOW_SAMPLE_ROWS: Final = 1_024
@@ -161,9 +163,9 @@ BAD_TEXT_CHARS: Final = 30_000  # XLSX_CELL_CHARS: every invalid value fits into
 # Rows per block of an answer key; only rows with invalid data are generated.
 ANSWER_BLOCK_ROWS: Final = 65_536
 # Measured: a block of related rows is reduced to its distinct rows if each row occurs this often on average.
-# DRAWN_REPEATS applies if the rows were drawn in random order.
+# RANDOM_REPEATS applies if the rows were drawn in random order.
 DISTINCT_REPEATS: Final = 2
-DRAWN_REPEATS: Final = 16
+RANDOM_REPEATS: Final = 16
 BLOCK_LEAVES: Final = 65_536  # blocks of rows with arrays shrink until no column in them is longer than this
 MAX_FORMULA_CHARS: Final = 4_000  # a formula, or a text with {{fields}}
 MAX_FORMULA_PARTS: Final = 1_000  # tokens of one formula
@@ -180,16 +182,16 @@ MAX_PAD_DIGITS: Final = 40  # leading zeros
 MAX_DECIMALS: Final = 12  # with the 18 digits of int64, this leaves a million units
 TOTAL_ROWS: Final = 10_000_000  # running totals end here: 33 ms to compute the last row with empty caches
 TOTAL_STEP_ROWS: Final = 8_192  # a checkpoint of the sum is kept at this interval; at most 10 kB per column
-TOTALS_KEPT: Final = 64  # columns whose sums one process caches
+CACHED_TOTALS: Final = 64  # columns whose sums one process caches
 TOTAL_ENDS: Final = 16  # streams over one column that continue without recalculating the sum
-MAX_LOOKBACKS: Final = 1_000  # columns that one block generates for rows before its first row
+MAX_LOOKBACK_COLUMNS: Final = 1_000  # columns that one block generates for rows before its first row
 MAX_COMBINATIONS: Final = 2**62  # combinations of list values; a row number has 63 bits
 MAX_LIST_VALUES: Final = 10_000  # values of a custom list
 MAX_TEXT_CHARS: Final = 100_000  # one generated text
 FAKER_POOL: Final = 10_000  # contract: values drawn from one Faker method
 FAKER_POOL_CHARS: Final = 8_000_000  # all values of one pool
 FAKER_ARGUMENT_CHARS: Final = 10_000  # arguments of one method, as JSON
-FAKER_LARGEST: Final = 10_000  # an argument that sets a length or a count
+FAKER_MAX_ARGUMENT: Final = 10_000  # an argument that sets a length or a count
 FAKER_SECONDS: Final = 30.0  # processor time for drawing one pool
 FAKER_WAIT_SECONDS: Final = 45.0  # waiting for the process that draws a pool; less than gunicorn's 60
 FAKER_MEMORY_MB: Final = 768  # address space of that process; Faker's word lists take 250
@@ -216,7 +218,7 @@ MAX_NESTED_FIELDS: Final = 5_000  # fields of all nested templates, counted once
 # Length of a chain of fields that read one another; keeps recursion far below Python's limit.
 MAX_CHAIN: Final = 40
 MAX_CELL_COST: Final = 10_000  # cells generated to calculate a single cell
-KEYS_KEPT: Final = 64  # keys for which a relation caches the assignment of its children
+CACHED_RELATION_KEYS: Final = 64  # keys for which a relation caches the assignment of its children
 PARENT_BLOCK: Final = 1_000  # parents whose children are counted together; at most 1,023
 MAX_CARDINALITY: Final = 100_000  # children of one parent; a block of parents then has at most 10**8
 MAX_PARENTS: Final = MAX_OFFSET  # the number of a parent is a row number
@@ -270,7 +272,7 @@ ARGON2_LANES: Final = 1
 ARGON2_AT_ONCE: Final = 4  # parallel hashes; limits the memory of one process during many sign-ins
 SESSION_DAYS: Final = 14
 SESSION_IDLE_HOURS: Final = 72
-SESSION_SEEN_SECONDS: Final = 60  # last_seen_at is written at most this often
+SESSION_LAST_SEEN_SECONDS: Final = 60  # last_seen_at is written at most this often
 # Sensitive actions require a sign-in within this time, or the password again.
 FRESH_SIGN_IN_MINUTES: Final = 15
 SIGN_IN_LINK_HOURS: Final = 24  # one-time sign-in link
@@ -290,10 +292,12 @@ CODE_DAY_SECONDS: Final = 86_400
 RECOVERY_CODES: Final = 10
 # 120 bits; OWASP ASVS 5.0, 6.5.2: from 112 bits on, one round of a hash is enough.
 RECOVERY_CODE_BYTES: Final = 15
-OIDC_ANSWER_BYTES: Final = 512 * 1024  # response of an identity provider; the key set is the largest
+OIDC_RESPONSE_BYTES: Final = 512 * 1024  # response of an identity provider; the key set is the largest
 OIDC_TIMEOUT_SECONDS: Final = 10  # a user is waiting
-OIDC_KEPT_SECONDS: Final = 3_600  # how long metadata and keys are cached
-OIDC_KEYS_AGAIN_SECONDS: Final = 30  # keys are fetched earlier for an unknown key id, but at most this often
+OIDC_CACHE_SECONDS: Final = 3_600  # how long metadata and keys are cached
+OIDC_KEYS_REFRESH_SECONDS: Final = (
+    30  # keys are fetched earlier for an unknown key id, but at most this often
+)
 OIDC_LEEWAY_SECONDS: Final = 60  # allowed clock difference
 OIDC_ISSUER_CHARS: Final = 500  # a URL
 OIDC_TEXT_CHARS: Final = 255  # OpenID Connect Core 1.0, 2: a subject has at most 255 characters
@@ -307,15 +311,17 @@ SECRET_KEY_MIN_CHARS: Final = 32
 # --- Soft delete, work, leases ------------------------------------------------------------------------------
 RESTORE_DAYS: Final = 30
 MAX_MOVED: Final = 1_000  # objects moved from one project to another in one request
-SHOWN_USES: Final = 100  # objects of one kind listed as dependents
+LISTED_USES: Final = 100  # objects of one kind listed as dependents
 LEASE_SECONDS: Final = 30  # a worker that does not renew its lease within this time is considered lost
-BEAT_SECONDS: Final = 5  # interval for renewing a lease
+LEASE_RENEWAL_SECONDS: Final = 5  # interval for renewing a lease
 MAX_ATTEMPTS: Final = 3  # how often an export or push is started, including restarts after a lost worker
-WORKER_SEEN_SECONDS: Final = 60  # /health/ready requires a worker heartbeat that is not older than this
+WORKER_HEARTBEAT_MAX_AGE_SECONDS: Final = (
+    60  # /health/ready requires a worker heartbeat that is not older than this
+)
 
 # --- Logs ---------------------------------------------------------------------------------------------------
-HUSHED_KNOWN: Final = 500  # secrets that a process remembers to redact them; takes a few ms per log line
-HUSHED_COOKIE_CHARS: Final = 12  # shorter cookies are preferences, such as the theme
+REDACTED_SECRETS: Final = 500  # secrets that a process remembers to redact them; takes a few ms per log line
+REDACTED_COOKIE_MIN_CHARS: Final = 12  # shorter cookies are preferences, such as the theme
 LOG_MESSAGE_CHARS: Final = 8_000  # one line of the service's log
 LOG_TRACE_CHARS: Final = 16_000  # the end of a traceback
 
@@ -324,7 +330,7 @@ LOG_TRACE_CHARS: Final = 16_000  # the end of a traceback
 READY_SECONDS: Final = 1.5
 # How often a process sends its counts to Redis; Prometheus scrapes every 15 s.
 METRICS_FLUSH_SECONDS: Final = 2.0
-METRICS_SEEN_SECONDS: Final = 15.0  # a web process that is silent for this time is no longer counted
+METRICS_MAX_AGE_SECONDS: Final = 15.0  # a web process that is silent for this time is no longer counted
 # Upper bounds of the histogram buckets, in seconds: Prometheus's defaults, extended for runs and large
 # pushes.
 METRICS_REQUEST_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
@@ -334,17 +340,17 @@ STATUS_FAILED: Final = 20  # failed jobs on the status page
 STATUS_FAILED_DAYS: Final = 7  # age of these failed jobs
 
 # --- Upkeep: backup, restore, doctor, upgrade ----------------------------------------------------------------
-UPKEEP_ROWS: Final = 1_000  # rows of a table that a backup keeps in memory
+BACKUP_ROWS_IN_MEMORY: Final = 1_000  # rows of a table that a backup keeps in memory
 # Zlib's fastest level: most files are compressed already, and JSON shrinks to a fifth.
-UPKEEP_PACKING: Final = 1
+BACKUP_COMPRESSION_LEVEL: Final = 1
 # How often a backup takes a new snapshot because files were deleted in the meantime.
-UPKEEP_SNAPSHOTS: Final = 3
-HOLD_SECONDS: Final = 900  # how long a killed backup keeps files from being deleted
-UPKEEP_CONNECT_SECONDS: Final = 10.0  # timeout for connecting to a database and for acquiring a lock
-UPKEEP_PASSPHRASE_CHARS: Final = 12  # minimum length of a passphrase that encrypts the keys
-UPKEEP_SALT_BYTES: Final = 16  # RFC 7914, 12: at least as long as in its examples
-UPKEEP_SCRYPT_COST: Final = 2**17  # OWASP Password Storage Cheat Sheet: scrypt with N=2^17, r=8, p=1; 128 MB
-UPKEEP_SCRYPT_COST_MAX: Final = 2**20  # maximum that a backup file can request: 1 GB
+BACKUP_SNAPSHOT_ATTEMPTS: Final = 3
+BACKUP_HOLD_SECONDS: Final = 900  # how long a killed backup keeps files from being deleted
+BACKUP_CONNECT_SECONDS: Final = 10.0  # timeout for connecting to a database and for acquiring a lock
+BACKUP_PASSPHRASE_MIN_CHARS: Final = 12  # minimum length of a passphrase that encrypts the keys
+BACKUP_SALT_BYTES: Final = 16  # RFC 7914, 12: at least as long as in its examples
+BACKUP_SCRYPT_COST: Final = 2**17  # OWASP Password Storage Cheat Sheet: scrypt with N=2^17, r=8, p=1; 128 MB
+BACKUP_SCRYPT_MAX_COST: Final = 2**20  # maximum that a backup file can request: 1 GB
 # Differences between two clocks. Leases expire after 30 s, and each worker compares them with its own
 # clock.
 SKEW_WARN_SECONDS: Final = 2.0
@@ -352,7 +358,7 @@ SKEW_FAIL_SECONDS: Final = 10.0
 REDIS_FULL_SHARE: Final = 0.9  # share of the memory that Redis may use
 DISK_FULL_BYTES: Final = 200 * MB  # with less free space, a medium-sized export does not fit
 DISK_SCARCE_BYTES: Final = 2_048 * MB  # environments of scenarios and copies of files take a few gigabytes
-UPKEEP_TOLD: Final = 5  # items of one kind that are listed by name; the others are counted
+UPKEEP_LISTED: Final = 5  # items of one kind that are listed by name; the others are counted
 
 # --- Audit -------------------------------------------------------------------------------------------------
 AUDIT_BATCH: Final = 500  # entries written in one transaction
@@ -366,7 +372,7 @@ AUDIT_REMOVED_PER_TURN: Final = 10  # seals whose entries retention deletes per 
 AUDIT_LATE_SECONDS: Final = 600.0
 AUDIT_FAULTS: Final = 20  # errors reported for the hash chain of one workspace
 AUDIT_WINDOW: Final = 20_000  # entries scanned for a filter without an index; takes about 40 ms
-AUDIT_COUNTED: Final = 20_000  # a search stops counting here
+AUDIT_MAX_COUNT: Final = 20_000  # a search stops counting here
 AUDIT_TEXT_CHARS: Final = 200  # search text for details
 AUDIT_VALUE_CHARS: Final = 200  # old or new value in an entry
 AUDIT_CHANGES: Final = 50  # changed keys in an entry
@@ -392,7 +398,7 @@ STORAGE_TIMEOUT_SECONDS: Final = 60
 # --- Pages -------------------------------------------------------------------------------------------------
 ESTIMATE_ROWS: Final = 8_192  # rows generated to estimate the size and duration of an export: about 50 ms
 EXPLAIN_ROWS: Final = 1_000  # rows generated to show the distribution of a field
-COST_TRIES: Final = 4  # number of blocks that are timed to find the cost of a value; the fastest counts
+COST_BLOCKS: Final = 4  # number of blocks that are timed to find the cost of a value; the fastest counts
 EXPLAIN_COST_ROWS: Final = 1_000_000  # the builder shows how long a field takes for this number of rows
 # Total size of the export files of a workspace, by plan. The oldest files are deleted to make space for a
 # new one.
@@ -401,8 +407,10 @@ EXPORT_FILES_BYTES: Final = MappingProxyType(
 )
 EXPORT_HOLD_BYTES: Final = 16 * MB  # space reserved in advance while an export is written
 EXPORT_ROWS: Final = 200_000  # from this number of rows on, the page recommends an export in the background
-USAGE_FOLD_SECONDS: Final = 60.0  # how often request counts are moved from Redis to the database
-USAGE_KEPT_DAYS: Final = 400  # how long hourly usage is kept: a year, and the month before it for comparison
+USAGE_FLUSH_SECONDS: Final = 60.0  # how often request counts are moved from Redis to the database
+USAGE_RETENTION_DAYS: Final = (
+    400  # how long hourly usage is kept: a year, and the month before it for comparison
+)
 USAGE_MAX_HOURS: Final = 24 * 31  # points of a chart by the hour
 USAGE_MAX_DAYS: Final = 366  # points of a chart by the day
 USAGE_PARTS: Final = 50  # templates, keys, users and projects listed separately; the others are summed up
@@ -425,7 +433,7 @@ MAX_DRAFTS: Final = (
 DRAFT_LEVELS: Final = 8 * MAX_NESTING
 DRAFT_TYPING_SECONDS: Final = 4  # changes of the same input within this time are one step of undo
 # Tables offered in a select element of the builder; with more, a search box is shown.
-PICKED_TABLES: Final = 300
+SELECT_TABLES: Final = 300
 DATASET_CHOICES: Final = 100  # templates offered on the page of a dataset; others are found by their names
 DATASET_CARDS: Final = 40  # tables that the diagram of a dataset shows; others are found by their names
 DATASET_LINES: Final = 50  # tables on a page of the table view of a dataset
@@ -433,7 +441,7 @@ DATASET_SAMPLE_ROWS: Final = 10  # rows of a table that the page of a dataset sh
 DATASET_CONTENTS_CACHED: Final = (
     4_000  # versions of templates whose columns and relations a process remembers
 )
-PICKED_TEMPLATES: Final = 300  # templates offered in the builder, ordered by name
+SELECT_TEMPLATES: Final = 300  # templates offered in the builder, ordered by name
 ASSET_SECONDS: Final = 31_536_000  # URLs of assets contain a hash, so browsers may cache them for a year
 
 # --- Web server --------------------------------------------------------------------------------------------
@@ -454,7 +462,7 @@ MALLOC_ARENAS: Final = 2  # measured: as fast as glibc's default of eight per pr
 # Connections of one web process; fewer if the operating system allows fewer open files. Idle connections
 # and unfinished requests take no thread; at the limit, some of them are closed for new ones.
 WEB_CONNECTIONS: Final = 2_000
-WEB_ROOM_CONNECTIONS: Final = 32  # connections closed at a time
+WEB_CLOSED_CONNECTIONS: Final = 32  # connections closed at a time
 WEB_ACCEPT_PAUSE_SECONDS: Final = 0.02  # pause after the operating system has refused a connection
 WEB_HEAD_SECONDS: Final = 15.0  # from the first byte to the end of the headers, including the TLS handshake
 # Minimum transfer rate of a request body and of a response: 500 bytes per second. Slower connections are
@@ -474,8 +482,8 @@ WEB_BODY_SLOTS_PER_ADDRESS: Final = 8
 WEB_SLOT_SECONDS: Final = 30.0  # how long a request waits for such a thread
 WEB_SLOT_RETRY_SECONDS: Final = 5  # Retry-After of a request that is rejected because too many are unfinished
 # A complete response up to this size is sent to a slow client without a thread; /openapi.json has 1.3 MB.
-WEB_ANSWER_BYTES: Final = 4 * MB
-WEB_HELD_BYTES: Final = 64 * MB  # unfinished requests and responses in the memory of one web process
+WEB_BUFFERED_RESPONSE_BYTES: Final = 4 * MB
+WEB_BUFFER_BYTES: Final = 64 * MB  # unfinished requests and responses in the memory of one web process
 # How long the server waits after closing, so that the client can read the response.
 WEB_LINGER_SECONDS: Final = 2.0
 WEB_SWEEP_SECONDS: Final = 0.5  # how often deadlines and limits of connections are checked
@@ -489,27 +497,29 @@ PART_NEEDED_SECONDS: Final = 0.2  # how often a part that starts on demand asks 
 PROBE_SECONDS: Final = 2.0  # timeout of one health check of a process
 PROBE_PAUSE_SECONDS: Final = 0.05
 STOP_SECONDS: Final = 30.0  # time for streams to finish and for workers to release their leases
-KEEPALIVE_STAY_SECONDS: Final = 0.05  # how long the thread waits for the next request on the same connection
-HEAD_JOINS_BYTES: Final = 65_536  # the first part of a body up to this size is sent together with the headers
+KEEPALIVE_WAIT_SECONDS: Final = 0.05  # how long the thread waits for the next request on the same connection
+HEADERS_WITH_BODY_BYTES: Final = (
+    65_536  # the first part of a body up to this size is sent together with the headers
+)
 RESTART_PAUSES: Final = (0.2, 1.0, 2.0, 4.0, 8.0)  # seconds before a process is restarted
-QUICK_DEATH_SECONDS: Final = 15.0  # a process that ran for a shorter time has failed to start
+START_FAILURE_SECONDS: Final = 15.0  # a process that ran for a shorter time has failed to start
 LOG_FILE_BYTES: Final = 5 * MB  # log files are rotated at this size; one old file is kept
 LOG_CHECK_SECONDS: Final = 5.0
 PART_LOG_LINES: Final = 12  # log lines that are shown when a process dies
 SOCKET_PATH_BYTES: Final = 100  # sockaddr_un holds 108 bytes on Linux, 104 on macOS
 
 # --- Worker and sweeper ------------------------------------------------------------------------------------
-WORKER_BEAT_SECONDS: Final = 5  # heartbeat interval of a worker
+WORKER_HEARTBEAT_SECONDS: Final = 5  # heartbeat interval of a worker
 # RQ wakes up worker_ttl - 15 seconds after it started to wait for the queue, and sends the heartbeat then.
-WORKER_TTL_SECONDS: Final = WORKER_BEAT_SECONDS + 15
+WORKER_TTL_SECONDS: Final = WORKER_HEARTBEAT_SECONDS + 15
 # A cancellation takes effect within 6 s; workers check for it twice a second.
 CANCEL_POLL_SECONDS: Final = 0.5
-HAND_BACK_SECONDS: Final = 20  # a job that has not released its lease within this time is killed
-DOORBELL_SECONDS: Final = 3_600  # how long Redis keeps failed notifications, for troubleshooting
+RELEASE_SECONDS: Final = 20  # a job that has not released its lease within this time is killed
+FAILED_JOB_SECONDS: Final = 3_600  # how long Redis keeps failed notifications, for troubleshooting
 SWEEP_SECONDS: Final = 5.0  # together with the lease: lost work is detected within 35 s
 SWEEPER_LEASE_SECONDS: Final = 15.0
 SWEEP_BATCH: Final = 1_000  # rows processed in one sweep
-RING_AGE_SECONDS: Final = 5  # newer queued work is left to its own notification
+QUEUED_AGE_SECONDS: Final = 5  # newer queued work is left to its own notification
 PURGE_SECONDS: Final = 3_600.0  # how often expired data is deleted
 
 # --- Templates and rows over REST -----------------------------------------------------------------------------
@@ -518,7 +528,7 @@ NOW_YEARS: Final = (1000, 9000)
 MAX_LOCALE_CHARS: Final = 20
 PLAN_CACHE_ENTRIES: Final = 512  # compiled templates cached in one process
 PLAN_CACHE_BYTES: Final = 16 * MB  # size of their JSON
-COMPILED_TIMES: Final = 5  # a compiled template takes about this many times the memory of its JSON
+COMPILED_SIZE_FACTOR: Final = 5  # a compiled template takes about this many times the memory of its JSON
 SEED_BYTES: Final = 8  # random bytes of a generated seed
 SSE_COMMENT_SECONDS: Final = 15.0  # a comment keeps proxies from closing an idle stream
 SSE_POLL_SECONDS: Final = 0.5  # how often the progress is read
@@ -532,7 +542,7 @@ PARALLEL_PART_ROWS: Final = 65_536
 PARTS_FROM_ROWS: Final = 100_000  # an export of more rows is split into parts if this is requested
 PART_MIN_ROWS: Final = 10_000  # starting a smaller part takes longer than generating it
 MAX_PARTS: Final = 1_000  # parts of one export; its manifest then has about 300 kB
-PARTS_SHOWN: Final = 50  # parts on one page of an export
+LISTED_PARTS: Final = 50  # parts on one page of an export
 
 # --- Connections and pushes ------------------------------------------------------------------------------
 PUSH_CHUNK_ROWS: Final = 10_000  # rows per transaction at the target; after a crash, at most one is in doubt
@@ -541,9 +551,9 @@ PUSH_CHUNK_BYTES: Final = 64 * MB
 PUSH_FIRST_ROWS: Final = 1_000  # the first chunk of a table is small, so that the page soon shows progress
 PUSH_SAME_FAILURES: Final = 1_000  # if this many first rows fail for the same reason, the table is the cause
 PUSH_CANARY_ROWS: Final = 10  # default number of canary rows
-PUSH_WAITS: Final = (1.0, 2.0, 4.0)  # promise 7: seconds before a lost connection is opened again
+PUSH_RECONNECT_SECONDS: Final = (1.0, 2.0, 4.0)  # promise 7: seconds before a lost connection is opened again
 # Seconds between attempts while a target is unavailable.
-PUSH_TARGET_WAITS: Final = (
+PUSH_TARGET_RETRY_SECONDS: Final = (
     1.0,
     2.0,
     4.0,
@@ -551,37 +561,37 @@ PUSH_TARGET_WAITS: Final = (
     15.0,
     30.0,
 )
-PUSH_HELD_SECONDS: Final = 4.0  # for longer waits, the worker is released
+PUSH_WORKER_WAIT_SECONDS: Final = 4.0  # for longer waits, the worker is released
 PUSH_TARGET_WAIT_SECONDS: Final = 300  # a restart takes 5 to 30 s, a failover or an upgrade some minutes
-PUSH_MOST_TARGET_WAIT_SECONDS: Final = 86_400
+PUSH_MAX_TARGET_WAIT_SECONDS: Final = 86_400
 PUSH_CANCEL_SECONDS: Final = 1.0  # time for the current chunk to finish before its statement is cancelled
-PUSH_DRAIN_SECONDS: Final = 10.0  # the same for a worker that is stopping; less than HAND_BACK_SECONDS
+PUSH_DRAIN_SECONDS: Final = 10.0  # the same for a worker that is stopping; less than RELEASE_SECONDS
 # Time after which a target that does not accept the cancellation is abandoned.
-PUSH_STUCK_SECONDS: Final = 3.0
+PUSH_CANCEL_TIMEOUT_SECONDS: Final = 3.0
 PUSH_LINE_SECONDS: Final = 5.0  # progress is logged at most this often
 PUSH_LINES: Final = 10_000  # log lines of one push; after that, only its result is logged
 PUSH_LINE_CHARS: Final = 2_000
 PUSH_PROGRESS_POINTS: Final = 200  # points of the rate chart, thinned out if there are more
-HTTP_MADE_ROWS: Final = 1_000  # rows generated in one block for a push over HTTP
+HTTP_BLOCK_ROWS: Final = 1_000  # rows generated in one block for a push over HTTP
 HTTP_SAME_FAILURES: Final = 100  # PUSH_SAME_FAILURES for a push over HTTP, where each row takes a request
 HTTP_HEADER_ROWS: Final = 1_000_000  # rows whose header values are checked before a push is accepted
 HTTP_BODY_CHARS: Final = 2_048  # response of a target to one row
 PUSH_MESSAGE_CHARS: Final = 1_000  # error message of a target for one row
 PUSH_KEY_CHARS: Final = 200  # one key value of one row
 PUSH_WINDOW_ROWS: Final = 65_536  # row numbers searched in one step
-METADATA_KEPT_TABLES: Final = 5_000  # about 50 MB in one process; a table with 20 columns takes 10 kB
+METADATA_CACHED_TABLES: Final = 5_000  # about 50 MB in one process; a table with 20 columns takes 10 kB
 # Time that a dry run may spend reading from its target, for all tables together.
-PUSH_LOOK_SECONDS: Final = 30.0
+DRY_RUN_READ_SECONDS: Final = 30.0
 PUSH_SPOOL_BYTES: Final = 32 * MB  # captured keys in memory; the others are in file storage
-HUSHED_CHARS: Final = 4  # shorter secrets occur in any text; they are not redacted
+REDACTED_SECRET_MIN_CHARS: Final = 4  # shorter secrets occur in any text; they are not redacted
 MAX_SECRET_CHARS: Final = 10_000  # large enough for the key of a certificate
 MAX_MASKING_KEYS: Final = 1_000  # versions of a workspace's masking key, all of which are kept
 VAULT_BATCH: Final = 200  # secrets encrypted again in one transaction
-APART_AT_ONCE: Final = 8  # child processes that connect to targets for one web process
-APART_ANSWER_BYTES: Final = 64 * MB  # total response of such a process
-APART_TURN_SECONDS: Final = 10.0  # a request that waits longer for a child process gets a Retry-After
+CHILD_PROCESSES: Final = 8  # child processes that connect to targets for one web process
+CHILD_RESPONSE_BYTES: Final = 64 * MB  # total response of such a process
+CHILD_QUEUE_SECONDS: Final = 10.0  # a request that waits longer for a child process gets a Retry-After
 # The kernel kills a child process this long after its time limit if its parent does not.
-APART_GRACE_SECONDS: Final = 2.0
+CHILD_GRACE_SECONDS: Final = 2.0
 VERIFY_SECONDS: Final = 40.0  # all stages of a verification; each stage has a shorter time limit
 METADATA_SECONDS: Final = 60.0  # 2,000 tables are read in about one second
 ODATA_DOCUMENT_BYTES: Final = 32 * MB  # the largest $metadata of an S/4HANA service has about 10 MB
@@ -594,7 +604,9 @@ TARGET_CONNECT_SECONDS: Final = 10.0
 TARGET_QUERY_SECONDS: Final = 30.0  # a query for a field, a sample or the catalog
 # How long an old transaction may take to finish before its outcome is in doubt.
 TARGET_SETTLE_SECONDS: Final = 20.0
-TARGET_SILENT_SECONDS: Final = 30.0  # a server that acknowledges nothing for this time is considered lost
+TARGET_UNACKNOWLEDGED_SECONDS: Final = (
+    30.0  # a server that acknowledges nothing for this time is considered lost
+)
 TARGET_SAVEPOINT_ROWS: Final = 1_000  # rows that SQLite inserts one by one after one of them was rejected
 # Measured: minimum and maximum rows of an efficient COPY. The fixed cost of a COPY is the cost of
 # TARGET_PIECE_COST_ROWS rows.
@@ -604,7 +616,7 @@ TARGET_READ_ROWS: Final = 10_000  # rows per fetch when keys are listed
 SQLITE_FILE_BYTES: Final = 2_048 * MB  # maximum size of a workspace's database file
 QUERY_VALUE_BYTES: Final = 16 * MB  # one text or blob that a user's query computes or returns
 QUERY_ROW_BYTES: Final = 32 * MB  # one row that a query returns
-QUERY_ANSWER_BYTES: Final = 64 * MB  # all rows of a query for a field
+QUERY_RESULT_BYTES: Final = 64 * MB  # all rows of a query for a field
 QUERY_MEMORY_BYTES: Final = 512 * MB  # memory of the child process that runs users' queries
 QUERY_PROCESSES: Final = 16  # such processes per web process or worker
 QUERY_BATCH_BYTES: Final = 4 * MB  # rows that such a process reads in one step; fewer rows if they are wide
@@ -632,7 +644,7 @@ TARGET_LOCK_SECONDS: Final = 15.0
 TARGET_READER_SECONDS: Final = 600.0
 MYSQL_STATEMENT_ROWS: Final = 5_000  # measured: longer statements of the benchmark template are no faster
 # Measured: with rejected rows, shorter statements cost more round trips than they save.
-MYSQL_LEAST_ROWS: Final = 25
+MYSQL_MIN_ROWS: Final = 25
 MYSQL_STATEMENT_BYTES: Final = 4 * MB  # a quarter of the default max_allowed_packet
 # The part of a statement that is not row data; names have up to 64 characters.
 MYSQL_STATEMENT_MARGIN: Final = 64 * 1024
@@ -652,7 +664,7 @@ MONGODB_DOCUMENT_BYTES: Final = (
 MAX_STATEMENTS: Final = 20  # SQL statements before a push, and after it
 MAX_STATEMENT_CHARS: Final = 10_000
 MAPPING_FIELDS_NAMED: Final = 5  # unmapped fields that are listed next to a column without a field
-MISFITS_SHOWN: Final = 100  # values of one column that are listed with the same reason
+LISTED_MISFITS: Final = 100  # values of one column that are listed with the same reason
 # Contract: up to this number of rows, /export/db responds when the push is done.
 EXPORT_DB_WAIT_ROWS: Final = 1_000
 EXPORT_DB_WAIT_SECONDS: Final = 30.0  # but after this time at the latest; clients often give up after 60 s
@@ -661,13 +673,13 @@ FETCHED_DAYS: Final = 30  # contract: how long stored responses are used
 FETCHED_KEYS: Final = 1_000_000  # keys in one list, 8 to 40 MB; use a filter to choose from more
 FETCHED_ROWS: Final = 10_000  # rows that a query may return
 FETCHED_SET_ROWS: Final = 1_000  # rows for one set of parameter values
-FETCHED_TOLD: Final = 20  # available columns listed in the error message for an unknown one
-FETCHED_QUESTIONS: Final = 1_000  # sets of parameter values per request
+FETCHED_LISTED_COLUMNS: Final = 20  # available columns listed in the error message for an unknown one
+FETCHED_PARAMETER_SETS: Final = 1_000  # sets of parameter values per request
 FETCHED_BYTES: Final = 64 * MB  # one response in memory
 FETCHED_JSON_BYTES: Final = 8 * MB  # response of an API for one field; all of it is searched
-FETCHED_SAID_CHARS: Final = 200  # a path or a message of the target, in an error message
+FETCHED_MESSAGE_CHARS: Final = 200  # a path or a message of the target, in an error message
 FETCHED_INLINE_BYTES: Final = 64 * 1024  # larger responses are in file storage, not in the database
-FETCHED_SAVED: Final = 500  # responses stored in one transaction; other writers wait for about 50 ms
+FETCHED_BATCH: Final = 500  # responses stored in one transaction; other writers wait for about 50 ms
 FETCHED_MEMORY_BYTES: Final = 64 * MB  # responses from file storage cached in one process
 FETCH_SECONDS: Final = 20.0  # total time that a request may wait for connections; browsers wait 30 s or more
 SOURCE_ROWS: Final = 10_000_000  # one source
@@ -678,16 +690,16 @@ SOURCE_CACHE_BYTES: Final = 2_048 * MB  # sources that one process keeps open fo
 SOURCE_BLOCK_ROWS: Final = 8_192  # BLOCK_ROWS: rows per block of a source
 SOURCE_COLUMNS: Final = 2_000  # columns of one source
 # A file can store one value for all of its rows, so that 446 bytes become gigabytes. Its rows may take this
-# many times its size, but at least SOURCE_LEAST_BYTES.
+# many times its size, but at least SOURCE_MIN_EXPANDED_BYTES.
 SOURCE_EXPANSION: Final = 100
-SOURCE_LEAST_BYTES: Final = 64 * MB
+SOURCE_MIN_EXPANDED_BYTES: Final = 64 * MB
 SOURCE_PIECE_BYTES: Final = 4 * MB  # rows of a source that are decoded in one step
 SOURCE_CELL_BYTES: Final = 4 * MB  # one row of a CSV file, or one element of a JSON file
 # Time for reading the rows of a connection in one request; less than gunicorn's 60.
 SOURCE_SECONDS: Final = 50.0
 SOURCE_QUERY_CHARS: Final = 20_000  # subsets nest their queries
 # Rows of a connection that no open export or push needs are deleted after this time.
-SOURCE_KEPT_HOURS: Final = 24
+SOURCE_RETENTION_HOURS: Final = 24
 SOURCE_SHEET_BYTES: Final = 1_024 * MB  # an unpacked sheet of a workbook
 SOURCE_STRINGS_BYTES: Final = 256 * MB  # shared strings of a workbook, which the reader keeps in memory
 SUBSET_STEPS: Final = 200  # foreign keys followed to the tables of one subset
@@ -704,7 +716,7 @@ LEAK_DIGITS: Final = 5  # fewer digits do not identify anyone
 INFER_SAMPLE_ROWS: Final = 200  # rows of a table that are analyzed for patterns and ranges
 CLASSIFY_ROWS: Final = 1_000  # rows of a sample that are searched for personal data
 CLASSIFY_CHARS: Final = 200  # longer values are treated as prose
-INFER_FEW: Final = 10  # fewer values are not enough to detect a type
+INFER_MIN_VALUES: Final = 10  # fewer values are not enough to detect a type
 INFER_WORDS: Final = 12  # a column with at most this many distinct, repeated words becomes a custom list
 INFER_REPEATS: Final = 4  # minimum average number of occurrences of each of these words
 INFER_WORD_CHARS: Final = 40
@@ -768,15 +780,15 @@ HTTP_TEMPLATE_BYTES: Final = 100_000  # body of a request template
 HTTP_CHUNK_ROWS: Final = 50  # promise 1: maximum number of rows in doubt after a crash
 HTTP_BATCH_ROWS: Final = 100_000  # maximum number of rows per request in batch mode
 # Rows written to the body of a batch in one step: more use memory, fewer take longer.
-HTTP_PIECE_ROWS: Final = 2_000
+HTTP_BODY_ROWS: Final = 2_000
 HTTP_PARALLEL: Final = 8  # default number of parallel requests of one push
-HTTP_MOST_PARALLEL: Final = 64  # maximum number
+HTTP_MAX_PARALLEL: Final = 64  # maximum number
 HTTP_CAPTURES: Final = 20  # keys captured from one response
-HTTP_ANSWER_BYTES: Final = 1_000_000  # response to one row
-HTTP_LOOK_BYTES: Final = 64 * 1024  # response to a verification
+HTTP_RESPONSE_BYTES: Final = 1_000_000  # response to one row
+VERIFY_RESPONSE_BYTES: Final = 64 * 1024  # response to a verification
 JSON_PATH_CHARS: Final = 500
 # Values that a JSONPath visits in one document; takes three to five seconds. A response of
-# HTTP_ANSWER_BYTES has at most 500,000 values, which `..` visits once each.
+# HTTP_RESPONSE_BYTES has at most 500,000 values, which `..` visits once each.
 JSON_PATH_VISITS: Final = 2_000_000
 VERIFY_STEP_SECONDS: Final = 10.0  # one request of a verification
 DOCUMENT_BYTES: Final = 50 * MB  # as uploads; the OpenAPI document of GitHub has 13 MB
@@ -796,14 +808,14 @@ HTTP_POOL_HOSTS: Final = 4  # hosts of one session with open connections
 HTTP_COOKIES: Final = 100  # the latest cookies of one session; browsers keep 50 or more per host
 HTTP_POOL: Final = 8  # open connections per host
 RETRY_TIMEOUT_SECONDS: Final = (0.1, 300.0)  # minimum and maximum timeout of one attempt
-RETRY_MOST: Final = 10  # attempts after the first
+MAX_RETRIES: Final = 10  # attempts after the first
 RETRY_WAIT_SECONDS: Final = 120.0  # the longest wait before an attempt, even if the target requests more
 TOKEN_SECONDS: Final = 30.0  # specification: timeout of a request
 TOKEN_BYTES: Final = 256 * 1024  # response of a token endpoint
 TOKEN_CHARS: Final = 16_000  # a token; tokens that contain groups reach several thousand
 TOKEN_EARLY_SECONDS: Final = 60.0  # section 8: a token is used until this long before it expires
 TOKEN_DEFAULT_SECONDS: Final = 300.0  # lifetime of a token if the response does not contain one
-TOKEN_MOST_SECONDS: Final = 86_400.0  # a token is not used longer, even if the response says so
+TOKEN_MAX_SECONDS: Final = 86_400.0  # a token is not used longer, even if the response says so
 # If a new token is rejected too, no other token is requested for this time.
 TOKEN_REFUSED_SECONDS: Final = 5.0
 TOKENS: Final = 1_000  # tokens cached in one process
@@ -816,22 +828,22 @@ AI_TIMEOUT_SECONDS: Final = 60.0  # default for one request; models are slow
 # Total wait for a model in one request; received responses are stored for the next attempt.
 AI_SECONDS: Final = 120.0
 AI_ROWS: Final = 20  # rows per request; small models lose count with more
-AI_MOST_ROWS: Final = 200
+AI_MAX_ROWS: Final = 200
 AI_PARALLEL: Final = 4  # parallel requests; local servers handle few
 AI_CALLS: Final = 200  # default number of requests per generation
-AI_MOST_CALLS: Final = 100_000
-AI_TRIES: Final = 3  # attempts for a row whose response is invalid
+AI_MAX_CALLS: Final = 100_000
+AI_ATTEMPTS: Final = 3  # attempts for a row whose response is invalid
 AI_MODEL_CHARS: Final = 200
 AI_PROMPT_CHARS: Final = 20_000  # prompt of one row after substitution
 AI_TEXT_CHARS: Final = 4_000  # default length of one value
 AI_CHOICES: Final = 200  # values to choose from
 AI_EXAMPLES: Final = 20
-AI_ANSWER_BYTES: Final = 4 * MB  # response to one request, including reasoning
+AI_RESPONSE_BYTES: Final = 4 * MB  # response to one request, including reasoning
 AI_DIGITS: Final = 30  # digits of a number from a model; longer ones are invalid
-AI_BROKEN: Final = 50  # attempts to find valid JSON in a response
+AI_JSON_ATTEMPTS: Final = 50  # attempts to find valid JSON in a response
 # Estimate for servers that do not report token counts (OpenAI help center, for English).
 AI_TOKEN_CHARS: Final = 4
-AI_MODELS_TOLD: Final = 20  # available models listed in the error message for an unknown one
+AI_LISTED_MODELS: Final = 20  # available models listed in the error message for an unknown one
 AI_DESCRIPTION_CHARS: Final = 4_000  # description of a template to generate
 AI_FIELDS: Final = 60  # fields of a generated template
 AI_SAMPLES: Final = 20  # values sent for a type suggestion
@@ -852,7 +864,7 @@ FILE_TYPE_CHARS: Final = 127  # RFC 6838, 4.2: each half of a media type
 # Stored bytes without a database row are deleted after this time; no upload takes longer.
 FILE_ORPHAN_SECONDS: Final = 10_800
 FILE_CACHE_BYTES: Final = 2_048 * MB  # files that a worker caches for runs: enough for two full workspaces
-FILE_CACHE_TRIES: Final = 5  # attempts to read a file that was replaced or evicted in the meantime
+FILE_CACHE_ATTEMPTS: Final = 5  # attempts to read a file that was replaced or evicted in the meantime
 FILE_PREVIEW_BYTES: Final = 256 * 1024  # the beginning of a file that is read for its preview
 FILE_PREVIEW_ROWS: Final = 20
 FILE_PREVIEW_LINES: Final = 60  # lines of a text
@@ -864,10 +876,10 @@ FILE_PREVIEW_SHEET_BYTES: Final = 2 * MB
 FILE_PREVIEW_STRINGS_BYTES: Final = 8 * MB
 FILE_PREVIEW_PART_BYTES: Final = MB
 MAX_OUTPUT_FILES: Final = 1_000  # files that are kept of one run
-MAX_NAME_TRIES: Final = 100  # names that are tried for an uploaded file if its own name is taken
+MAX_NAME_ATTEMPTS: Final = 100  # names that are tried for an uploaded file if its own name is taken
 MAX_FILES_PER_FORM: Final = 50  # files in one form; each takes a file descriptor
 UPLOAD_FORM_BYTES: Final = MB  # size of an upload form without the file
-WEB_MOST_BODY_BYTES: Final = MAX_UPLOAD_BYTES + UPLOAD_FORM_BYTES  # no route accepts a larger body
+WEB_MAX_BODY_BYTES: Final = MAX_UPLOAD_BYTES + UPLOAD_FORM_BYTES  # no route accepts a larger body
 MAX_VARIABLES: Final = 200  # variables of a scenario, or parameters of a run
 MAX_VARIABLE_NAME_CHARS: Final = 100  # the same as for the name of a secret
 MAX_VARIABLE_BYTES: Final = 32 * 1024  # Linux accepts 128 kB for one variable
@@ -918,7 +930,7 @@ MAX_RUNS_OF_RUN: Final = 50  # queued or running runs that were started by one r
 RUN_QUEUE_RETRY_SECONDS: Final = 30  # Retry-After if the queue of a workspace is full
 RUN_POLL_SECONDS: Final = 0.05  # how often a runner checks its process
 RUN_GRACE_SECONDS: Final = 5.0  # promise 8: between SIGTERM and SIGKILL
-# How long a runner that is stopping lets its process continue; less than HAND_BACK_SECONDS.
+# How long a runner that is stopping lets its process continue; less than RELEASE_SECONDS.
 RUN_DRAIN_SECONDS: Final = 10.0
 # The API key of a run expires this long after its time limit, if it is not revoked earlier.
 RUN_KEY_MARGIN_SECONDS: Final = 120
@@ -947,10 +959,12 @@ RUN_DRAINED_SECONDS: Final = 5.0  # how long the remaining output of a finished 
 RUN_TEXT_BYTES: Final = MB  # part of a log read per query for a follower or a download
 RUN_MESSAGE_CHARS: Final = 500  # last output line in the error of a run
 RUN_CLOSING_SECONDS: Final = 10.0  # a run without a final log line is reported as finished after this time
-RUN_POLLED_SECONDS: Final = 1.0  # polling interval of followers if Redis sends no notification
+RUN_FALLBACK_POLL_SECONDS: Final = 1.0  # polling interval of followers if Redis sends no notification
 FOLLOW_WAKE_SECONDS: Final = 0.05  # followers of one log are woken at most this often
 FOLLOW_WINDOW_BYTES: Final = 4 * MB  # part of a followed log that a process caches for all its followers
-FOLLOW_GONE_SECONDS: Final = 1.0  # how often the server checks whether an idle follower is still connected
+FOLLOW_DISCONNECT_POLL_SECONDS: Final = (
+    1.0  # how often the server checks whether an idle follower is still connected
+)
 # The compatible API has no pagination: a list returns the newest objects only.
 COMPAT_LIST_ROWS: Final = 5_000
 COMPAT_TABLE_CONNECTIONS: Final = 20  # databases whose tables are read in one call
@@ -963,7 +977,7 @@ MAX_COMPAT_LIST_BYTES: Final = 16 * MB
 # plan.
 STORED_JSON_BYTES: Final = MappingProxyType({"free": 512 * MB, "pro": 2_048 * MB, "enterprise": 8_192 * MB})
 STORED_JSON_SECONDS: Final = 86_400  # how often this total is recalculated
-STORED_JSON_AGAIN_SECONDS: Final = 60  # and how often for a workspace that has reached its limit
+STORED_JSON_FULL_SECONDS: Final = 60  # and how often for a workspace that has reached its limit
 MAX_SET_ROWS: Final = 10_000  # limit of a saved set in the OpenAPI document of the hosted service
 MAX_SET_BYTES: Final = 5 * MB  # limit of a saved set in the same document
 MAX_SETS_BYTES: Final = 200 * MB  # all sets of a workspace; they are stored in the database
@@ -977,15 +991,15 @@ MAX_KEY_MAP_ENTRIES: Final = 1_000_000  # per workspace
 KEY_MAP_ENTRY_BYTES: Final = 200
 COMPAT_LINK_SECONDS: Final = 600  # lifetime of a signed download URL; clients use it immediately
 # --- Mail and webhooks ------------------------------------------------------------------------------------
-COURIER_SECONDS: Final = 1.0  # how often the notifier checks for finished work and due deliveries
-COURIER_BATCH: Final = 200  # finished jobs handled per check
-COURIER_STOP_SECONDS: Final = 5.0  # time to finish deliveries before a stop; the others are sent later
+NOTIFIER_POLL_SECONDS: Final = 1.0  # how often the notifier checks for finished work and due deliveries
+NOTIFIER_BATCH: Final = 200  # finished jobs handled per check
+NOTIFIER_STOP_SECONDS: Final = 5.0  # time to finish deliveries before a stop; the others are sent later
 MAIL_TIMEOUT_SECONDS: Final = 20.0  # each response of the mail server
 # A sender that has not recorded the result within this time is considered lost.
 MAIL_CLAIM_SECONDS: Final = 300.0
 # Seconds before the next attempt to send an e-mail. RFC 5321, 4.5.4.1 recommends 30 minutes, for 4 to 5
 # days. That is long for a notification: Rowsmith gives up after about two days.
-MAIL_WAITS: Final = (60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400)
+MAIL_RETRY_SECONDS: Final = (60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400)
 MAIL_REASON_CHARS: Final = 300  # message of a mail server
 MAIL_SUBJECT_CHARS: Final = 150
 MAIL_NAME_CHARS: Final = 80  # name chosen by a user that an e-mail contains
@@ -993,7 +1007,7 @@ MAIL_TEXT_CHARS: Final = 8_000  # text of an e-mail
 MAIL_LINE_CHARS: Final = 72  # RFC 5322, 2.1.1 recommends at most 78
 MAIL_DAYS: Final = 30  # how long sent e-mails are listed, without their text
 NOTICE_MINUTES: Final = 5  # default: no e-mail is sent about shorter jobs
-NOTICE_MOST_MINUTES: Final = 1_440
+NOTICE_MAX_MINUTES: Final = 1_440
 NOTICE_MAILS_PER_HOUR: Final = 20  # e-mails about finished jobs to one user; the last one mentions the limit
 NOTICE_BROWSER_SECONDS: Final = 15  # the browser shows a notification for a job that took at least this long
 NOTICE_BROWSER_AGE_SECONDS: Final = 600  # and finished within this time
@@ -1001,14 +1015,14 @@ NOTICE_BROWSER_LAG_SECONDS: Final = 3  # longer than the transaction that record
 NOTICE_BROWSER_ITEMS: Final = 5  # notifications of each kind per response
 WEBHOOKS: Final = 50  # webhooks of one workspace
 WEBHOOK_SECRET_BYTES: Final = 32  # Standard Webhooks: 24 to 64
-WEBHOOK_BOTH_SECONDS: Final = 86_400  # how long the old secret also signs payloads after a rotation
+WEBHOOK_ROTATION_SECONDS: Final = 86_400  # how long the old secret also signs payloads after a rotation
 WEBHOOK_TIMEOUT_SECONDS: Final = 15.0  # Standard Webhooks: 15 to 30
 # A sender that has not recorded the result within this time is considered lost.
 WEBHOOK_CLAIM_SECONDS: Final = 60.0
-WEBHOOK_ANSWER_BYTES: Final = 4_096  # part of a response that is read
-WEBHOOK_HEAD_CHARS: Final = 200  # part of a response that is stored
+WEBHOOK_RESPONSE_BYTES: Final = 4_096  # part of a response that is read
+WEBHOOK_STORED_CHARS: Final = 200  # part of a response that is stored
 # Seconds before each further attempt; 18 hours in total.
-WEBHOOK_WAITS: Final = (
+WEBHOOK_RETRY_SECONDS: Final = (
     5,
     30,
     120,
@@ -1019,10 +1033,10 @@ WEBHOOK_WAITS: Final = (
     36_000,
 )
 WEBHOOK_RETRY_AFTER_SECONDS: Final = 3_600  # the longest wait that a receiver can request
-WEBHOOK_AT_ONCE: Final = 8  # parallel deliveries of one process
+WEBHOOK_PARALLEL: Final = 8  # parallel deliveries of one process
 # Parallel deliveries of one webhook, so that a slow receiver does not block the others.
-WEBHOOK_AT_ONCE_EACH: Final = 2
+WEBHOOK_PARALLEL_EACH: Final = 2
 WEBHOOK_FAILURES: Final = 20  # a webhook is disabled after this many consecutive failures
 WEBHOOK_FAILING_SECONDS: Final = 86_400  # if no delivery has succeeded for this time
-WEBHOOK_TRIES_KEPT: Final = 12  # attempts of a delivery that are listed
+WEBHOOK_LISTED_ATTEMPTS: Final = 12  # attempts of a delivery that are listed
 WEBHOOK_DELIVERY_DAYS: Final = 30  # how long deliveries are listed

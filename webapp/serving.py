@@ -160,7 +160,7 @@ class Worker(ThreadWorker):
                     conn.state = State.CLOSED
                     return
                 if stays and not conn.started and self.has_spare_threads():
-                    conn.sock.wait(select.POLLIN, limits.KEEPALIVE_STAY_SECONDS)
+                    conn.sock.wait(select.POLLIN, limits.KEEPALIVE_WAIT_SECONDS)
                 conn.state = conn.advance()
                 if conn.state is not State.READY or not self.acquire_body_slot(conn):
                     return
@@ -350,12 +350,12 @@ class Worker(ThreadWorker):
             )
         for conn in (
             sorted(self.parked, key=lambda conn: -conn.held_bytes)
-            if total_bytes > limits.WEB_HELD_BYTES
+            if total_bytes > limits.WEB_BUFFER_BYTES
             else ()
         ):
             total_bytes -= conn.held_bytes
             self.reject(conn, _no_body_slot_error())
-            if total_bytes <= limits.WEB_HELD_BYTES:
+            if total_bytes <= limits.WEB_BUFFER_BYTES:
                 break
 
     def close_least_active(self) -> None:
@@ -364,7 +364,7 @@ class Worker(ThreadWorker):
         if not waiting:
             return
         [(address, _)] = Counter(conn.address for conn in waiting).most_common(1)
-        for conn in [conn for conn in waiting if conn.address == address][: limits.WEB_ROOM_CONNECTIONS]:
+        for conn in [conn for conn in waiting if conn.address == address][: limits.WEB_CLOSED_CONNECTIONS]:
             if conn.state is State.IDLE:
                 self.keepalived_conns.remove(conn)
                 self.poller.unregister(conn.sock)
@@ -471,7 +471,9 @@ class Response(gunicorn_wsgi.Response):
             HTTPStatus.NO_CONTENT,
             HTTPStatus.NOT_MODIFIED,
         )
-        is_small = self.response_length is not None and self.response_length <= limits.WEB_ANSWER_BYTES
+        is_small = (
+            self.response_length is not None and self.response_length <= limits.WEB_BUFFERED_RESPONSE_BYTES
+        )
         self.sock.buffers = is_empty or is_small
         if self.sock.reads_on and (self.body is None or not self.body.is_read):
             self.force_close()  # the rest of a large body that is rejected is not received
@@ -483,7 +485,7 @@ class Response(gunicorn_wsgi.Response):
 
     def write(self, arg: bytes) -> None:
         """Send a part of the body, the first one together with the head."""
-        if self.headers_sent or len(arg) > limits.HEAD_JOINS_BYTES:
+        if self.headers_sent or len(arg) > limits.HEADERS_WITH_BODY_BYTES:
             super().write(arg)
             return
         with self.sock.corked():

@@ -123,7 +123,7 @@ class HttpSender:
         self._logged: set[tuple[str, int | None]] = set()
         self._logged_columns: set[str] = set()
         # Reduced if this many rows take too much memory.
-        self._max_rows = max(self.sending.chunk_rows, limits.HTTP_MADE_ROWS)
+        self._max_rows = max(self.sending.chunk_rows, limits.HTTP_BLOCK_ROWS)
 
     def send_all(self) -> None:
         """Send every row that has no outcome. The next rows are generated while others are being sent."""
@@ -349,8 +349,8 @@ class HttpSender:
             return redact_each(generated.batch, sensitive, positions, messages)
         message = messages[0]
         if sensitive:
-            for start in range(0, len(numbers), limits.HTTP_MADE_ROWS):
-                block = pa.array(range(start, min(start + limits.HTTP_MADE_ROWS, len(numbers))), pa.int64())
+            for start in range(0, len(numbers), limits.HTTP_BLOCK_ROWS):
+                block = pa.array(range(start, min(start + limits.HTTP_BLOCK_ROWS, len(numbers))), pa.int64())
                 message = redact_all(generated.batch, sensitive, block, message)
         first = numbers[positions[0].as_py()]
         return [

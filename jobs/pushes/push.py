@@ -122,7 +122,7 @@ class PushRunner:
 
     def _run_with_retries(self) -> None:
         """Retry until the push is done. Wait for an unavailable target as long as the push allows. Other
-        temporary errors are retried after PUSH_WAITS."""
+        temporary errors are retried after PUSH_RECONNECT_SECONDS."""
         failures, last_processed = 0, -1
         while True:
             try:
@@ -140,12 +140,12 @@ class PushRunner:
                     self._wait_for_target(error, processed)
                     continue
                 failures, last_processed = (1 if processed > last_processed else failures + 1), processed
-                if failures > len(limits.PUSH_WAITS):
+                if failures > len(limits.PUSH_RECONNECT_SECONDS):
                     self.ledger.log(f"{_message_of(error)} Gave up after {failures} failures in a row.")
                     if isinstance(error, OperationalError):
                         raise LeaseLost(self.work.id) from error  # our own database failed: the lease expires
                     raise
-                wait = limits.PUSH_WAITS[failures - 1]
+                wait = limits.PUSH_RECONNECT_SECONDS[failures - 1]
                 self.ledger.log(f"{_message_of(error)} Retrying in {wait:g} s.")
                 with contextlib.suppress(OperationalError):
                     self.ledger.flush()
@@ -183,7 +183,9 @@ class PushRunner:
                 error.hint = "Resume the push when the target is available again."
             raise error
         tries = before["tries"] + 1
-        wait = min(limits.PUSH_TARGET_WAITS[min(tries, len(limits.PUSH_TARGET_WAITS)) - 1], left)
+        wait = min(
+            limits.PUSH_TARGET_RETRY_SECONDS[min(tries, len(limits.PUSH_TARGET_RETRY_SECONDS)) - 1], left
+        )
         waiting = {
             "since": before["since"],
             "tries": tries,
@@ -196,7 +198,7 @@ class PushRunner:
         retry_at = now + timedelta(seconds=wait)
         try:
             self.ledger.flush()
-            if wait > limits.PUSH_HELD_SECONDS:
+            if wait > limits.PUSH_WORKER_WAIT_SECONDS:
                 raise Postponed(self.work.id, retry_at=retry_at, waiting=waiting)
             self.work.save(retry_at=retry_at, waiting=waiting)
             pushes_wait.wait(self.work, wait)

@@ -66,7 +66,7 @@ class PushWatcher:
             return
         log.info("%s %s: cancelling the current statement", self._work.kind, self._work.id)
         threading.Thread(target=self._stop, name="stop", daemon=True).start()
-        if self._finished.wait(limits.PUSH_STUCK_SECONDS):
+        if self._finished.wait(limits.PUSH_CANCEL_TIMEOUT_SECONDS):
             return
         log.warning("%s %s: the target does not respond to the cancellation", self._work.kind, self._work.id)
         try:

@@ -109,7 +109,7 @@ class RunLog:
         if time.monotonic() >= self._next_notification and not run_completion.notify_followers(
             self._lease.id
         ):
-            self._next_notification = time.monotonic() + limits.RUN_POLLED_SECONDS
+            self._next_notification = time.monotonic() + limits.RUN_FALLBACK_POLL_SECONDS
 
 
 def _chunks(lines: Sequence[str]) -> list[list[str]]:
@@ -268,7 +268,9 @@ class LogReader(threading.Thread):
 
     def _read_all(self) -> None:
         while not self._stopping.is_set():
-            wait = limits.RUN_FLUSH_SECONDS if self._log.has_buffered_lines else limits.RUN_POLLED_SECONDS
+            wait = (
+                limits.RUN_FLUSH_SECONDS if self._log.has_buffered_lines else limits.RUN_FALLBACK_POLL_SECONDS
+            )
             readable, _, _ = select.select([self._output], [], [], wait)
             if readable:
                 data = os.read(self._output, limits.RUN_READ_BYTES)
@@ -288,7 +290,7 @@ class LogReader(threading.Thread):
             secrets_version = self._secrets_version(self._workspace)
             if secrets_version != self._loaded_secrets_version:
                 found = [*environment_variables.stored_secrets(self._workspace), *self._more_secrets]
-                self.lines.redactor = Redactor(found, limits.HUSHED_CHARS)
+                self.lines.redactor = Redactor(found, limits.REDACTED_SECRET_MIN_CHARS)
                 self._loaded_secrets_version = secrets_version
         self._add(self.lines.feed(data))
 

@@ -16,7 +16,7 @@ from webapp import limits
 
 for name, limit in (
     ("LEASE_SECONDS", "LEASE_SECONDS"),
-    ("BEAT_SECONDS", "BEAT_SECONDS"),
+    ("LEASE_RENEWAL_SECONDS", "LEASE_RENEWAL_SECONDS"),
     ("CHUNK_ROWS", "PUSH_CHUNK_ROWS"),
     ("FIRST_ROWS", "PUSH_FIRST_ROWS"),
 ):

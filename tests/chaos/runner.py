@@ -10,7 +10,7 @@ import os
 
 from webapp import limits
 
-for name in ("LEASE_SECONDS", "BEAT_SECONDS", "RUN_DRAIN_SECONDS"):
+for name in ("LEASE_SECONDS", "LEASE_RENEWAL_SECONDS", "RUN_DRAIN_SECONDS"):
     if name in os.environ:
         setattr(limits, name, float(os.environ[name]))
 

@@ -22,7 +22,7 @@ ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "6"))
 
 @pytest.mark.parametrize("table", ["people", "heap"])
 def test_freezing_a_sender_never_makes_two(nursery, new_push, pushing, target, table):
-    lease = {"LEASE_SECONDS": 2, "BEAT_SECONDS": 0.5}
+    lease = {"LEASE_SECONDS": 2, "LEASE_RENEWAL_SECONDS": 0.5}
     first, second = nursery(**lease), nursery(**lease)
     chance = random.Random(7)
     taken_over = 0

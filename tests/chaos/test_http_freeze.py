@@ -23,7 +23,7 @@ from webapp import clock
 from webapp.extensions import db
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "3"))
-SHORT = {"LEASE_SECONDS": 2, "BEAT_SECONDS": 0.5}
+SHORT = {"LEASE_SECONDS": 2, "LEASE_RENEWAL_SECONDS": 0.5}
 
 
 def sender(name: str, parallel: int) -> str:

@@ -145,7 +145,7 @@ def begun(running: Running, start: Callable[..., subprocess.Popen[bytes]], box: 
 
 def test_a_run_whose_runner_is_killed_ends_lost_with_nothing_of_it_alive(running, start, box):
     for victim in ("horse", "parent"):
-        worker, run_id = begun(running, start, box, LEASE_SECONDS=6, BEAT_SECONDS=2)
+        worker, run_id = begun(running, start, box, LEASE_SECONDS=6, LEASE_RENEWAL_SECONDS=2)
         assert programs(run_id)
         os.kill(horse_of(running, run_id) if victim == "horse" else worker.pid, signal.SIGKILL)
         eventually(lambda run_id=run_id: not programs(run_id), 5)
@@ -160,7 +160,7 @@ def test_a_run_whose_runner_is_killed_ends_lost_with_nothing_of_it_alive(running
 
 
 def test_a_frozen_runner_that_wakes_up_writes_nothing_and_ends_its_program(running, start, box):
-    _, run_id = begun(running, start, box, LEASE_SECONDS=4, BEAT_SECONDS=1)
+    _, run_id = begun(running, start, box, LEASE_SECONDS=4, LEASE_RENEWAL_SECONDS=1)
     horse = horse_of(running, run_id)
     os.kill(horse, signal.SIGSTOP)
     try:
@@ -184,7 +184,7 @@ def test_emptying_redis_loses_no_queued_run_and_no_line(running, start):
     cancel(running, run_id)
     eventually(lambda: running.read(run_id).has_ended, 10)
     assert lines_of(running, run_id)
-    eventually(lambda: sweep(running, limits.RING_AGE_SECONDS + 1) and running.read(waiting).has_ended, 30)
+    eventually(lambda: sweep(running, limits.QUEUED_AGE_SECONDS + 1) and running.read(waiting).has_ended, 30)
     assert running.log(waiting) == "after all\n"
     assert worker.poll() is None
 
@@ -238,7 +238,7 @@ def test_rolling_restarts_lose_no_queued_run(running, start):
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(30) == 0
     start()
-    later = limits.RING_AGE_SECONDS + 1
+    later = limits.QUEUED_AGE_SECONDS + 1
     eventually(lambda: sweep(running, later) and all(running.read(run_id).has_ended for run_id in ids), 60)
     assert [(running.read(run_id).status, running.log(run_id)) for run_id in ids] == [
         ("completed", "done\n")

@@ -148,7 +148,7 @@ def test_output_of_a_driver_before_its_crash_counts(silent, monkeypatch):
 
 def test_a_request_that_waits_too_long_for_a_slot_gets_a_retry_after(silent, monkeypatch):
     monkeypatch.setattr(driver_process, "_slots", threading.BoundedSemaphore(1))
-    monkeypatch.setattr(limits, "APART_TURN_SECONDS", 0.05)
+    monkeypatch.setattr(limits, "CHILD_QUEUE_SECONDS", 0.05)
     with driver_process._slots, pytest.raises(ConnectorError) as busy:
         driver_process.metadata(waiting_on(silent), 2.0)
     assert (busy.value.reason, busy.value.transient) == ("busy", True)

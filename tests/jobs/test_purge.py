@@ -158,7 +158,7 @@ def test_answers_and_tokens_that_have_run_out_are_removed(place, count, clock):
 
 def test_the_sweeper_purges_now_and_then(app, new_export, count, clock, monkeypatch):
     monkeypatch.setattr(
-        limits, "DRAIN_SECONDS", float("inf")
+        limits, "RETENTION_TURN_SECONDS", float("inf")
     )  # a deletion that is cut short is continued at once
     sweeping = sweeper.Sweeper(app, lambda _seconds: True, clock)
     new_export(deleted_at=clock() - LONG_AGO)

@@ -90,7 +90,7 @@ def test_row_is_not_sent_twice_after_worker_dies_around_a_commit(pushing, ask, d
 
 
 def test_a_connection_lost_at_a_commit_is_settled_over_a_new_one(pushing, ask, dies, monkeypatch):
-    monkeypatch.setattr(limits, "PUSH_WAITS", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(limits, "PUSH_RECONNECT_SECONDS", (0.0, 0.0, 0.0))
     push_id = pushing.push(people(500))
     dies(2, after=True, how=ConnectionLost)
     done = pushing.do(push_id)
@@ -253,7 +253,7 @@ def postgres_only(target):
 
 
 def test_the_ledger_is_the_truth_when_our_own_database_fails_for_a_moment(pushing, ask, monkeypatch):
-    monkeypatch.setattr(limits, "PUSH_WAITS", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(limits, "PUSH_RECONNECT_SECONDS", (0.0, 0.0, 0.0))
     push_id = pushing.push(people(500))
     real, calls = push.LedgerWriter.write_intent, []
 
@@ -289,7 +289,7 @@ def test_a_stopped_push_does_not_continue_after_its_worker_died(pushing, ask, mo
 
 
 def test_our_own_database_away_for_long_ends_no_push(pushing, ask, monkeypatch):
-    monkeypatch.setattr(limits, "PUSH_WAITS", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(limits, "PUSH_RECONNECT_SECONDS", (0.0, 0.0, 0.0))
     push_id = pushing.push(people(500))
 
     def failing(*_):

@@ -24,8 +24,8 @@ ROWS = 120  # some chunks
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch):
-    monkeypatch.setattr(limits, "PUSH_TARGET_WAITS", (0.1, 0.2, 0.5))
-    monkeypatch.setattr(limits, "PUSH_HELD_SECONDS", 0.3)
+    monkeypatch.setattr(limits, "PUSH_TARGET_RETRY_SECONDS", (0.1, 0.2, 0.5))
+    monkeypatch.setattr(limits, "PUSH_WORKER_WAIT_SECONDS", 0.3)
 
 
 @pytest.fixture

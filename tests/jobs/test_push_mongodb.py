@@ -110,7 +110,7 @@ def test_rows_of_a_chunk_cut_off_are_delivered_once_and_none_is_called_failed(
 
 
 def test_a_connection_lost_in_mid_chunk_fails_no_row(pushing, kind, dies, monkeypatch):
-    monkeypatch.setattr(limits, "PUSH_WAITS", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(limits, "PUSH_RECONNECT_SECONDS", (0.0, 0.0, 0.0))
     push_id = pushing.push(own_keys(300))
     dies(2, "send", 30, ConnectionLost)
     done = pushing.do(push_id)

@@ -67,9 +67,9 @@ def pushing(app, monkeypatch, server, table) -> Pushing:
     result = Pushing(app, monkeypatch)
     result.connect = lambda: connect(server)
     if not REAL:
-        waits = tuple(wait / 10 for wait in limits.PUSH_TARGET_WAITS)
-        monkeypatch.setattr(limits, "PUSH_TARGET_WAITS", waits)
-        monkeypatch.setattr(limits, "PUSH_HELD_SECONDS", limits.PUSH_HELD_SECONDS / 10)
+        waits = tuple(wait / 10 for wait in limits.PUSH_TARGET_RETRY_SECONDS)
+        monkeypatch.setattr(limits, "PUSH_TARGET_RETRY_SECONDS", waits)
+        monkeypatch.setattr(limits, "PUSH_WORKER_WAIT_SECONDS", limits.PUSH_WORKER_WAIT_SECONDS / 10)
         for name in ("PUSH_FIRST_ROWS", "PUSH_CHUNK_ROWS"):
             monkeypatch.setattr(limits, name, getattr(limits, name) // 10)
     return result

@@ -293,7 +293,7 @@ def test_removed_objects_are_audited_by_workspace(any_app, clock):
 
 
 def test_no_transaction_removes_more_than_a_batch(any_app, clock, monkeypatch):
-    monkeypatch.setattr(limits, "DRAIN_ROWS", 100)
+    monkeypatch.setattr(limits, "RETENTION_BATCH_ROWS", 100)
     free = Place("free", clock())
     push = free.push(FREE.work_days + 1, rows=450, lines=1)
     taken = []
@@ -320,13 +320,13 @@ def test_an_interrupted_cleanup_continues_in_the_next_sweep(any_app, clock):
 
 
 def test_the_sweeper_continues_removing_at_its_next_run(any_app, clock, monkeypatch):
-    monkeypatch.setattr(limits, "DRAIN_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "RETENTION_TURN_SECONDS", 0.0)
     free = Place("free", clock())
     run = free.run(FREE.log_days + 1)
     sweeper = Sweeper(any_app, lambda _seconds: True, clock)
     sweeper.run_once()
     assert (sweeper.purged_at, one(Run, run).line_count) == (None, 9)
-    monkeypatch.setattr(limits, "DRAIN_SECONDS", 60.0)
+    monkeypatch.setattr(limits, "RETENTION_TURN_SECONDS", 60.0)
     clock.forward(10)
     sweeper.run_once()
     assert (sweeper.purged_at, one(Run, run).line_count) == (clock(), 1)

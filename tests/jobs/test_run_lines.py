@@ -119,7 +119,7 @@ SECRET = "s3cr/t valü&e"
     ],
 )
 def test_a_secret_is_redacted_in_every_form_across_chunk_boundaries(form):
-    cutter = Redactor([SECRET], limits.HUSHED_CHARS)
+    cutter = Redactor([SECRET], limits.REDACTED_SECRET_MIN_CHARS)
     data = b"before " + form + b" after\n"
     for at in range(len(data)):
         text = "\n".join(lines_of(data, at, cutter=cutter))
@@ -131,7 +131,7 @@ def test_a_secret_is_redacted_in_every_form_across_chunk_boundaries(form):
 
 
 def test_a_secret_is_cut_over_the_border_of_a_line_that_is_too_long():
-    cutter = Redactor([SECRET], limits.HUSHED_CHARS)
+    cutter = Redactor([SECRET], limits.REDACTED_SECRET_MIN_CHARS)
     for shift in range(-20, 5):
         data = b"x" * (limits.RUN_LINE_BYTES + shift) + SECRET.encode() + b"y" * 50_000
         for tail in (b"", b"\n"):
@@ -142,7 +142,9 @@ def test_a_secret_is_cut_over_the_border_of_a_line_that_is_too_long():
 
 def test_the_lines_of_a_secret_that_has_several_are_cut():
     key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEAAoIB\n-----END KEY-----\n"
-    found = lines_of(f"key:\n{key}done\n".encode(), 17, 30, cutter=Redactor([key], limits.HUSHED_CHARS))
+    found = lines_of(
+        f"key:\n{key}done\n".encode(), 17, 30, cutter=Redactor([key], limits.REDACTED_SECRET_MIN_CHARS)
+    )
     assert found[0] == "key:"
     assert found[-1] == "done"
     assert "MIIEvQ" not in "".join(found)
@@ -150,4 +152,4 @@ def test_the_lines_of_a_secret_that_has_several_are_cut():
 
 
 def test_a_secret_that_is_too_short_is_not_redacted():
-    assert lines_of(b"a cat\n", cutter=Redactor(["cat"], limits.HUSHED_CHARS)) == ["a cat"]
+    assert lines_of(b"a cat\n", cutter=Redactor(["cat"], limits.REDACTED_SECRET_MIN_CHARS)) == ["a cat"]

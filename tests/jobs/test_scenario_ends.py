@@ -172,7 +172,7 @@ def test_a_workspace_has_as_many_parallel_runs_as_its_plan_allows_and_starts_the
     with running.app.app_context():
         jobs_queue.queue_of(redis_client(), "run").empty()
         late = clock.now() + timedelta(seconds=60)
-        sweeper.sweep(redis_client(), clock.now() + timedelta(seconds=limits.RING_AGE_SECONDS + 1))
+        sweeper.sweep(redis_client(), clock.now() + timedelta(seconds=limits.QUEUED_AGE_SECONDS + 1))
         assert jobs_queue.queued_ids(redis_client(), "run") == set(), "no run can start yet"
         go.touch()
         thread.join(10)

@@ -41,7 +41,7 @@ def rings(client):
 def test_queued_work_without_a_ring_is_rung_for_once(new_export, sweep, rings, clock):
     export_id = new_export()
     assert sweep() == {}, "its own doorbell may still be on the way"
-    clock.forward(limits.RING_AGE_SECONDS + 1)
+    clock.forward(limits.QUEUED_AGE_SECONDS + 1)
     assert sweep() == {"rung": 1}
     assert rings() == {export_id}
     assert sweep() == {}, "it has a ring now"
@@ -49,7 +49,7 @@ def test_queued_work_without_a_ring_is_rung_for_once(new_export, sweep, rings, c
 
 def test_emptying_redis_loses_no_queued_work(new_export, sweep, rings, client, clock):
     exports = {new_export() for _ in range(3)}
-    clock.forward(limits.RING_AGE_SECONDS + 1)
+    clock.forward(limits.QUEUED_AGE_SECONDS + 1)
     sweep()
     client.flushall()
     assert sweep() == {"rung": 3}

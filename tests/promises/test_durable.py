@@ -238,7 +238,7 @@ def test_promise_06_ten_rolling_restarts_under_load_lose_nothing_and_every_part_
         work.ask(api, round_, run=False)
         for part, began in since.items():
             # A part that ends right after its start again and again is taken for broken.
-            eventually(lambda began=began: time.monotonic() > began + limits.QUICK_DEATH_SECONDS, within=60)
+            eventually(lambda began=began: time.monotonic() > began + limits.START_FAILURE_SECONDS, within=60)
             slowest[part] = max(slowest.get(part, 0), terminated(product, part))
             since[part] = time.monotonic()
     for stream in streams:

@@ -210,7 +210,7 @@ def test_a_row_that_never_fits_may_be_blank_or_the_default(edith, server, model,
     path = path_of(edith, CODE, ai("A number", kind="integer", **more))
     assert [row["word"] for row in generated(edith, path, count=2).json] == [1, value]
     assert [row["word"] for row in generated(edith, path, count=2).json] == [1, value]
-    assert len(server.asked) == limits.AI_TRIES
+    assert len(server.asked) == limits.AI_ATTEMPTS
 
 
 def test_a_rejected_response_format_is_detected_once_per_run(edith, server, model):

@@ -234,7 +234,7 @@ def test_more_rows_than_a_list_may_have_are_rejected(edith, customers, monkeypat
 
 
 def test_more_external_requests_than_allowed_are_rejected_before_the_first(edith, customers, monkeypatch):
-    monkeypatch.setattr(limits, "FETCHED_QUESTIONS", 5)
+    monkeypatch.setattr(limits, "FETCHED_PARAMETER_SETS", 5)
     rows = {"name": "code", "type": "row_number"}
     field = asks(customers, "SELECT name FROM customers WHERE id = {{code}}")
     answer = edith.post("/generate", json={"fields": [rows, field], "count": 6})
@@ -278,7 +278,7 @@ def test_two_concurrent_requests_both_get_the_first_response(app, cast, target):
 
 
 def test_of_many_answers_each_is_kept_once_and_those_that_are_there_stay(app, cast, target, monkeypatch):
-    monkeypatch.setattr(limits, "FETCHED_SAVED", 4)
+    monkeypatch.setattr(limits, "FETCHED_BATCH", 4)
     with app.app_context():
         first = kept_answers.save(cast.acme, target.id, {f"q{n}": pa.table({"a": [n]}) for n in range(5)})
         db.session.query(Fetched).filter_by(question="q1").update({"expires_at": clock.now()})

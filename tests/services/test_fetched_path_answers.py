@@ -136,9 +136,9 @@ def test_answers_that_came_before_a_failure_are_not_asked_for_again(edith, targe
 
 def test_a_response_that_is_too_large_is_rejected(edith, target, rest, monkeypatch):
     target.on("/api/codes/*", Answer(200, ["x" * 2_000]))
-    monkeypatch.setattr(limits, "HTTP_ANSWER_BYTES", 1_000)
+    monkeypatch.setattr(limits, "HTTP_RESPONSE_BYTES", 1_000)
     assert failed(edith, CODES, call(rest()))[1]["reason"] == "too_large"
-    monkeypatch.setattr(limits, "HTTP_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr(limits, "HTTP_RESPONSE_BYTES", 10_000)
     monkeypatch.setattr(limits, "FETCHED_JSON_BYTES", 3_000)
     assert failed(edith, CODES, call(rest()))[1]["reason"] == "too_large"
 

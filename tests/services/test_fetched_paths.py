@@ -216,7 +216,7 @@ def test_a_secret_that_the_target_repeats_is_cut(edith, target, rest):
 
 def test_only_a_useful_part_of_a_body_is_reported(edith, target, rest):
     target.on("/api/codes/*", Answer(500, "x" * 5_000))
-    assert failed(edith, CODES, call(rest()))[0].count("x") <= limits.FETCHED_SAID_CHARS + 20
+    assert failed(edith, CODES, call(rest()))[0].count("x") <= limits.FETCHED_MESSAGE_CHARS + 20
 
 
 def counting(target: EchoTarget) -> None:

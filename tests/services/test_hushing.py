@@ -163,7 +163,7 @@ def test_secrets_of_the_settings_are_known_from_the_start(app):
 
 
 def test_only_a_limited_number_of_secrets_is_remembered():
-    for number in range(limits.HUSHED_KNOWN + 10):
+    for number in range(limits.REDACTED_SECRETS + 10):
         process_log.add_secrets(f"secret-{number:06}")
-    assert len(process_log._known_secrets) == limits.HUSHED_KNOWN
+    assert len(process_log._known_secrets) == limits.REDACTED_SECRETS
     assert "secret-000509" not in process_log.redact("x secret-000509 y")

@@ -141,7 +141,7 @@ def test_a_recipient_that_is_put_off_is_tried_again(outbox, server):
     mail_id = outbox.post()
     assert (outbox.send(), outbox.row(mail_id).status) == (0, "queued")
     server.later.clear()
-    assert outbox.send(later=limits.MAIL_WAITS[0] - 1) == 0
+    assert outbox.send(later=limits.MAIL_RETRY_SECONDS[0] - 1) == 0
     assert outbox.send(later=2) == 1
 
 
@@ -150,10 +150,10 @@ def test_a_mail_waits_for_a_server_that_is_down_and_comes_back(app, tmp_path):
     outbox = Outbox(app, tmp_path, f"smtp://127.0.0.1:{down.port}?tls=off")
     mail_id = outbox.post()
     assert outbox.send() == 0
-    assert outbox.send(later=limits.MAIL_WAITS[0]) == 0
+    assert outbox.send(later=limits.MAIL_RETRY_SECONDS[0]) == 0
     assert "could not be reached" in outbox.row(mail_id).reason
     with MailServer(port=down.port) as server:
-        assert outbox.send(later=limits.MAIL_WAITS[1]) == 1
+        assert outbox.send(later=limits.MAIL_RETRY_SECONDS[1]) == 1
     assert len(server.mails) == 1
     assert outbox.row(mail_id).attempts == 3
 
@@ -161,10 +161,10 @@ def test_a_mail_waits_for_a_server_that_is_down_and_comes_back(app, tmp_path):
 def test_a_mail_that_always_fails_is_finally_given_up(app, tmp_path):
     outbox = Outbox(app, tmp_path, f"smtp://127.0.0.1:{MailServer().port}?tls=off")
     mail_id = outbox.post()
-    for wait in (0, *limits.MAIL_WAITS):
+    for wait in (0, *limits.MAIL_RETRY_SECONDS):
         outbox.send(later=wait)
     row = outbox.row(mail_id)
-    assert (row.status, row.attempts, row.sealed) == ("failed", 1 + len(limits.MAIL_WAITS), None)
+    assert (row.status, row.attempts, row.sealed) == ("failed", 1 + len(limits.MAIL_RETRY_SECONDS), None)
     assert row.reason.startswith("Given up after 11 attempts.")
 
 

@@ -203,7 +203,7 @@ def test_values_are_looked_at_up_to_a_block_and_listed_up_to_a_limit():
     rows = [{"a": "x" * 9}] * (limits.BLOCK_ROWS + 5)
     result = planned(SubmittedRows(table_of_rows(rows), "s", NOW), text("a", max_length=5), count=len(rows))
     found, count = value_checks.check(result, result.rows(0), Known(), [], "postgresql")
-    assert (len(found), count) == (limits.MISFITS_SHOWN, limits.BLOCK_ROWS)
+    assert (len(found), count) == (limits.LISTED_MISFITS, limits.BLOCK_ROWS)
 
 
 def test_sensitive_values_are_not_shown():

@@ -33,4 +33,4 @@ def test_the_limits_are_those_of_the_service():
     assert set(limits.RUNS_AT_ONCE) == set(limits.RUNS_QUEUED) == set(limits.PLANS)
     assert f"{limits.RUN_LOG_BYTES // limits.MB} MiB, {limits.RUN_LOG_LINES:,} lines" in REFERENCE
     assert f"{limits.RUN_GRACE_SECONDS:g} seconds" in REFERENCE
-    assert limits.RUN_DRAIN_SECONDS + limits.RUN_GRACE_SECONDS < limits.HAND_BACK_SECONDS
+    assert limits.RUN_DRAIN_SECONDS + limits.RUN_GRACE_SECONDS < limits.RELEASE_SECONDS

@@ -180,7 +180,7 @@ def test_temporary_errors_are_retried_with_the_same_id_and_body(hooked, target, 
     hooked.ends()
     hooked.tell()
     assert hooked.send() == ["again"]
-    assert hooked.send(limits.WEBHOOK_WAITS[0] - 1) == []
+    assert hooked.send(limits.WEBHOOK_RETRY_SECONDS[0] - 1) == []
     assert hooked.send(2) == ["delivered"]
     first, second = target.calls("/hook")
     assert (first.body, first.headers["webhook-id"]) == (second.body, second.headers["webhook-id"])
@@ -238,12 +238,12 @@ def test_a_delivery_that_always_fails_is_finally_given_up(hooked, target):
     target.on("/hook", Answer(500))
     hooked.ends()
     hooked.tell()
-    for wait in (0, *limits.WEBHOOK_WAITS):
+    for wait in (0, *limits.WEBHOOK_RETRY_SECONDS):
         assert len(hooked.send(wait)) == 1
     (delivery,) = hooked.deliveries()
     assert (delivery.status, delivery.attempts, delivery.next_at) == (
         "failed",
-        1 + len(limits.WEBHOOK_WAITS),
+        1 + len(limits.WEBHOOK_RETRY_SECONDS),
         None,
     )
 
@@ -343,7 +343,7 @@ def test_the_old_secret_also_signs_for_a_day_after_a_rotation(hooked, target):
     ]
     hooked.ends()
     hooked.tell()
-    hooked.send(limits.WEBHOOK_BOTH_SECONDS + 1)
+    hooked.send(limits.WEBHOOK_ROTATION_SECONDS + 1)
     assert len(target.calls("/hook")[1].headers["webhook-signature"].split()) == 1
 
 

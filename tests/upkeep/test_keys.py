@@ -17,7 +17,7 @@ TEXT = backup.format_keys(SECRET_KEY, [OTHER, VAULT_KEY])
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(limits, "UPKEEP_SCRYPT_COST", 16)
+    monkeypatch.setattr(limits, "BACKUP_SCRYPT_COST", 16)
 
 
 def test_encrypted_keys_can_only_be_decrypted_with_their_passphrase():

@@ -132,7 +132,7 @@ def test_a_page_that_ends_early_continues_where_it_ended(api, cast, entries, mon
 
 
 def test_more_than_the_counted_maximum_is_shown_as_at_least(api, cast, entries, monkeypatch):
-    monkeypatch.setattr(limits, "AUDIT_COUNTED", 3)
+    monkeypatch.setattr(limits, "AUDIT_MAX_COUNT", 3)
     entries(*[{}] * 5)
     found = api(cast.adam).get("/audit?action=thing.made&limit=2").json
     assert (found["total"], found["total_exact"]) == (3, False)

@@ -165,7 +165,7 @@ def test_a_connection_that_is_gone_or_does_not_answer_leaves_boxes_to_type_in(ed
 
 
 def test_of_many_tables_a_box_searches(edith, app, cast, monkeypatch):
-    monkeypatch.setattr(limits, "PICKED_TABLES", 3)
+    monkeypatch.setattr(limits, "SELECT_TABLES", 3)
     many = sqlite_target(app, cast, "".join(f"CREATE TABLE t{n} (a, b);" for n in range(30)))
     page, key = drawn(edith, {"connection_id": many.connection_id})
     assert f'list="{key}.o.table-l"' in page.press(f"again:{key}")

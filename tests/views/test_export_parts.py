@@ -196,7 +196,7 @@ def test_each_part_is_rung_for_and_the_export_itself_is_not(edith, parts_of, app
 
 
 def test_the_page_shows_the_parts_a_page_at_a_time(edith, path, parts_of, do, browser, cast, monkeypatch):
-    monkeypatch.setattr(limits, "PARTS_SHOWN", 2)
+    monkeypatch.setattr(limits, "LISTED_PARTS", 2)
     export = in_parts(edith, path)
     do(parts_of(export["id"])[0])
     person = browser(cast.edith)

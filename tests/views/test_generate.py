@@ -316,7 +316,7 @@ COSTLY = {"type": "formula", "options": {"expression": 'ascii(text(row) + repeat
 @pytest.fixture
 def little_time(monkeypatch):
     """A request may take half a second of processor time, however many rows it generates."""
-    monkeypatch.setattr(limits, "GENERATE_LEAST_SHARE", 0.5 / limits.GENERATE_SECONDS)
+    monkeypatch.setattr(limits, "GENERATE_MIN_SHARE", 0.5 / limits.GENERATE_SECONDS)
     monkeypatch.setattr(CpuBudget, "raise_limit", lambda self, rows: None)
 
 

@@ -353,7 +353,7 @@ def waiting(edith, shop, work, monkeypatch):
 
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}/push"
     push = edith.post(path, json={"connection_id": shop.connection_id, "count": 30}).json
-    monkeypatch.setattr(limits, "PUSH_TARGET_WAITS", (20.0,))
+    monkeypatch.setattr(limits, "PUSH_TARGET_RETRY_SECONDS", (20.0,))
     with monkeypatch.context() as away:
         away.setattr(planning, "_open_link", refused_by_target)
         work(push["id"])

@@ -337,7 +337,7 @@ def test_a_look_at_a_locked_table_says_that_it_is_locked(edith, counted, postgre
 
 
 def test_a_lock_timeout_is_not_an_error_of_a_row(counted, push, postgres_url, monkeypatch):
-    monkeypatch.setattr(limits, "PUSH_WAITS", (0.0,))
+    monkeypatch.setattr(limits, "PUSH_RECONNECT_SECONDS", (0.0,))
     with counted("bigint") as target:
         name = target.execute("SELECT current_database()")[0][0]
         target.execute(f"ALTER DATABASE {name} SET lock_timeout = '200ms'")

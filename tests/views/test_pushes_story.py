@@ -170,7 +170,7 @@ def test_a_target_that_freezes_in_the_middle_of_a_dry_run_is_given_up_in_time(
     app, cast, edith, monkeypatch, postgres_url, relay
 ):
     url, frozen = relay
-    monkeypatch.setattr(limits, "PUSH_LOOK_SECONDS", 1.0)
+    monkeypatch.setattr(limits, "DRY_RUN_READ_SECONDS", 1.0)
     table = "CREATE TABLE customers (id integer PRIMARY KEY, email text)"
     with postgres_target(app, cast, postgres_url, table) as target:
         template = make(edith, name="Customers", fields=[KEY, {"name": "email", "type": "email"}])["id"]

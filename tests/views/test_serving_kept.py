@@ -75,7 +75,7 @@ def test_idle_connections_keep_no_thread_from_a_newcomer(port):
 
 def test_a_request_is_answered_before_and_after_the_thread_has_gone_elsewhere(port):
     with socket.create_connection(("127.0.0.1", port), 20) as wire:
-        for pause in (0, limits.KEEPALIVE_STAY_SECONDS / 2, 3 * limits.KEEPALIVE_STAY_SECONDS, 0):
+        for pause in (0, limits.KEEPALIVE_WAIT_SECONDS / 2, 3 * limits.KEEPALIVE_WAIT_SECONDS, 0):
             time.sleep(pause)
             assert ask(wire).startswith(b"HTTP/1.1 200")
 

@@ -281,8 +281,8 @@ def test_a_deleted_workspace_goes_a_little_at_a_time(app, api, cast, monkeypatch
     for number in range(30):
         made(api(cast.adam), "/templates", name=f"T{number}", fields=ID)
     api(cast.olivia).delete("/workspace", json={"confirm": "Acme"})
-    monkeypatch.setattr(limits, "DRAIN_ROWS", 7)
-    monkeypatch.setattr(limits, "DRAIN_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "RETENTION_BATCH_ROWS", 7)
+    monkeypatch.setattr(limits, "RETENTION_PAUSE_SECONDS", 0.0)
     batches, with_it = [], []
 
     def watch(_connection, cursor, statement, *_rest):

@@ -232,7 +232,7 @@ def test_the_page_shows_charts_and_the_same_numbers_as_a_table(api, browser, cas
 def test_hours_are_kept_for_a_year_and_a_month(app, cast):
     now = clock.now()
     with app.app_context(), write_session() as session:
-        for days in (limits.USAGE_KEPT_DAYS - 1, limits.USAGE_KEPT_DAYS + 1):
+        for days in (limits.USAGE_RETENTION_DAYS - 1, limits.USAGE_RETENTION_DAYS + 1):
             at = hourly.hour_of(now - timedelta(days=days))
             session.add(
                 UsageHour(

@@ -164,7 +164,7 @@ def announce_permission_change(session: Session, workspace_id: str) -> None:
 def current_epoch(workspace_id: str) -> str:
     """Return the current epoch. Create one if there is none."""
     client, key = redis_client(), epoch_key(workspace_id)
-    for _ in range(limits.EPOCH_TRIES):
+    for _ in range(limits.EPOCH_ATTEMPTS):
         found = client.get(key)
         if found is not None:
             assert isinstance(found, bytes)

@@ -135,7 +135,11 @@ class BackupWriter:
         self._file = os.fdopen(handle, "r+b")
         self._file.truncate(0)  # of one that was killed
         self._zip = zipfile.ZipFile(
-            self._file, "w", zipfile.ZIP_DEFLATED, compresslevel=limits.UPKEEP_PACKING, allowZip64=True
+            self._file,
+            "w",
+            zipfile.ZIP_DEFLATED,
+            compresslevel=limits.BACKUP_COMPRESSION_LEVEL,
+            allowZip64=True,
         )
         return self
 

@@ -75,10 +75,10 @@ def read_passphrase(file: Path) -> str:
         found = file.read_text().partition("\n")[0].strip()
     except OSError as error:
         raise BackupError(f"The passphrase cannot be read: {file}: {error.strerror}.") from error
-    if len(found) < limits.UPKEEP_PASSPHRASE_CHARS:
+    if len(found) < limits.BACKUP_PASSPHRASE_MIN_CHARS:
         raise BackupError(
             f"The passphrase in {file} has {len(found)} characters; it must have at least "
-            f"{limits.UPKEEP_PASSPHRASE_CHARS}."
+            f"{limits.BACKUP_PASSPHRASE_MIN_CHARS}."
         )
     return found
 
@@ -86,7 +86,7 @@ def read_passphrase(file: Path) -> str:
 def encrypt_keys(text: str, passphrase: str, salt: bytes) -> bytes:
     """Return the encrypted keys: JSON with the parameters for deriving the encryption key from the passphrase. `salt`
     is random."""
-    cost = limits.UPKEEP_SCRYPT_COST
+    cost = limits.BACKUP_SCRYPT_COST
     token = sealing.seal(_derived_key(passphrase, salt, cost), text.encode())
     return orjson.dumps(
         {"kdf": "scrypt", "cost": cost, "salt": base64.b64encode(salt).decode(), "token": token.decode()}
@@ -104,7 +104,7 @@ def decrypt_keys(raw: bytes, passphrase: str) -> str:
         )
     except (ValueError, KeyError, AttributeError, TypeError):
         raise BackupError("The keys in the backup cannot be read.") from None
-    if not 0 < cost <= limits.UPKEEP_SCRYPT_COST_MAX:
+    if not 0 < cost <= limits.BACKUP_SCRYPT_MAX_COST:
         raise BackupError("The keys in the backup cannot be read: their cost parameter is out of range.")
     found = sealing.unseal(_derived_key(passphrase, salt, cost), token)
     if found is None:
@@ -154,7 +154,7 @@ def count_secrets(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, 
             column = sa.column(name, sa.LargeBinary)
             statement = sa.select(column).select_from(sa.table(table.name)).where(column.is_not(None))
             for item in connection.execute(
-                statement.execution_options(yield_per=limits.UPKEEP_ROWS)
+                statement.execution_options(yield_per=limits.BACKUP_ROWS_IN_MEMORY)
             ).scalars():
                 try:
                     vault.open(bytes(item))
@@ -172,7 +172,7 @@ def create_engine(url: str) -> sa.Engine:
     if url.startswith("sqlite"):
         options = {"timeout": limits.SQLITE_BUSY_MS / 1000, "check_same_thread": False}
     else:
-        options = {"connect_timeout": round(limits.UPKEEP_CONNECT_SECONDS)}
+        options = {"connect_timeout": round(limits.BACKUP_CONNECT_SECONDS)}
     return sa.create_engine(url, poolclass=sa.NullPool, connect_args=options)
 
 
@@ -285,7 +285,7 @@ class FileCopier:
                 removed_ids = sa.select(removed.c.id).where(removed.c.file_removed_at.is_not(None))
                 statement = statement.where(sa.column(_EXPORT_ID[table]).not_in(removed_ids))
             keys = connection.execute(
-                statement.distinct().execution_options(yield_per=limits.UPKEEP_ROWS)
+                statement.distinct().execution_options(yield_per=limits.BACKUP_ROWS_IN_MEMORY)
             ).scalars()
             found += [MissingFile(table=table, key=key) for key in keys if key not in self._copied]
         return found
@@ -484,7 +484,7 @@ def _open_snapshot(
     again until none are missing, the same ones are missing as before, or the attempts are used up. Report missing
     files."""
     previous: list[MissingFile] | None = None
-    for last in (*[False] * limits.UPKEEP_SNAPSHOTS, True):
+    for last in (*[False] * limits.BACKUP_SNAPSHOT_ATTEMPTS, True):
         with batch_delete.suspend_deletion(), ExitStack() as trial:
             connection = trial.enter_context(snapshot(settings))
             tables = database.tables(connection)
@@ -512,7 +512,7 @@ def _write_table(connection: sa.Connection, table: database.Table, writer: Backu
 def _write_keys(writer: BackupWriter, text: str, plain: bool, passphrase: str) -> str:
     if passphrase:
         with writer.part(SEALED_KEYS_FILE) as file:
-            file.write(encrypt_keys(text, passphrase, os.urandom(limits.UPKEEP_SALT_BYTES)))
+            file.write(encrypt_keys(text, passphrase, os.urandom(limits.BACKUP_SALT_BYTES)))
         return "sealed"
     if plain:
         with writer.part(PLAIN_KEYS_FILE) as file:

@@ -161,7 +161,7 @@ def dump_rows(connection: sa.Connection, table: Table) -> Iterator[bytes]:
             columns.append(sa.column(name, _COLUMN_TYPES[kind]))
     statement = sa.select(*columns).select_from(sa.table(table.name))
     statement = statement.order_by(*(sa.column(name) for name in table.key))
-    found = connection.execute(statement.execution_options(yield_per=limits.UPKEEP_ROWS))
+    found = connection.execute(statement.execution_options(yield_per=limits.BACKUP_ROWS_IN_MEMORY))
     converters = [
         (at, _CONVERSIONS[kind]) for at, kind in enumerate(table.columns.values()) if kind in _CONVERSIONS
     ]

@@ -55,12 +55,12 @@ def migrate(settings: Settings) -> None:
         raise
     except Exception as error:  # a migration may raise any exception
         reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
-        raise BackupError(f"The migration failed. The database is unchanged: {reason}.") from error
+        raise BackupError(f"The migration failed, and the database is unchanged: {reason}.") from error
 
 
 def _migrate_copy(settings: Settings) -> None:
     place = SqliteTarget(settings)
-    with as_backup_errors("The migration failed. The database is unchanged", settings.data_dir):
+    with as_backup_errors("The migration failed, and the database is unchanged", settings.data_dir):
         place.copy_current()
         try:
             database.migrate_to(database.with_database_url(settings, place.url))
@@ -372,7 +372,7 @@ class PostgresqlTarget:
     def replace_existing(self) -> None:
         """Replace the old tables by the new ones in one transaction."""
         with self._transaction(self._service_url) as connection:
-            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{round(limits.UPKEEP_CONNECT_SECONDS)}s'")
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{round(limits.BACKUP_CONNECT_SECONDS)}s'")
             schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
             new_tables = self._new_table_names(connection)
             names = sorted({*models.Base.metadata.tables, *new_tables, REVISION_TABLE})

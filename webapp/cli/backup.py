@@ -74,10 +74,10 @@ def _report_backup(path: Path, manifest: Manifest) -> int:
         f"  words     {vocabularies} {'vocabulary' if vocabularies == 1 else 'vocabularies'} that templates pin"
     )
     print("  keys      " + _KEY_STATES[manifest.keys])
-    for lacking in manifest.lacking[: limits.UPKEEP_TOLD]:
+    for lacking in manifest.lacking[: limits.UPKEEP_LISTED]:
         print(f"  MISSING   {lacking.key}, referenced by a row of {lacking.table}, is not in the storage")
-    if len(manifest.lacking) > limits.UPKEEP_TOLD:
-        print(f"  MISSING   and {len(manifest.lacking) - limits.UPKEEP_TOLD:,} more")
+    if len(manifest.lacking) > limits.UPKEEP_LISTED:
+        print(f"  MISSING   and {len(manifest.lacking) - limits.UPKEEP_LISTED:,} more")
     for vocabulary_id in manifest.lacking_vocabularies:
         print(
             f"  MISSING   vocabulary {vocabulary_id}: run ./rowsmith vocab install {vocabulary_id}, "

@@ -79,7 +79,7 @@ def check_integrity(patient: Installation) -> Iterator[Finding]:
     with read_connection(patient) as connection:
         if patient.settings.is_sqlite:
             problems = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-            broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(limits.UPKEEP_TOLD)
+            broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(limits.UPKEEP_LISTED)
             if list(problems) != ["ok"]:
                 yield Finding(
                     FAIL, "integrity", f"The database file is damaged: {problems[0]}.", restore_command

@@ -62,8 +62,8 @@ def check_packages(patient: Installation) -> Iterator[Finding]:
     if Path(sys.prefix).resolve() == venv.resolve() and (
         wrong := _mismatched_packages(patient.home / "requirements.lock")
     ):
-        names = ", ".join(wrong[: limits.UPKEEP_TOLD]) + (
-            f" and {len(wrong) - limits.UPKEEP_TOLD} more" if len(wrong) > limits.UPKEEP_TOLD else ""
+        names = ", ".join(wrong[: limits.UPKEEP_LISTED]) + (
+            f" and {len(wrong) - limits.UPKEEP_LISTED} more" if len(wrong) > limits.UPKEEP_LISTED else ""
         )
         yield Finding(FAIL, "packages", f"Packages differ from the lock file: {names}.", reinstall)
         return

@@ -117,7 +117,7 @@ def check_processes(patient: Installation) -> Iterator[Finding]:
     client = patient.results.get("redis")
     if client is None:
         return
-    since = time.time() - limits.WORKER_SEEN_SECONDS
+    since = time.time() - limits.WORKER_HEARTBEAT_MAX_AGE_SECONDS
     parts = (health.WORKER, health.RUNNER, health.SWEEPER)
     alive = {part: health.count_alive(client, part, since) for part in parts}
     message = ", ".join(f"{count} {part}(s)" for part, count in alive.items())

@@ -257,7 +257,7 @@ class Supervisor:
             return
         _kill_group(process.pid)  # its remaining files would disturb the next one
         lived = self.clock() - running.since
-        running.quick_deaths = running.quick_deaths + 1 if lived < limits.QUICK_DEATH_SECONDS else 0
+        running.quick_deaths = running.quick_deaths + 1 if lived < limits.START_FAILURE_SECONDS else 0
         reason = _exit_reason(process.exitcode)
         if running.quick_deaths > len(limits.RESTART_PAUSES):
             raise CliError(

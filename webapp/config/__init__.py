@@ -140,7 +140,7 @@ class Settings:
         "How many seconds a push waits for an unreachable target before it fails. A push can set its own "
         "`target_wait_seconds`. 0: no wait.",
         limits.PUSH_TARGET_WAIT_SECONDS,
-        read.whole_number(0, limits.PUSH_MOST_TARGET_WAIT_SECONDS),
+        read.whole_number(0, limits.PUSH_MAX_TARGET_WAIT_SECONDS),
     )
     run_api_url: str = _setting(
         "RUN_API_URL",

@@ -35,7 +35,7 @@ from webapp.fork_server import ForkServer, die_with_parent, serve
 from webapp.net.gate import Gate
 from webapp.net.session import open_session
 
-_slots = threading.BoundedSemaphore(limits.APART_AT_ONCE)
+_slots = threading.BoundedSemaphore(limits.CHILD_PROCESSES)
 server: Final = ForkServer("webapp.connectors.driver_process")
 
 
@@ -130,7 +130,7 @@ def _run_operation(
     module = type(connector).__module__
     if not isinstance(connector, HttpConnector):
         module = f"{module.rpartition('.')[0]}.session"  # its import brings the driver
-    if not _slots.acquire(timeout=limits.APART_TURN_SECONDS):
+    if not _slots.acquire(timeout=limits.CHILD_QUEUE_SECONDS):
         return [], ConnectorError(
             "Too many connections are being inspected at the moment.",
             reason="busy",
@@ -325,15 +325,15 @@ def _handle_request(channel: socket.socket) -> None:
     with channel.makefile("rb") as request:
         message = orjson.loads(request.read())
     # The kernel ends this process, because a driver may hold the interpreter lock.
-    signal.setitimer(signal.ITIMER_REAL, message["seconds"] + limits.APART_GRACE_SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, message["seconds"] + limits.CHILD_GRACE_SECONDS)
     size = 0
 
     def say(line: Mapping[str, Any]) -> None:
         nonlocal size
         data = orjson.dumps(line) + b"\n"
         size += len(data)
-        if size > limits.APART_ANSWER_BYTES:
-            mb = limits.APART_ANSWER_BYTES // limits.MB
+        if size > limits.CHILD_RESPONSE_BYTES:
+            mb = limits.CHILD_RESPONSE_BYTES // limits.MB
             raise ConnectorError(f"The target's response is larger than {mb:,} MB.", reason="too_large")
         channel.sendall(data)
 

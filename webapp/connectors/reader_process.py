@@ -146,7 +146,7 @@ class ReaderProcess(TableReader):
         return self._batch("contains", entity, list(columns), candidates).column(0)
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
-        """See `TableReader.query`. All rows together may take `limits.QUERY_ANSWER_BYTES`."""
+        """See `TableReader.query`. All rows together may take `limits.QUERY_RESULT_BYTES`."""
         return self._batch("query", text, dict(values), limit)
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
@@ -169,7 +169,7 @@ class _Process:
         self._pid, self._descriptor, self._cancelled = 0, -1, False
         try:
             slots = _slots
-            if not slots.acquire(timeout=limits.APART_TURN_SECONDS):
+            if not slots.acquire(timeout=limits.CHILD_QUEUE_SECONDS):
                 raise ConnectorError(
                     "Too many queries are running at the moment.",
                     reason="busy",
@@ -368,7 +368,7 @@ class _Worker:
         elif method == "contains":
             self._send([pa.RecordBatch.from_arrays([result], ["contains"])])
         elif method == "query":
-            self._send([result], limits.QUERY_ANSWER_BYTES)
+            self._send([result], limits.QUERY_RESULT_BYTES)
         elif method == "sample":
             self._send([result])
         elif method in ("keys", "stream"):

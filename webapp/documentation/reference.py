@@ -343,7 +343,7 @@ DOCUMENTED_LIMITS: Final = {
         ("Rows per database transaction", "PUSH_CHUNK_ROWS"),
         ("Rows with an unknown result after a crash (HTTP targets)", "HTTP_CHUNK_ROWS"),
         ("Rows per request in batch mode", "HTTP_BATCH_ROWS"),
-        ("Parallel requests per push", "HTTP_MOST_PARALLEL"),
+        ("Parallel requests per push", "HTTP_MAX_PARALLEL"),
         ("Size of a request template's body", "HTTP_TEMPLATE_BYTES"),
         ("Timeout for connecting to a database", "TARGET_CONNECT_SECONDS"),
         ("Timeout for a field's query", "TARGET_QUERY_SECONDS"),

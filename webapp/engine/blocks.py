@@ -589,7 +589,7 @@ class RelatedRows:
         parent_count: int = 0,
         meter: MemoryMeter | None = None,
     ) -> None:
-        hardly_repeats = parent_count * limits.DRAWN_REPEATS > rows.size
+        hardly_repeats = parent_count * limits.RANDOM_REPEATS > rows.size
         distinct, self._take = (rows, None) if hardly_repeats else distinct_rows(rows)
         self._block, self._valid = bound.block_at(distinct, meter), valid
 

@@ -428,8 +428,8 @@ class Compiler:
         """Reject columns that need too many other cells. Called after all fields were compiled without errors."""
         for name, spec in self._scope.fields.items():
             blocks, rows = self._column_reads.cost((self._scope, name))
-            if rows > limits.MAX_CELL_COST or blocks > limits.MAX_LOOKBACKS:
-                maximum = limits.MAX_CELL_COST if rows > limits.MAX_CELL_COST else limits.MAX_LOOKBACKS
+            if rows > limits.MAX_CELL_COST or blocks > limits.MAX_LOOKBACK_COLUMNS:
+                maximum = limits.MAX_CELL_COST if rows > limits.MAX_CELL_COST else limits.MAX_LOOKBACK_COLUMNS
                 text = f"One value needs up to {max(rows, blocks):,} other rows; the maximum is {maximum:,}."
                 hint = "Lower the cardinality of its children, or use shorter chains of references."
                 self.fault(spec, "", "too_many_cells", text, hint)
@@ -604,8 +604,8 @@ class ColumnReads:
         found = self._costs.get(columns)
         if found is not None:
             return found
-        if len(self._costs) > limits.MAX_LOOKBACKS:  # more blocks than this are rejected in any case
-            return limits.MAX_LOOKBACKS, limits.MAX_CELL_COST
+        if len(self._costs) > limits.MAX_LOOKBACK_COLUMNS:  # more blocks than this are rejected in any case
+            return limits.MAX_LOOKBACK_COLUMNS, limits.MAX_CELL_COST
         together, pending = set(columns), list(columns)
         while pending:
             new = self._same_row[pending.pop()] - together

@@ -48,7 +48,7 @@ class CpuBudget:
         elapsed: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.seconds, self.clock, self.elapsed = seconds, clock, elapsed
-        self.limit = seconds * limits.GENERATE_LEAST_SHARE
+        self.limit = seconds * limits.GENERATE_MIN_SHARE
         self.used = self.tables = self._began = self._entered = 0.0
         self._outer: CpuBudget | None = None
 

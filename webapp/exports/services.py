@@ -129,7 +129,7 @@ def get_parts(export: Export) -> list[ExportPart]:
 def get_parts_page(export: Export, first: int) -> list[ExportPart]:
     """Return one page of parts, from number `first` on."""
     statement = select(ExportPart).where(ExportPart.export_id == export.id, ExportPart.number >= first)
-    return list(db.session.scalars(statement.order_by(ExportPart.number).limit(limits.PARTS_SHOWN)))
+    return list(db.session.scalars(statement.order_by(ExportPart.number).limit(limits.LISTED_PARTS)))
 
 
 def get_part(export: Export, number: int) -> ExportPart | None:

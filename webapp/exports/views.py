@@ -51,10 +51,10 @@ def parts_page(export: Export, first: int = 1) -> dict[str, Any]:
     """Return one page of an export's parts: `{items, before, after}`. The last two are the first numbers of
     the previous and next page, or None."""
     items = [services.part_as_json(part) for part in services.get_parts_page(export, first)]
-    after = first + limits.PARTS_SHOWN
+    after = first + limits.LISTED_PARTS
     return {
         "items": items,
-        "before": max(1, first - limits.PARTS_SHOWN) if first > 1 else None,
+        "before": max(1, first - limits.LISTED_PARTS) if first > 1 else None,
         "after": after if after <= (export.parts or 0) else None,
     }
 

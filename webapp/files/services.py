@@ -999,7 +999,7 @@ def _list_files(workspace_id: str, project_id: str | None) -> list[_RequestedFil
 def _link_from_cache(cache: Path, file: _RequestedFile, target: Path, *, link: bool) -> None:
     """Place one file into the folder. If it was replaced or evicted in the meantime, read it again."""
     current = file
-    for _ in range(limits.FILE_CACHE_TRIES):
+    for _ in range(limits.FILE_CACHE_ATTEMPTS):
         try:
             _link_or_copy(_cached_file(cache, current), target, link=link)
             return

@@ -321,7 +321,7 @@ def download(actor: Actor, name: str) -> Response:
 
     Its ETag is its SHA-256. Slashes in the name may be percent-encoded or not.
     """
-    for _ in range(limits.FILE_CACHE_TRIES):
+    for _ in range(limits.FILE_CACHE_ATTEMPTS):
         file = services.find(actor, name)
         try:
             return send_file_range(actor, file)

@@ -42,7 +42,7 @@ class FillInput(RowsInput):
     target_wait_seconds: int | None = Field(
         None,
         ge=0,
-        le=limits.PUSH_MOST_TARGET_WAIT_SECONDS,
+        le=limits.PUSH_MAX_TARGET_WAIT_SECONDS,
         description="How many seconds to wait for a database that is unreachable; null: the server setting "
         "TARGET_WAIT_SECONDS.",
     )

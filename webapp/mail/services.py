@@ -75,8 +75,8 @@ def save_preference(actor: Actor, preference: MailPreference) -> None:
     faults = []
     if preference.mail not in MAIL_CHOICES:
         faults.append(Fault("mail", "not_allowed", f"Choose one of {', '.join(MAIL_CHOICES)}."))
-    if not 0 <= preference.minutes <= limits.NOTICE_MOST_MINUTES:
-        message = f"Enter whole minutes from 0 to {limits.NOTICE_MOST_MINUTES:,}."
+    if not 0 <= preference.minutes <= limits.NOTICE_MAX_MINUTES:
+        message = f"Enter whole minutes from 0 to {limits.NOTICE_MAX_MINUTES:,}."
         faults.append(Fault("minutes", "out_of_range", message))
     if faults:
         raise validation_error(faults)
@@ -231,7 +231,7 @@ def _claim_next(now: datetime) -> Mail | None:
     free = or_(Mail.claimed_until.is_(None), Mail.claimed_until < now)
     due = select(Mail.id).where(Mail.status == "queued", Mail.next_at <= now, free).order_by(Mail.next_at)
     with read_session() as session:
-        found = session.scalars(due.limit(limits.COURIER_BATCH)).all()
+        found = session.scalars(due.limit(limits.NOTIFIER_BATCH)).all()
     until = now + timedelta(seconds=limits.MAIL_CLAIM_SECONDS)
     for mail_id in found:
         claim = (
@@ -247,7 +247,7 @@ def _claim_next(now: datetime) -> Mail | None:
 
 
 def _record_failure(mail: Mail, now: datetime, error: smtp.MailError) -> None:
-    if error.permanent or mail.attempts > len(limits.MAIL_WAITS):
+    if error.permanent or mail.attempts > len(limits.MAIL_RETRY_SECONDS):
         reason = (
             error.message if error.permanent else f"Given up after {mail.attempts} attempts. {error.message}"
         )
@@ -256,7 +256,7 @@ def _record_failure(mail: Mail, now: datetime, error: smtp.MailError) -> None:
         )
         log.warning("mail %s (%s): given up: %s", mail.id, mail.kind, error.message)
         return
-    next_at = now + timedelta(seconds=limits.MAIL_WAITS[mail.attempts - 1])
+    next_at = now + timedelta(seconds=limits.MAIL_RETRY_SECONDS[mail.attempts - 1])
     _update_claimed(mail, next_at=next_at, claimed_until=None, reason=error.message[:500])
     log.warning("mail %s (%s): attempt %d: %s", mail.id, mail.kind, mail.attempts, error.message)
 

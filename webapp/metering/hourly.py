@@ -2,7 +2,7 @@
 
 Row counts are exact: they change in the transaction that seals the entries. Requests are counted in Redis by the rate
 limiter's script, and moved to the database by the sweeper. If Redis is emptied, the counts since the last move are lost
-(`limits.USAGE_FOLD_SECONDS`).
+(`limits.USAGE_FLUSH_SECONDS`).
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def unflushed_requests(client: redis.Redis, workspace_id: str, fold: str) -> lis
 
 def purge(session: Session, now: datetime) -> int:
     """Remove hours that are kept no longer. Returns the number of rows."""
-    old = UsageHour.hour < now - timedelta(days=limits.USAGE_KEPT_DAYS)
+    old = UsageHour.hour < now - timedelta(days=limits.USAGE_RETENTION_DAYS)
     return affected_row_count(
         session.execute(delete(UsageHour).where(old).execution_options(synchronize_session=False))
     )

@@ -34,7 +34,7 @@ def check(actor: Actor, size: int = 0) -> None:
     redis, name = redis_client(), _redis_key(actor.workspace_id)
     cached = redis.get(name)
     used = int(cached) if cached is not None else None
-    retry_seconds = limits.STORED_JSON_AGAIN_SECONDS
+    retry_seconds = limits.STORED_JSON_FULL_SECONDS
     if used is None or (used + size > limit and redis.set(f"{name}:read", 1, nx=True, ex=retry_seconds)):
         used = stored_bytes(actor.workspace_id)
         redis.set(name, used, ex=limits.STORED_JSON_SECONDS)

@@ -64,7 +64,7 @@ def record_heartbeat(client: redis.Redis, part: str, process: str, now: float) -
     """Record a heartbeat of `process` of `part`, and remove expired ones. `now` is in epoch seconds."""
     with client.pipeline() as pipe:
         pipe.zadd(_heartbeat_key(part), {process: now})
-        pipe.zremrangebyscore(_heartbeat_key(part), "-inf", now - limits.WORKER_SEEN_SECONDS)
+        pipe.zremrangebyscore(_heartbeat_key(part), "-inf", now - limits.WORKER_HEARTBEAT_MAX_AGE_SECONDS)
         pipe.execute()
 
 
@@ -75,7 +75,7 @@ def record_end(client: redis.Redis, part: str, process: str) -> None:
 
 def report_value(client: redis.Redis, part: str, process: str, value: str) -> None:
     """Store a detail of a process with its heartbeat, and for as long."""
-    client.set(f"{_heartbeat_key(part)}:{process}", value, ex=limits.WORKER_SEEN_SECONDS)
+    client.set(f"{_heartbeat_key(part)}:{process}", value, ex=limits.WORKER_HEARTBEAT_MAX_AGE_SECONDS)
 
 
 def reported_values(client: redis.Redis, part: str, since: float) -> list[str]:
@@ -96,14 +96,18 @@ def _with_heartbeat(client: redis.Redis, part: str, since: float) -> list[tuple[
 def count_alive(client: redis.Redis, part: str, since: float) -> int:
     """Return the number of processes of `part` with a heartbeat at or after `since` (epoch seconds). Error: RedisError.
 
-    The readiness check counts those of the last WORKER_SEEN_SECONDS.
+    The readiness check counts those of the last WORKER_HEARTBEAT_MAX_AGE_SECONDS.
     """
     return int(client.zcount(_heartbeat_key(part), since, "+inf"))
 
 
 def report_activity(client: redis.Redis, part: str, process: str, about: Mapping[str, Any]) -> None:
     """Report the activity of a process with its heartbeat; see `Process`."""
-    client.set(f"{_heartbeat_key(part)}:{process}:about", orjson.dumps(about), ex=limits.WORKER_SEEN_SECONDS)
+    client.set(
+        f"{_heartbeat_key(part)}:{process}:about",
+        orjson.dumps(about),
+        ex=limits.WORKER_HEARTBEAT_MAX_AGE_SECONDS,
+    )
 
 
 def processes(client: redis.Redis, part: str, since: float) -> list[Process]:
@@ -253,7 +257,7 @@ def _heartbeat_check(part: str) -> Callable[[], tuple[str, dict[str, Any]]]:
 
 def heartbeat_cutoff() -> float:
     """Return the epoch second of the oldest heartbeat that counts."""
-    return clock.epoch() - limits.WORKER_SEEN_SECONDS
+    return clock.epoch() - limits.WORKER_HEARTBEAT_MAX_AGE_SECONDS
 
 
 def sandbox() -> str:

@@ -281,7 +281,7 @@ def _redis_metrics() -> Iterator[Metric]:
         alive.add_metric([part], health.count_alive(client, part, health.heartbeat_cutoff()))
     yield alive
     # Connections of the web processes to the database; those of ended processes are removed.
-    earliest = clock.epoch() - limits.METRICS_SEEN_SECONDS
+    earliest = clock.epoch() - limits.METRICS_MAX_AGE_SECONDS
     in_use_total = pool_size = 0
     for process, raw in client.hgetall(POOLS_KEY).items():
         at, in_use, size = orjson.loads(raw)

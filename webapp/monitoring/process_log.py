@@ -72,13 +72,13 @@ _known_secrets: OrderedDict[str, tuple[str, ...] | None] = OrderedDict()
 
 
 def add_secrets(*secrets: str) -> None:
-    """Remember secrets of this process. Beyond HUSHED_KNOWN, those not learned for longest are forgotten."""
+    """Remember secrets of this process. Beyond REDACTED_SECRETS, those not learned for longest are forgotten."""
     with _lock:
         for secret in secrets:
-            if len(secret) >= limits.HUSHED_CHARS:
+            if len(secret) >= limits.REDACTED_SECRET_MIN_CHARS:
                 _known_secrets.setdefault(secret, None)
                 _known_secrets.move_to_end(secret)
-        while len(_known_secrets) > limits.HUSHED_KNOWN:
+        while len(_known_secrets) > limits.REDACTED_SECRETS:
             _known_secrets.popitem(last=False)
 
 
@@ -124,11 +124,13 @@ def _credentials_of_request() -> Iterator[str]:
         return
     key = request.environ.get("HTTP_X_API_KEY", "")
     _, _, token = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    yield from (item for item in (key, token.strip()) if len(item) >= limits.HUSHED_CHARS)
-    yield from (cookie for cookie in request.cookies.values() if len(cookie) >= limits.HUSHED_COOKIE_CHARS)
+    yield from (item for item in (key, token.strip()) if len(item) >= limits.REDACTED_SECRET_MIN_CHARS)
+    yield from (
+        cookie for cookie in request.cookies.values() if len(cookie) >= limits.REDACTED_COOKIE_MIN_CHARS
+    )
     form = request.__dict__.get("form")  # only if it was parsed already, because parsing can fail
     for name, value in form.items() if form else ():
-        if re.search(_NAMES, name, re.IGNORECASE) and len(value) >= limits.HUSHED_CHARS:
+        if re.search(_NAMES, name, re.IGNORECASE) and len(value) >= limits.REDACTED_SECRET_MIN_CHARS:
             yield value
 
 

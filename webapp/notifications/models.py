@@ -101,7 +101,7 @@ class Delivery(CreatedAtMixin, Base):
     response_status: Mapped[int | None] = mapped_column(Integer)
     ms: Mapped[int | None] = mapped_column(Integer)
     reason: Mapped[str] = mapped_column(String(500), default="")
-    head: Mapped[str] = mapped_column(String(limits.WEBHOOK_HEAD_CHARS), default="")
+    head: Mapped[str] = mapped_column(String(limits.WEBHOOK_STORED_CHARS), default="")
     """The beginning of the response to the last attempt, with the secret redacted."""
     next_at: Mapped[datetime | None]
     claimed_until: Mapped[datetime | None]

@@ -201,12 +201,12 @@ def _unfinished(column: Any, object_id: str, *, blocks: bool) -> Iterator[Depend
     statement = select(model.id, name, model.team_id).where(
         column == object_id, model.status.not_in(END_STATES)
     )
-    for row in db.session.execute(statement.order_by(model.id).limit(limits.SHOWN_USES)):
+    for row in db.session.execute(statement.order_by(model.id).limit(limits.LISTED_USES)):
         yield Dependent(kind_name(model), row[0], row[1] or row[0], "in progress", blocks, row[2])
 
 
 def _mentions(model: Any, workspace_id: str, text: str, how: str) -> Iterator[Dependent]:
-    rows = db.session.execute(select_mentioning(model, workspace_id, text).limit(limits.SHOWN_USES))
+    rows = db.session.execute(select_mentioning(model, workspace_id, text).limit(limits.LISTED_USES))
     for row in rows:
         yield Dependent(kind_name(model), row.id, row.name, how, team_id=row.team_id)
 
@@ -236,7 +236,7 @@ def _dependents_of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Depen
     unfinished = select(Run.id, Run.team_id).where(
         Run.scenario_id == scenario.id, Run.status.not_in(END_STATES)
     )
-    for row in db.session.execute(unfinished.limit(limits.SHOWN_USES)):
+    for row in db.session.execute(unfinished.limit(limits.LISTED_USES)):
         yield Dependent("run", row.id, scenario.name, "in progress", team_id=row.team_id)
     yield from (
         dependent
@@ -273,7 +273,7 @@ def find_connection_dependents(connection: Connection) -> list[Dependent]:
     created = select(Template.id, Template.name, Template.team_id).where(
         Template.made_from_id == connection.id, Template.deleted_at.is_(None), Template.id.not_in(reading)
     )
-    for row in db.session.execute(created.order_by(Template.id).limit(limits.SHOWN_USES)):
+    for row in db.session.execute(created.order_by(Template.id).limit(limits.LISTED_USES)):
         found.append(
             Dependent("template", row.id, row.name, "was created from one of its tables", team_id=row.team_id)
         )
@@ -298,7 +298,7 @@ def _dependents_of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Dependen
             yield Dependent("template", row.id, row.name, "reads its rows from it", team_id=row.team_id)
         elif file.name in read_file_names(row.spec):
             yield Dependent("template", row.id, row.name, "reads values from it", team_id=row.team_id)
-    programs = in_scope(Scenario, file.name.rpartition("/")[2]).limit(limits.SHOWN_USES)
+    programs = in_scope(Scenario, file.name.rpartition("/")[2]).limit(limits.LISTED_USES)
     for row in db.session.execute(programs):
         yield Dependent("scenario", row.id, row.name, "mentions it in its code", team_id=row.team_id)
 
@@ -322,14 +322,14 @@ def _dependents_of_project(actor: Actor, project: Project) -> Iterator[Dependent
         )
         if model is Connection:
             inside = inside.where(Connection.of_endpoint.is_(False))
-        for row in db.session.execute(inside.order_by(model.id.desc()).limit(limits.SHOWN_USES)):
+        for row in db.session.execute(inside.order_by(model.id.desc()).limit(limits.LISTED_USES)):
             yield Dependent(kind_name(model), row.id, row.name, "is in it", team_id=project.team_id)
     keys = select(ApiKey.id, ApiKey.name).where(
         ApiKey.project_id == project.id, ApiKey.revoked_at.is_(None), ApiKey.run_id.is_(None)
     )
     if not actor.can("admin"):
         keys = keys.where(ApiKey.created_by == actor.user_id)
-    for row in db.session.execute(keys.order_by(ApiKey.id.desc()).limit(limits.SHOWN_USES)):
+    for row in db.session.execute(keys.order_by(ApiKey.id.desc()).limit(limits.LISTED_USES)):
         yield Dependent("api_key", row.id, row.name, "works in it", team_id=project.team_id)
 
 
@@ -338,7 +338,7 @@ def _dependents_of_team(_actor: Actor, team: Team) -> Iterator[Dependent]:
     for row in db.session.execute(inside.order_by(Project.id)):
         yield Dependent("project", row.id, row.name, "is in it", True, team.id)
     roles = select(Membership.id, Membership.role, User.email).join(User, User.id == Membership.user_id)
-    for member in db.session.execute(roles.where(Membership.team_id == team.id).limit(limits.SHOWN_USES)):
+    for member in db.session.execute(roles.where(Membership.team_id == team.id).limit(limits.LISTED_USES)):
         yield Dependent("member", member.id, member.email, f"is {member.role} in it", team_id=team.id)
 
 

@@ -87,10 +87,10 @@ def _delete_in_batches(table: Table, workspace_id: str, budget: TimeBudget) -> N
     keys = select(*table.primary_key.columns).where(table.c.workspace_id == workspace_id)
     while not budget.is_used_up:
         with write_session() as session:
-            statement = delete_from(table).where(key.in_(keys.limit(limits.DRAIN_ROWS)))
-            if affected_row_count(session.execute(statement)) < limits.DRAIN_ROWS:
+            statement = delete_from(table).where(key.in_(keys.limit(limits.RETENTION_BATCH_ROWS)))
+            if affected_row_count(session.execute(statement)) < limits.RETENTION_BATCH_ROWS:
                 return
-        time.sleep(limits.DRAIN_PAUSE_SECONDS)
+        time.sleep(limits.RETENTION_PAUSE_SECONDS)
 
 
 # Soft-deleted rows are removed after RESTORE_DAYS; children before parents, whose removal also removes remaining

@@ -76,7 +76,7 @@ def _past_retention(model: Any, plan: str, now: datetime, days: int) -> Select[A
         .where(model.workspace_id.in_(of_plan), model.status.in_(END_STATES))
         .where(model.finished_at < now - timedelta(days=days))
         .order_by(model.finished_at)
-        .limit(limits.DRAIN_WORK)
+        .limit(limits.RETENTION_BATCH_WORK)
     )
 
 
@@ -116,7 +116,7 @@ def _remove_run_log(run_id: str, text: str, now: datetime, budget: TimeBudget) -
             update(Run).where(Run.id == run_id).values(**values), execution_options=NO_SYNCHRONIZATION
         )
     others = (RunChunk.run_id == run_id) & (RunChunk.first > 1)
-    batch_delete.delete_rows(RunChunk, others, budget, limits.DRAIN_CHUNKS)
+    batch_delete.delete_rows(RunChunk, others, budget, limits.RETENTION_BATCH_CHUNKS)
     if budget.is_used_up:
         return False
     with write_session() as session:
@@ -138,7 +138,10 @@ def make_room_for_log(workspace_id: str, now: datetime) -> int:
     removable = run_logs & Run.status.in_(END_STATES) & Run.closed_at.is_not(None) & (Run.line_count > 0)
     while used > maximum - limits.RUN_LOG_BYTES:
         oldest = (
-            select(Run.id, Run.log_bytes).where(removable).order_by(Run.finished_at).limit(limits.DRAIN_WORK)
+            select(Run.id, Run.log_bytes)
+            .where(removable)
+            .order_by(Run.finished_at)
+            .limit(limits.RETENTION_BATCH_WORK)
         )
         found = _read_batch(oldest)
         for run_id, size in found:
@@ -278,7 +281,7 @@ def remove_runs(found: Sequence[str], budget: TimeBudget) -> int:
     """Remove runs with their logs. Returns the number of removed runs."""
     done = 0
     for run_id in found:
-        delete_rows(RunChunk, RunChunk.run_id == run_id, budget, limits.DRAIN_CHUNKS)
+        delete_rows(RunChunk, RunChunk.run_id == run_id, budget, limits.RETENTION_BATCH_CHUNKS)
         if budget.is_used_up:
             return done
         done += _delete_row(Run, run_id)

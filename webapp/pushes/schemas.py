@@ -52,7 +52,7 @@ class SendingInput(RowsInput):
     target_wait_seconds: int | None = Field(
         None,
         ge=0,
-        le=limits.PUSH_MOST_TARGET_WAIT_SECONDS,
+        le=limits.PUSH_MAX_TARGET_WAIT_SECONDS,
         description="How many seconds to wait for a target that is unreachable or does not respond; "
         "null: the server setting TARGET_WAIT_SECONDS.",
     )

@@ -391,14 +391,16 @@ class LogHub:
                 found, more = self._new_lines(feed) if read else ([], False)
         except SQLAlchemyError as error:
             log.warning("could not read %s: %s", feed.source.key, type(error).__name__)
-            feed.next_read = time.monotonic() + limits.RUN_POLLED_SECONDS
+            feed.next_read = time.monotonic() + limits.RUN_FALLBACK_POLL_SECONDS
             return
         ended = state is not None and state.is_final
         # A run may write its last line right after its final state, so the log is read once more.
         reads_again = feed.source.channel is None and not (feed.state is not None and feed.state.is_final)
         feed.update(state, found, over=ended and not found and not more and not reads_again, read=read)
         feed.looked = time.monotonic()
-        interval = limits.SSE_POLL_SECONDS if feed.source.channel is None else limits.RUN_POLLED_SECONDS
+        interval = (
+            limits.SSE_POLL_SECONDS if feed.source.channel is None else limits.RUN_FALLBACK_POLL_SECONDS
+        )
         is_urgent = more or (ended and not feed.over)
         feed.next_read = feed.looked + (limits.FOLLOW_WAKE_SECONDS if is_urgent else interval)
 
@@ -455,7 +457,7 @@ class _Subscription:
         except (redis.RedisError, OSError) as error:
             log.debug("Redis is unavailable: %s", error)
             self._disconnect()
-            self._silent_until = time.monotonic() + limits.RUN_POLLED_SECONDS
+            self._silent_until = time.monotonic() + limits.RUN_FALLBACK_POLL_SECONDS
             return set()
 
     def _listen(self, channels: set[str], seconds: float) -> set[str]:
@@ -535,7 +537,7 @@ def wait_until_finished(source: LogSource, seconds: float) -> bool:
                 left = deadline - time.monotonic()
                 if left <= 0 or not is_connected():
                     break
-                feed.changed.wait(min(left, limits.FOLLOW_GONE_SECONDS))
+                feed.changed.wait(min(left, limits.FOLLOW_DISCONNECT_POLL_SECONDS))
     finally:
         hub.detach(feed, lines=False)
         slots.release()
@@ -554,7 +556,7 @@ def log_events(
     disconnected, or SSE_MAX_SECONDS have passed."""
     started = last_sent = clock()
     while True:
-        found, behind = feed.wait_for_lines(after, limits.FOLLOW_GONE_SECONDS)
+        found, behind = feed.wait_for_lines(after, limits.FOLLOW_DISCONNECT_POLL_SECONDS)
         with feed.changed:
             over, gone, state, reached = feed.over, feed.is_deleted, feed.state, feed.reached
         if behind:

@@ -36,7 +36,9 @@ class TimeBudget:
         return self.was_cut_short
 
 
-def delete_rows(model: type[Base], condition: Any, budget: TimeBudget, batch: int = limits.DRAIN_ROWS) -> int:
+def delete_rows(
+    model: type[Base], condition: Any, budget: TimeBudget, batch: int = limits.RETENTION_BATCH_ROWS
+) -> int:
     """Delete rows in batches, each in a separate transaction, until none is left or the time budget is used
     up. Other connections can write between the batches; there is no queue for SQLite's lock, and waiting
     connections poll it."""
@@ -50,7 +52,7 @@ def delete_rows(model: type[Base], condition: Any, budget: TimeBudget, batch: in
         total += deleted
         if deleted < batch:
             return total
-        time.sleep(limits.DRAIN_PAUSE_SECONDS)
+        time.sleep(limits.RETENTION_PAUSE_SECONDS)
     return total
 
 
@@ -81,9 +83,9 @@ _KEY: Final = "rowsmith:backup"
 
 @contextmanager
 def suspend_deletion() -> Iterator[None]:
-    """Request the hold until the block ends, and at most for HOLD_SECONDS."""
+    """Request the hold until the block ends, and at most for BACKUP_HOLD_SECONDS."""
     try:
-        redis_client().set(_KEY, b"1", ex=limits.HOLD_SECONDS)
+        redis_client().set(_KEY, b"1", ex=limits.BACKUP_HOLD_SECONDS)
     except redis.RedisError as error:
         log.info("could not announce the backup: %s", error)
     try:

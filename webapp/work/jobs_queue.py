@@ -115,7 +115,7 @@ def enqueue(client: redis.Redis, kind: str, work_id: str) -> bool:
             description=f"{kind} {work_id}",
             timeout=-1,  # work ends itself; its lease shows whether its worker is alive
             result_ttl=0,
-            failure_ttl=limits.DOORBELL_SECONDS,
+            failure_ttl=limits.FAILED_JOB_SECONDS,
         )
     except redis.RedisError as error:
         log.warning("could not enqueue %s %s, the sweeper will: %s", kind, work_id, error)

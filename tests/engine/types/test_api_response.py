@@ -334,6 +334,6 @@ def test_a_json_path_stops_after_a_bounded_number_of_visits(path, depth, monkeyp
 
 
 def test_a_descent_through_the_largest_answer_is_within_the_visits():
-    body = b'{"a":[' + b",".join([b"1"] * ((limits.HTTP_ANSWER_BYTES - 10) // 2)) + b"]}"
+    body = b'{"a":[' + b",".join([b"1"] * ((limits.HTTP_RESPONSE_BYTES - 10) // 2)) + b"]}"
     assert json_paths.find_first(json_paths.parse_path("$..missing"), orjson.loads(body)) == (False, None)
     assert json_paths.find_first(json_paths.parse_path("$..*.missing"), orjson.loads(body)) == (False, None)

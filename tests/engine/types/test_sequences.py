@@ -174,11 +174,11 @@ def test_cached_values_are_distinguished_by_seed_and_by_fixed_values():
 def test_the_cache_is_limited():
     plan = bound([AMOUNT, TOTAL]).plan
     now = bound([AMOUNT]).env.now
-    for seed in range(limits.TOTALS_KEPT + 9):
+    for seed in range(limits.CACHED_TOTALS + 9):
         source = BoundPlan(plan, GenerationContext(str(seed), now))
         for start in range(0, 40, 2):
             table(source, start, 1)
-    assert len(totals._CACHE) == limits.TOTALS_KEPT
+    assert len(totals._CACHE) == limits.CACHED_TOTALS
     assert all(len(stored._sums_at_stream_ends) <= limits.TOTAL_ENDS for stored, _ in totals._CACHE.values())
 
 

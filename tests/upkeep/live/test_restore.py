@@ -309,7 +309,10 @@ def test_a_vocabulary_that_a_version_pins_comes_back_by_a_restoration(
     monkeypatch.setattr(vocabularies, "local_folder", lambda: tmp_path)
     (tmp_path / f"{pinned}.arrow").write_bytes(b"words")  # only on the disk of this machine
     assert busy.run("backup", str(file), "--include-keys") == 1
-    assert f"vocabulary {missing}: ./rowsmith vocab install {missing}" in capsys.readouterr().out
+    assert (
+        f"{missing}: run ./rowsmith vocab install {missing}, then create another backup"
+        in capsys.readouterr().out
+    )
     (tmp_path / f"{pinned}.arrow").unlink()
     there = new_place("sqlite")
     assert there.run("restore", str(file)) == 0
@@ -317,7 +320,7 @@ def test_a_vocabulary_that_a_version_pins_comes_back_by_a_restoration(
 
 
 def test_sealed_keys_come_back_with_their_passphrase(busy, new_place, file, tmp_path, monkeypatch):
-    monkeypatch.setattr(limits, "UPKEEP_SCRYPT_COST", 16)
+    monkeypatch.setattr(limits, "BACKUP_SCRYPT_COST", 16)
     phrase, wrong = tmp_path / "phrase", tmp_path / "wrong"
     phrase.write_text("correct horse battery\n")
     wrong.write_text("correct horse batterz\n")

@@ -96,7 +96,7 @@ def test_a_provider_that_wants_the_secret_in_the_body_gets_it_there(app, browser
 
 def test_a_provider_may_change_its_key(browser, cast, provider, monkeypatch):
     assert come(browser(), provider, "edith").headers["Location"] == "/"
-    monkeypatch.setattr(limits, "OIDC_KEYS_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(limits, "OIDC_KEYS_REFRESH_SECONDS", 0)
     provider.change_key()
     assert come(browser(), provider, "edith").headers["Location"] == "/"
 

@@ -291,7 +291,7 @@ def authenticate_session(token: str, address: str, request_id: str) -> Actor | N
         actor = _build_actor(session, "session", user, workspace, project)
     if actor.role_for("member") is None:
         return None
-    if now - browser.last_seen_at >= timedelta(seconds=limits.SESSION_SEEN_SECONDS):
+    if now - browser.last_seen_at >= timedelta(seconds=limits.SESSION_LAST_SEEN_SECONDS):
         with _independent_session() as own_session:
             own_session.get_one(BrowserSession, browser.id).last_seen_at = now
     two_factor_due = bool(workspace.settings.get("require_two_factor")) and not browser.two_factor

@@ -178,7 +178,7 @@ class Provider:
 
         with self._lock:
             cached = self._metadata
-        if cached is not None and time.monotonic() - cached[0] < limits.OIDC_KEPT_SECONDS:
+        if cached is not None and time.monotonic() - cached[0] < limits.OIDC_CACHE_SECONDS:
             return cached[1]
         url = get_well_known_url(self.issuer, external=True)
         found = self._json(self._request("GET", url, {"Accept": "application/json"}))
@@ -195,7 +195,7 @@ class Provider:
     def _key_set(self, *, refresh: bool = False) -> KeySet:
         with self._lock:
             cached = self._keys
-        max_age = limits.OIDC_KEYS_AGAIN_SECONDS if refresh else limits.OIDC_KEPT_SECONDS
+        max_age = limits.OIDC_KEYS_REFRESH_SECONDS if refresh else limits.OIDC_CACHE_SECONDS
         if cached is not None and time.monotonic() - cached[0] < max_age:
             return cached[1]
         found = parse_key_set(self._json(self._request("GET", self.metadata()["jwks_uri"], {})))
@@ -288,7 +288,7 @@ class Provider:
                 headers=headers,
                 body=body,
                 timeout_seconds=limits.OIDC_TIMEOUT_SECONDS,
-                max_bytes=limits.OIDC_ANSWER_BYTES,
+                max_bytes=limits.OIDC_RESPONSE_BYTES,
             )
         except NetError as error:
             raise ProviderError(f"{error.reason}: {error.message}") from None

@@ -180,7 +180,7 @@ class NoticesForm(Input):
     """Conditions for e-mails about jobs that the user started."""
 
     mail: Literal["never", "failed", "always"]
-    minutes: Annotated[int, Field(ge=0, le=limits.NOTICE_MOST_MINUTES)]
+    minutes: Annotated[int, Field(ge=0, le=limits.NOTICE_MAX_MINUTES)]
 
 
 NOTICES: Final = FormSpec(

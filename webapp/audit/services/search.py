@@ -155,9 +155,9 @@ def _total(workspace_id: str, filters: EntryFilter) -> tuple[int, bool]:
     base, unindexed = _conditions(workspace_id, filters)
     bound = _window_start(base) if unindexed else None
     within = [*base, *unindexed, *([AuditEntry.at >= bound] if bound is not None else [])]
-    counted = select(AuditEntry.at).where(*within).limit(limits.AUDIT_COUNTED + 1).subquery()
+    counted = select(AuditEntry.at).where(*within).limit(limits.AUDIT_MAX_COUNT + 1).subquery()
     total = db.session.scalar(select(func.count()).select_from(counted)) or 0
-    return min(total, limits.AUDIT_COUNTED), bound is None and total <= limits.AUDIT_COUNTED
+    return min(total, limits.AUDIT_MAX_COUNT), bound is None and total <= limits.AUDIT_MAX_COUNT
 
 
 # --- Export -------------------------------------------------------------------------------------------------

@@ -262,7 +262,7 @@ class PageData:
         name_of = {"template": self.template_name, "connection": self.tables.connection}.get(kind, str)
         typed = False
         if kind == "table" and of:
-            typed = not self.tables.has_metadata(of) or len(self.tables.tables(of)) > limits.PICKED_TABLES
+            typed = not self.tables.has_metadata(of) or len(self.tables.tables(of)) > limits.SELECT_TABLES
         elif kind == "column" and of:
             typed = not self.tables.columns(place, of)
         empty = field.pick.get("empty", "choose")
@@ -379,7 +379,7 @@ def save_upload(actor: Actor, request: flask.Request) -> WorkspaceFile:
     uploaded.stream.seek(0)
     sha256 = digest.hexdigest()
     stem, dot, extension = name.rpartition(".")
-    for number in range(1, limits.MAX_NAME_TRIES + 1):
+    for number in range(1, limits.MAX_NAME_ATTEMPTS + 1):
         candidate = names.normalize(name if number == 1 else f"{stem} ({number}){dot}{extension}")
         present: WorkspaceFile | None = None
         try:
@@ -393,7 +393,7 @@ def save_upload(actor: Actor, request: flask.Request) -> WorkspaceFile:
             return files_services.upload(
                 actor, candidate, uploaded.stream, content_type=uploaded.mimetype, check=_reject_existing
             )[0]
-    text = f'There are {limits.MAX_NAME_TRIES} files with names like "{name}" already.'
+    text = f'There are {limits.MAX_NAME_ATTEMPTS} files with names like "{name}" already.'
     raise ApiError("conflict", text, {"hint": "Rename yours."})
 
 
@@ -468,7 +468,7 @@ class SourceCard:
     @property
     def table_names(self) -> list[str]:
         """Return the tables of the selected connection, if they are known."""
-        return self.tables.tables(str(self.value("connection_id")))[: limits.PICKED_TABLES]
+        return self.tables.tables(str(self.value("connection_id")))[: limits.SELECT_TABLES]
 
     @cached_property
     def columns(self) -> list[str]:

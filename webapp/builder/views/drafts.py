@@ -292,7 +292,7 @@ def tables(actor: Actor) -> Response:
     connection_id, text = (
         str(found.options_value(name) or "") if found else "" for name in ("connection_id", "table")
     )
-    names = PageData(actor, draft.spec).tables.tables(connection_id, text)[: limits.PICKED_TABLES]
+    names = PageData(actor, draft.spec).tables.tables(connection_id, text)[: limits.SELECT_TABLES]
     return Response(render_template("pushes/targets.html", entities=names), mimetype="text/html")
 
 

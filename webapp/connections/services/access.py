@@ -252,7 +252,7 @@ def api_error(error: ConnectorError) -> ApiError:
 
 class _MetadataCache:
     """A cache of metadata in this process. Removes the least recently used entries when all entries together have more
-    than METADATA_KEPT_TABLES tables."""
+    than METADATA_CACHED_TABLES tables."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -269,11 +269,11 @@ class _MetadataCache:
     def put(self, connection_id: str, read_at: datetime, metadata: Metadata) -> None:
         with self._lock:
             self._entries.pop(connection_id, None)
-            if len(metadata.entities) > limits.METADATA_KEPT_TABLES:
+            if len(metadata.entities) > limits.METADATA_CACHED_TABLES:
                 return
             self._entries[connection_id] = read_at, metadata
             tables = sum(len(cached.entities) for _, cached in self._entries.values())
-            while tables > limits.METADATA_KEPT_TABLES:
+            while tables > limits.METADATA_CACHED_TABLES:
                 tables -= len(self._entries.popitem(last=False)[1][1].entities)
 
 

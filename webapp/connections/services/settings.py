@@ -488,4 +488,4 @@ def decrypted_settings(
 
 def redact_plaintexts(text: str, plaintexts: Iterable[str]) -> str:
     """Return a message with secrets redacted, in any encoding."""
-    return redact(text, [secret for secret in plaintexts if len(secret) >= limits.HUSHED_CHARS])
+    return redact(text, [secret for secret in plaintexts if len(secret) >= limits.REDACTED_SECRET_MIN_CHARS])

@@ -186,11 +186,11 @@ class AiChat:
         request = requests.Request("POST", url, headers=headers, data=data, auth=self._auth)
         seconds = max(min(settings.retry.timeout_seconds, self._until - time.monotonic()), 0.001)
         reply = send_authenticated(
-            self._session, request, timeout_seconds=seconds, max_bytes=limits.AI_ANSWER_BYTES
+            self._session, request, timeout_seconds=seconds, max_bytes=limits.AI_RESPONSE_BYTES
         )
         if reply.truncated and reply.status == 200:
-            if len(reply.body) >= limits.AI_ANSWER_BYTES:
-                message = f"The response is larger than {limits.AI_ANSWER_BYTES // limits.MB} MB."
+            if len(reply.body) >= limits.AI_RESPONSE_BYTES:
+                message = f"The response is larger than {limits.AI_RESPONSE_BYTES // limits.MB} MB."
                 raise ConnectorError(message, reason="too_large", hint="Reduce rows_per_request.")
             raise ConnectorError("The response was interrupted.", reason="reset", transient=True)
         return reply
@@ -264,7 +264,7 @@ def error_message(reply: Reply, redact: Callable[[str], str]) -> str:
     except (orjson.JSONDecodeError, LookupError, TypeError):
         pass
     text = " ".join(redact(text).split())
-    text = "".join(char if char.isprintable() else " " for char in text)[: limits.FETCHED_SAID_CHARS]
+    text = "".join(char if char.isprintable() else " " for char in text)[: limits.FETCHED_MESSAGE_CHARS]
     return f" Its message: {text}" if text else ""
 
 
@@ -375,10 +375,10 @@ class _Verification:
             return f"{self._status_message()}: the server does not list its models"
         # Ollama uses the plain name for the newest version of a model, and lists it with a tag.
         if model not in names and f"{model}:latest" not in names:
-            known = ", ".join(names[: limits.AI_MODELS_TOLD]) or "none"
+            known = ", ".join(names[: limits.AI_LISTED_MODELS]) or "none"
             more = (
-                f" and {len(names) - limits.AI_MODELS_TOLD} more"
-                if len(names) > limits.AI_MODELS_TOLD
+                f" and {len(names) - limits.AI_LISTED_MODELS} more"
+                if len(names) > limits.AI_LISTED_MODELS
                 else ""
             )
             hint = f"{did_you_mean(model, names) or ''} Available models: {known}{more}.".strip()
@@ -427,7 +427,7 @@ class _Verification:
             request = requests.Request("GET", self._url, headers=headers, auth=auth)
             try:
                 self._reply = send_authenticated(
-                    self._session, request, timeout_seconds=self._timeout, max_bytes=limits.AI_ANSWER_BYTES
+                    self._session, request, timeout_seconds=self._timeout, max_bytes=limits.AI_RESPONSE_BYTES
                 )
             except NetError as error:
                 raise from_net_error(error) from None
@@ -476,14 +476,14 @@ class AiSettings(TlsSettings):
         "auto", description="Format of answers. auto: JSON Schema if the server supports it."
     )
     rows_per_request: int = Field(
-        limits.AI_ROWS, ge=1, le=limits.AI_MOST_ROWS, description="Rows per request."
+        limits.AI_ROWS, ge=1, le=limits.AI_MAX_ROWS, description="Rows per request."
     )
     parallel: int = Field(
-        limits.AI_PARALLEL, ge=1, le=limits.HTTP_MOST_PARALLEL, description="Requests at the same time."
+        limits.AI_PARALLEL, ge=1, le=limits.HTTP_MAX_PARALLEL, description="Requests at the same time."
     )
     retry: Retry = Field(default_factory=lambda: Retry(timeout_seconds=limits.AI_TIMEOUT_SECONDS))
     max_calls: int = Field(
-        limits.AI_CALLS, ge=1, le=limits.AI_MOST_CALLS, description="Maximum requests per run."
+        limits.AI_CALLS, ge=1, le=limits.AI_MAX_CALLS, description="Maximum requests per run."
     )
     max_cost: _Price | None = Field(None, description="Maximum cost of a run, in the currency of the prices.")
     price_per_1k_input: _Price | None = Field(None, description="Price of 1,000 input tokens.")

@@ -148,7 +148,7 @@ class Db2Connection:
 
 def _enable_keepalive(descriptor: int) -> None:
     """Let the connection detect a lost peer."""
-    silent = limits.TARGET_SILENT_SECONDS
+    silent = limits.TARGET_UNACKNOWLEDGED_SECONDS
     settings = {
         "KEEPIDLE": silent // 2,
         "KEEPINTVL": silent // 6,

@@ -41,8 +41,8 @@ class Retry(Settings):
     timeout_seconds: float = Field(
         30.0, ge=limits.RETRY_TIMEOUT_SECONDS[0], le=limits.RETRY_TIMEOUT_SECONDS[1], allow_inf_nan=False
     )
-    retries: int = Field(3, ge=0, le=limits.RETRY_MOST)
-    backoff_seconds: list[_Seconds] = Field([1.0, 2.0, 4.0], max_length=limits.RETRY_MOST)
+    retries: int = Field(3, ge=0, le=limits.MAX_RETRIES)
+    backoff_seconds: list[_Seconds] = Field([1.0, 2.0, 4.0], max_length=limits.MAX_RETRIES)
     retry_on: list[_Status] = Field([429, 502, 503, 504], max_length=100)
 
     @model_validator(mode="after")

@@ -440,4 +440,4 @@ def _lifetime(expires_in: Any) -> float:
         seconds = math.nan
     if not math.isfinite(seconds) or seconds < 0:
         seconds = limits.TOKEN_DEFAULT_SECONDS
-    return max(min(seconds, limits.TOKEN_MOST_SECONDS) - limits.TOKEN_EARLY_SECONDS, 0.0)
+    return max(min(seconds, limits.TOKEN_MAX_SECONDS) - limits.TOKEN_EARLY_SECONDS, 0.0)

@@ -160,7 +160,10 @@ class _Verification:
             request = requests.Request(self._method, self._url, headers=dict(self._headers), auth=auth)
             try:
                 self._reply = send_authenticated(
-                    self._session, request, timeout_seconds=self._timeout, max_bytes=limits.HTTP_LOOK_BYTES
+                    self._session,
+                    request,
+                    timeout_seconds=self._timeout,
+                    max_bytes=limits.VERIFY_RESPONSE_BYTES,
                 )
                 self._error = None
             except (NetError, ConnectorError) as error:

@@ -343,7 +343,7 @@ def open_socket(params: ConnectOptions, gate: Gate, seconds: float) -> socket.so
         raise from_gate_error(error) from None
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    silent = limits.TARGET_SILENT_SECONDS
+    silent = limits.TARGET_UNACKNOWLEDGED_SECONDS
     settings = {
         "KEEPIDLE": silent // 2,
         "KEEPINTVL": silent // 6,

@@ -346,7 +346,7 @@ class MysqlTarget(Target):
             failures += (replace(item, index=int(rows[item.index])) for item in errors)
             if errors:  # so that most of the next statements are shorter than the distance between bad rows
                 gap = (end - position) // (len(errors) + 1)
-                self._rows = max(limits.MYSQL_LEAST_ROWS, min(self._rows, gap // 3))
+                self._rows = max(limits.MYSQL_MIN_ROWS, min(self._rows, gap // 3))
             else:
                 self._rows = min(limits.MYSQL_STATEMENT_ROWS, self._rows + self._rows // 3)
             position = end
@@ -610,12 +610,12 @@ class MysqlSession(Session):
     def cancel(self) -> None:
         """See `Session.cancel`."""
         try:
-            other = self._open_another(limits.PUSH_STUCK_SECONDS / 2)
+            other = self._open_another(limits.PUSH_CANCEL_TIMEOUT_SECONDS / 2)
         except ConnectorError:
             self.link.abort()
             return
         try:
-            other.set_timeout(limits.PUSH_STUCK_SECONDS / 2)
+            other.set_timeout(limits.PUSH_CANCEL_TIMEOUT_SECONDS / 2)
             other.run_statement(f"KILL QUERY {self.link.connection_id}".encode())
             other.close()
         except (pymysql.err.Error, OSError):

@@ -151,14 +151,14 @@ class ServiceClient:
         self.session.stop()
 
     def read(
-        self, request: requests.Request, seconds: float, max_bytes: int = limits.HTTP_ANSWER_BYTES
+        self, request: requests.Request, seconds: float, max_bytes: int = limits.HTTP_RESPONSE_BYTES
     ) -> Reply:
         """Send a request that changes nothing. Raises NetError, ConnectorError."""
         request.auth = self.auth
         return send_authenticated(self.session, request, timeout_seconds=seconds, max_bytes=max_bytes)
 
     def write(
-        self, request: requests.Request, seconds: float, max_bytes: int = limits.HTTP_ANSWER_BYTES
+        self, request: requests.Request, seconds: float, max_bytes: int = limits.HTTP_RESPONSE_BYTES
     ) -> Reply:
         """Send a request that changes data, with token and cookies.
 
@@ -222,7 +222,7 @@ class ServiceClient:
                 headers={HEADER: "Fetch", "Accept": "application/json"},
                 params=self.endpoint.query,
             )
-            reply = self.read(request, seconds, limits.HTTP_ANSWER_BYTES)
+            reply = self.read(request, seconds, limits.HTTP_RESPONSE_BYTES)
             result.attempted_urls.append(f"{method} {urlsplit(url).path}: {reply.status}")
             token = reply.headers.get(HEADER, "").strip()
             if token and token.lower() not in ("required", "fetch"):
@@ -947,7 +947,7 @@ class OdataChannel(Channel):
         self, path: str, headers: dict[str, str], params: dict[str, str] | None = None, max_bytes: int = 0
     ) -> Reply:
         request = self.endpoint.request("GET", path, dict(headers), params=params)
-        self._last_reply = self._reader().read(request, self.seconds, max_bytes or limits.HTTP_ANSWER_BYTES)
+        self._last_reply = self._reader().read(request, self.seconds, max_bytes or limits.HTTP_RESPONSE_BYTES)
         return self._last_reply
 
     # --- metadata
@@ -1107,7 +1107,7 @@ class OdataChannel(Channel):
         try:
             exchange(
                 session, requests.Request("HEAD", self.endpoint.root), timeout_seconds=limits.TARGET_CONNECT_SECONDS,
-                max_bytes=limits.HTTP_ANSWER_BYTES, follow=False,
+                max_bytes=limits.HTTP_RESPONSE_BYTES, follow=False,
             )  # fmt: skip
         except NetError as error:
             if error.reason != "reset":

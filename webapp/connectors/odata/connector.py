@@ -69,7 +69,7 @@ class OdataSettings(TlsSettings):
     batch: bool = Field(False, description="Send rows in $batch requests, each row in its own changeset.")
     retry: Retry = Field(default_factory=Retry)
     parallel: int = Field(
-        limits.HTTP_PARALLEL, ge=1, le=limits.HTTP_MOST_PARALLEL, description="Requests at the same time."
+        limits.HTTP_PARALLEL, ge=1, le=limits.HTTP_MAX_PARALLEL, description="Requests at the same time."
     )
     rate_per_second: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = Field(
         None, description="Maximum requests per second."

@@ -136,7 +136,7 @@ class PostgresqlConnector(ServerConnector):
         addresses = self._addresses(parameters)
         arguments = {
             "connect_timeout": str(max(2, round(seconds))),
-            "tcp_user_timeout": str(int(limits.TARGET_SILENT_SECONDS * 1000)),
+            "tcp_user_timeout": str(int(limits.TARGET_UNACKNOWLEDGED_SECONDS * 1000)),
             "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "4",
             "application_name": "rowsmith", "dbname": "postgres", "user": "postgres", **parameters,
             "host": ",".join([parameters["host"]] * len(addresses)), "hostaddr": ",".join(addresses),

@@ -643,7 +643,7 @@ class PostgresqlSession(Session):
     def cancel(self) -> None:
         """See `Session.cancel`."""
         try:
-            self.connection.cancel_safe(timeout=limits.PUSH_STUCK_SECONDS / 2)
+            self.connection.cancel_safe(timeout=limits.PUSH_CANCEL_TIMEOUT_SECONDS / 2)
         except psycopg.Error:
             # The connection is lost, or the server does not accept the request. A server that hangs would never
             # answer, so the socket is shut down under the waiting thread.
@@ -848,7 +848,7 @@ class PostgresqlSession(Session):
         finally:
             with suppress(psycopg.Error):
                 if sending:  # the caller does not read the rest
-                    self.connection.cancel_safe(timeout=limits.PUSH_STUCK_SECONDS)
+                    self.connection.cancel_safe(timeout=limits.PUSH_CANCEL_TIMEOUT_SECONDS)
                 while server.get_result() is not None:
                     pass
 
@@ -892,7 +892,7 @@ class PostgresqlSession(Session):
         with self._read_only():
             # With a cursor, the server produces only the rows that are needed.
             self._execute_single(f"DECLARE answer NO SCROLL CURSOR FOR {statement}", parameters)
-            batch, is_complete = self._fetch_rows("answer", int(limit), limits.QUERY_ANSWER_BYTES)
+            batch, is_complete = self._fetch_rows("answer", int(limit), limits.QUERY_RESULT_BYTES)
         if not is_complete:
             raise sql.result_too_large_error()
         return batch

@@ -66,7 +66,7 @@ class RestSettings(TlsSettings):
     request_template: RequestTemplate = Field(default_factory=RequestTemplate)
     retry: Retry = Field(default_factory=Retry)
     parallel: int = Field(
-        limits.HTTP_PARALLEL, ge=1, le=limits.HTTP_MOST_PARALLEL, description="Requests at the same time."
+        limits.HTTP_PARALLEL, ge=1, le=limits.HTTP_MAX_PARALLEL, description="Requests at the same time."
     )
     rate_per_second: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = Field(
         None, description="Maximum requests per second."

@@ -163,7 +163,7 @@ class Fetcher:
         reply = outcome.reply
         if reply.truncated:
             message = (
-                f"The response to {self._label(path)} is larger than {limits.HTTP_ANSWER_BYTES:,} bytes."
+                f"The response to {self._label(path)} is larger than {limits.HTTP_RESPONSE_BYTES:,} bytes."
             )
             raise ConnectorError(message, reason="too_large", hint="Choose a path that returns less.")
         if not 200 <= reply.status < 300:
@@ -205,21 +205,21 @@ class Fetcher:
         request = requests.Request("GET", join_url(self._base, path), headers=headers, auth=self._auth)
         seconds = max(min(settings.retry.timeout_seconds, remaining), 0.001)
         return send_authenticated(
-            self._session, request, timeout_seconds=seconds, max_bytes=limits.HTTP_ANSWER_BYTES
+            self._session, request, timeout_seconds=seconds, max_bytes=limits.HTTP_RESPONSE_BYTES
         )
 
     # --- Messages
 
     def _label(self, path: str) -> str:
         text = self._redact(path) if self._options.quiet is None else self._options.quiet
-        return f"GET {text[: limits.FETCHED_SAID_CHARS]}"
+        return f"GET {text[: limits.FETCHED_MESSAGE_CHARS]}"
 
     def _error_message(self, reply: Reply) -> str:
         """Return the beginning of a body; "" if it must not be shown."""
         if self._options.quiet is not None:
             return ""
         text = self._redact(" ".join(reply.body[: limits.HTTP_BODY_CHARS].decode("utf-8", "replace").split()))
-        text = "".join(char if char.isprintable() else " " for char in text)[: limits.FETCHED_SAID_CHARS]
+        text = "".join(char if char.isprintable() else " " for char in text)[: limits.FETCHED_MESSAGE_CHARS]
         return f" Its message: {text}" if text else ""
 
     def _network_error(self, outcome: RequestOutcome) -> ConnectorError:

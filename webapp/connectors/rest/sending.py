@@ -108,8 +108,8 @@ class RestSender(Sender):
         # for 100,000 rows.
         body = BytesIO()
         body.write(before.encode())
-        for start in range(0, rows.batch.num_rows, limits.HTTP_PIECE_ROWS):
-            bodies = self._render.render_bodies(rows.batch.slice(start, limits.HTTP_PIECE_ROWS))
+        for start in range(0, rows.batch.num_rows, limits.HTTP_BODY_ROWS):
+            bodies = self._render.render_bodies(rows.batch.slice(start, limits.HTTP_BODY_ROWS))
             body.write(f"{',' if start else ''}{','.join(bodies)}".encode())
         body.write(after.encode())
         return ComposedRequest(first.path, first.headers, first.query, body.getvalue())
@@ -157,7 +157,7 @@ class RestSender(Sender):
     def _send_request(self, request: Request) -> Reply:
         seconds = self.settings.retry.timeout_seconds
         return send_authenticated(
-            self._session, request, timeout_seconds=seconds, max_bytes=limits.HTTP_ANSWER_BYTES
+            self._session, request, timeout_seconds=seconds, max_bytes=limits.HTTP_RESPONSE_BYTES
         )
 
     def _keys(self, reply: Reply) -> Mapping[str, Any]:

@@ -289,7 +289,7 @@ def create_statement(
 
 def result_too_large_error() -> ConnectorError:
     """Return the error for a query of a field whose rows exceed the limit."""
-    mb = limits.QUERY_ANSWER_BYTES // limits.MB
+    mb = limits.QUERY_RESULT_BYTES // limits.MB
     return ConnectorError(
         f"The result is larger than {mb:,} MB.", reason="too_large", hint="Read fewer rows or shorter values."
     )
@@ -329,12 +329,12 @@ def next_count(count: int, rows: int, size: int) -> int:
 
 def take_rows(rows: Iterable[Row], limit: int | None) -> list[Row]:
     """Return the first rows of a query for a field. Raises `ConnectorError` if they exceed
-    `limits.QUERY_ANSWER_BYTES`."""
+    `limits.QUERY_RESULT_BYTES`."""
     result, size = [], 0
     for row in islice(rows, limit):
         result.append(row)
         size += estimate_size(row)
-        if size > limits.QUERY_ANSWER_BYTES:
+        if size > limits.QUERY_RESULT_BYTES:
             raise result_too_large_error()
     return result
 

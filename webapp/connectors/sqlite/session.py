@@ -428,11 +428,11 @@ class SqliteSession(Session):
             "step_seconds": limits.SQLITE_STEP_SECONDS,
             "value_bytes": limits.QUERY_VALUE_BYTES,
             "row_bytes": limits.QUERY_ROW_BYTES,
-            "answer_bytes": None if limit is None else limits.QUERY_ANSWER_BYTES,
+            "answer_bytes": None if limit is None else limits.QUERY_RESULT_BYTES,
             "memory_bytes": limits.QUERY_MEMORY_BYTES,
             "file_bytes": limits.SQLITE_FILE_BYTES,
         }
-        if not _readers.acquire(timeout=limits.APART_TURN_SECONDS):
+        if not _readers.acquire(timeout=limits.CHILD_QUEUE_SECONDS):
             raise ConnectorError(
                 "Too many queries are running at the moment.",
                 reason="busy",

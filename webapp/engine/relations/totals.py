@@ -92,7 +92,7 @@ def cached_totals(key: Hashable, owner: Any) -> Totals:
     found = _CACHE.get(key)
     if found is None:
         found = _CACHE[key] = (Totals(), owner)
-        while len(_CACHE) > limits.TOTALS_KEPT:
+        while len(_CACHE) > limits.CACHED_TOTALS:
             _CACHE.popitem(last=False)
     return found[0]
 

@@ -760,7 +760,7 @@ class ApiResponse(ExternalColumn):
         example = (
             ""
             if self._hides_values
-            else f", such as {answer.keys[places[0]].as_py()[: limits.FETCHED_SAID_CHARS]}"
+            else f", such as {answer.keys[places[0]].as_py()[: limits.FETCHED_MESSAGE_CHARS]}"
         )
         return f" to {len(places):,} of {count:,} paths{example}"
 

@@ -145,7 +145,7 @@ def _draw(key: PoolKey) -> DrawnPool:
         "count": limits.FAKER_POOL,
         "bytes": limits.FAKER_POOL_CHARS,
         "longest": limits.MAX_TEXT_CHARS,
-        "largest": limits.FAKER_LARGEST,
+        "largest": limits.FAKER_MAX_ARGUMENT,
         "seconds": limits.FAKER_SECONDS,
         "megabytes": limits.FAKER_MEMORY_MB,
     }

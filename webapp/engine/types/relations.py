@@ -520,7 +520,7 @@ class RelationKind(GroupKind):
         """The assignment of children with the group's key."""
         cardinality = self._cardinalities.get(int(key))
         if cardinality is None:
-            if len(self._cardinalities) >= limits.KEYS_KEPT:
+            if len(self._cardinalities) >= limits.CACHED_RELATION_KEYS:
                 self._cardinalities.clear()
             assert self.counts is not None  # only children with cardinality are assigned
             cardinality = self._cardinalities[int(key)] = self.counts.bind(key, self.layout == "mixed")
@@ -1137,7 +1137,7 @@ class Previous(EarlierRowsType):
             )
         # Reject templates whose blocks would need too many columns of earlier rows.
         pending = [(self.options.field, self.options.step)]
-        while pending and len(compiler.lookbacks) <= limits.MAX_LOOKBACKS:
+        while pending and len(compiler.lookbacks) <= limits.MAX_LOOKBACK_COLUMNS:
             name, back = pending.pop()
             place = (f"{self.field.path.rpartition('[')[0]}.{name}", back)
             column = (
@@ -1150,10 +1150,9 @@ class Previous(EarlierRowsType):
                 further = back + (column.type.options.step if isinstance(column.type, Previous) else 0)
                 own = () if column.formula is None else column.formula.required_fields
                 pending.extend((needed, further) for needed in (*column.type.required_fields, *own))
-        if len(compiler.lookbacks) > limits.MAX_LOOKBACKS:
-            message = (
-                f"Fields that read earlier rows need more than {limits.MAX_LOOKBACKS:,} additional columns."
-            )
+        if len(compiler.lookbacks) > limits.MAX_LOOKBACK_COLUMNS:
+            maximum = limits.MAX_LOOKBACK_COLUMNS
+            message = f"Fields that read earlier rows need more than {maximum:,} additional columns."
             compiler.fault(self.field, "options.step", "too_many_cells", message, "Use a smaller step.")
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -1526,7 +1525,7 @@ class Template(FieldType):
     def _cardinality(self, key: np.uint64) -> BoundCardinality:
         cardinality = self._cardinalities.get(int(key))
         if cardinality is None:
-            if len(self._cardinalities) >= limits.KEYS_KEPT:
+            if len(self._cardinalities) >= limits.CACHED_RELATION_KEYS:
                 self._cardinalities.clear()
             cardinality = self._cardinalities[int(key)] = self._child_counts.bind(
                 random.derive(key, _DEAL_SALT)

@@ -50,7 +50,7 @@ def find_json(text: str) -> Iterator[Any]:
     nested in it."""
     text = _THOUGHT.sub(" ", text)
     position, failures = 0, 0
-    while (found := _JSON_START.search(text, position)) and failures < limits.AI_BROKEN:
+    while (found := _JSON_START.search(text, position)) and failures < limits.AI_JSON_ATTEMPTS:
         try:
             value, position = _DECODER.raw_decode(text, found.start())
             yield value
@@ -211,10 +211,10 @@ _TYPES: Final = {"integer": "integer", "decimal": "number", "boolean": "boolean"
 
 
 def ai_connections(actor: Actor) -> Sequence[Connection]:
-    """Return the project's connections of type ai, oldest first, at most limits.AI_MODELS_TOLD."""
+    """Return the project's connections of type ai, oldest first, at most limits.AI_LISTED_MODELS."""
     statement = tenancy.listing(actor, Connection).where(Connection.type == "ai")
     return db.session.scalars(
-        statement.order_by(Connection.created_at, Connection.id).limit(limits.AI_MODELS_TOLD)
+        statement.order_by(Connection.created_at, Connection.id).limit(limits.AI_LISTED_MODELS)
     ).all()
 
 
@@ -305,7 +305,7 @@ def request_values(
     rejected = [row for row in rows if row.value is None and row.problem]
     if rejected and not tolerates_errors and result.error is None:
         result.error = ConnectorError(
-            f"The model returned invalid values for {len(rejected):,} of {len(rows):,} rows after {limits.AI_TRIES} "
+            f"The model returned invalid values for {len(rejected):,} of {len(rows):,} rows after {limits.AI_ATTEMPTS} "
             f"attempts: {rejected[0].problem}.",
             reason="bad_answer",
             hint="Make the prompt more specific, reduce rows_per_request of the connection, use a larger model, or "
@@ -337,7 +337,7 @@ class _FieldRequests:
         """Set `value`, or `problem` if no valid value came after all attempts. Raises ConnectorError; earlier
         rows are set."""
         pending = list(rows)
-        for _ in range(limits.AI_TRIES):
+        for _ in range(limits.AI_ATTEMPTS):
             self._request_all(pending)
             pending = [row for row in pending if row.value is None]
             if not pending:

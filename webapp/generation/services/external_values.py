@@ -83,7 +83,7 @@ def _column(entity: Entity, name: str) -> str:
         matches = [field.name for field in entity.fields if field.name.casefold() == name.casefold()]
         if len(matches) != 1:
             message = f'"{entity.name}" has no column "{name}".'
-            known = ", ".join(field.name for field in entity.fields[: limits.FETCHED_TOLD])
+            known = ", ".join(field.name for field in entity.fields[: limits.FETCHED_LISTED_COLUMNS])
             raise ConnectorError(message, reason="no_column", hint=f"Its columns: {known}.")
         return matches[0]
     return found.name
@@ -220,7 +220,7 @@ class _QuestionValues:
 
     def collect(self, source: CompiledTemplate) -> RequestRecorder:
         """Evaluate with the responses that are available so far. Raises validation_error."""
-        recorder = RequestRecorder(limits.FETCHED_QUESTIONS)
+        recorder = RequestRecorder(limits.FETCHED_PARAMETER_SETS)
         count, offset = source.row_count(self.request.count), self.request.offset
         bound = rows.bind(source, self.pins, self.request.overrides, offset, count, self.anchored, recorder)
         names = {

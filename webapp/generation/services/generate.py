@@ -707,7 +707,7 @@ def measure_cost(recipe: Recipe, name: str, timer: Callable[[], float] = time.pe
         *(column.formula.required_fields if column.formula is not None else ()),
     } - {name}
     durations = []
-    for _ in range(limits.COST_TRIES):
+    for _ in range(limits.COST_BLOCKS):
         block = recipe.bound.block_at(np.arange(recipe.count, dtype=np.uint64))
         for other in needs:
             block.column(other)

@@ -245,7 +245,7 @@ def _infer_range(
     numbers = [decimal for decimal in map(checks.finite_number, evidence.values) if decimal is not None]
     if evidence.unique:
         first, last = (max(numbers, default=Decimal(0)) + step, high)
-    elif len(numbers) >= limits.INFER_FEW:
+    elif len(numbers) >= limits.INFER_MIN_VALUES:
         first, last = (
             texts.round_bound(min(numbers), down=True),
             texts.round_bound(max(numbers), down=False),
@@ -547,7 +547,7 @@ def _infer_column(evidence: ColumnEvidence, rules: Rules, columns: Mapping[str, 
             f"No values can be generated for the type {column.declared}, but the column requires a value.",
         )
     total = evidence.nulls + len(evidence.values)
-    if column.nullable and evidence.nulls and not evidence.unique and total >= limits.INFER_FEW:
+    if column.nullable and evidence.nulls and not evidence.unique and total >= limits.INFER_MIN_VALUES:
         field["percent_blank"] = min(95, round(100 * evidence.nulls / total / 5) * 5)
     elif column.nullable and not evidence.values and not evidence.unique and field["type"] != "boolean":
         seldom = ("date", "timestamp", "timestamptz", "text", "integer")
@@ -680,7 +680,7 @@ def _boolean_field(evidence: ColumnEvidence) -> Field:
         return definition(evidence.column.name, "enum", {"values": [True, False]}, unique=True)
     words = domains.english_column_name(evidence)
     share = domains.flag_share(words)
-    if len(evidence.values) >= limits.INFER_FEW:
+    if len(evidence.values) >= limits.INFER_MIN_VALUES:
         share = round(sum(map(bool, evidence.values)) / len(evidence.values), 2)
     options = {} if share == 0.5 else {"probability": share}
     return definition(evidence.column.name, "boolean", options)

@@ -297,7 +297,7 @@ def _person_name_types(words: str, evidence: ColumnEvidence) -> Iterator[_Kind]:
 def few_words(name: str, values: Sequence[Any]) -> list[str] | None:
     """Return the values of a column that repeats a few plain words and has a name that suggests this; None for any
     other."""
-    if len(values) < limits.INFER_FEW:
+    if len(values) < limits.INFER_MIN_VALUES:
         return None
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).lower()
     if not _CATEGORY_NOUNS & set(re.findall("[a-z]+", spaced)):
@@ -315,7 +315,7 @@ def common_pattern(values: Sequence[Any]) -> str | None:
     """Return a regular expression for the common pattern of all values: which positions are upper-case letters,
     lower-case letters, digits or the same character. None if they differ, or are words."""
     texts = {value for value in values if isinstance(value, str)}
-    if len(texts) < limits.INFER_FEW or len(texts) < len(set(values)):
+    if len(texts) < limits.INFER_MIN_VALUES or len(texts) < len(set(values)):
         return None
     shapes = {tuple(map(_character_class, item)) for item in texts}
     first = next(iter(texts))

@@ -120,7 +120,7 @@ def _date_field(
     options: dict[str, Any] = {} if output_format is None else {"format": output_format}
     message = f", written {output_format}" if output_format else ""
     bounds = pc.min_max(days).as_py()
-    if len(texts) >= limits.INFER_FEW:
+    if len(texts) >= limits.INFER_MIN_VALUES:
         low, high = month_bounds(bounds["min"].date(), bounds["max"].date())
         options = {"min": low, "max": high, **options}
         return ColumnResult(name, definition(name, kind, options), "green", f"From {low} to {high}{message}.")
@@ -195,7 +195,12 @@ def observe_column(name: str, texts: pa.Array, strict: bool = False) -> Observed
     observed = ObservedColumn(Column(name, "text", "text", nullable=len(valid) < total), sample)
     _detect(observed, _NonBlankValues(name, valid, total), strict)
     field = None if observed.result is None else observed.result.field
-    if field is not None and len(valid) < total and total >= limits.INFER_FEW and not field.get("unique"):
+    if (
+        field is not None
+        and len(valid) < total
+        and total >= limits.INFER_MIN_VALUES
+        and not field.get("unique")
+    ):
         field["percent_blank"] = min(95, round(100 * (total - len(valid)) / total, 1))
     return observed
 
@@ -215,7 +220,7 @@ class _NonBlankValues:
     @property
     def has_enough_values(self) -> bool:
         """Return whether there are enough values for a range."""
-        return len(self.valid) >= limits.INFER_FEW
+        return len(self.valid) >= limits.INFER_MIN_VALUES
 
     def distinct_count(self) -> int:
         """Return the number of distinct values."""

@@ -125,7 +125,7 @@ def _model_suggestions(
         kind = find(str(document.get("type"))) if isinstance(document, dict) else None
         if kind is None:
             continue
-        reason = " ".join(str(document.get("reason") or "").split())[: limits.FETCHED_SAID_CHARS]
+        reason = " ".join(str(document.get("reason") or "").split())[: limits.FETCHED_MESSAGE_CHARS]
         proposed = document.get("options")
         for options in ([proposed] if isinstance(proposed, dict) else []) + [
             {}

@@ -46,7 +46,7 @@ def notify_finished(now: Callable[[], datetime] = clock.now) -> int:
     for kind, model in webhooks.MODELS.items():
         ended = select(model.id).where(model.noticed_at.is_(None), model.status.in_(END_STATES))
         with read_session() as session:
-            found = session.scalars(ended.order_by(model.id).limit(limits.COURIER_BATCH)).all()
+            found = session.scalars(ended.order_by(model.id).limit(limits.NOTIFIER_BATCH)).all()
         for work_id in found:
             try:
                 count += _notify(kind, model, work_id, now())

@@ -198,7 +198,7 @@ def send(
             headers=headers,
             body=body,
             timeout_seconds=limits.WEBHOOK_TIMEOUT_SECONDS,
-            max_bytes=limits.WEBHOOK_ANSWER_BYTES,
+            max_bytes=limits.WEBHOOK_RESPONSE_BYTES,
         )
     except NetError as error:
         return DeliveryOutcome("failed" if error.reason in _PERMANENT else "again", error.message)
@@ -206,7 +206,7 @@ def send(
     query_values = [value for _, value in parse_qsl(urlsplit(url).query) if len(value) >= 8]
     unprefixed = [key.removeprefix(SECRET_PREFIX) for key in keys]
     redacted = redaction.redact(reply.body.decode("utf-8", "replace"), [*keys, *unprefixed, *query_values])
-    head = mail.single_line(redacted, limits.WEBHOOK_HEAD_CHARS)
+    head = mail.single_line(redacted, limits.WEBHOOK_STORED_CHARS)
     response = DeliveryOutcome(
         "failed", f"The receiver responded with status {reply.status}.", reply.status, reply.ms, head
     )
@@ -248,7 +248,7 @@ def claim(now: datetime, busy_webhooks: Collection[str] = ()) -> Delivery | None
     if busy_webhooks:
         due = due.where(Delivery.webhook_id.not_in(list(busy_webhooks)))
     with read_session() as session:
-        found = session.scalars(due.order_by(Delivery.next_at).limit(limits.WEBHOOK_AT_ONCE)).all()
+        found = session.scalars(due.order_by(Delivery.next_at).limit(limits.WEBHOOK_PARALLEL)).all()
     for delivery_id in found:
         if claimed := claim_by_id(delivery_id, now):
             return claimed
@@ -347,11 +347,11 @@ def _store_outcome(
             "at": clock.to_text(started),
             "response_status": outcome.status,
             "ms": outcome.ms,
-            "reason": outcome.reason[: limits.WEBHOOK_HEAD_CHARS],
+            "reason": outcome.reason[: limits.WEBHOOK_STORED_CHARS],
         }
-        row.tries = [*row.tries, attempt][-limits.WEBHOOK_TRIES_KEPT :]
-        if outcome.verdict == "again" and row.attempts <= len(limits.WEBHOOK_WAITS):
-            seconds = max(limits.WEBHOOK_WAITS[row.attempts - 1], outcome.retry_after)
+        row.tries = [*row.tries, attempt][-limits.WEBHOOK_LISTED_ATTEMPTS :]
+        if outcome.verdict == "again" and row.attempts <= len(limits.WEBHOOK_RETRY_SECONDS):
+            seconds = max(limits.WEBHOOK_RETRY_SECONDS[row.attempts - 1], outcome.retry_after)
             row.next_at = now + timedelta(seconds=seconds)
         else:
             row.status = "delivered" if outcome.verdict == "delivered" else "failed"
@@ -577,7 +577,7 @@ def new_secret(actor: Actor, hook: Webhook) -> str:
     """Create and return a new secret for a locked webhook; commits. The previous one also signs for one more day."""
     secret, now = _new_secret(), clock.now()
     hook.sealed_before, hook.sealed = hook.sealed, app_vault.seal(secret)
-    hook.before_until = now + timedelta(seconds=limits.WEBHOOK_BOTH_SECONDS)
+    hook.before_until = now + timedelta(seconds=limits.WEBHOOK_ROTATION_SECONDS)
     hook.updated_at = now
     audit_log.record(actor, "webhook.secret", hook, join=True)
     db.session.commit()

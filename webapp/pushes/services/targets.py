@@ -180,7 +180,7 @@ def open_channel(destination: Destination) -> Iterator[Channel]:
 @contextmanager
 def open_session(connection: Connection) -> Iterator[Session]:
     """Open a session for inspecting the target. Failures and timeouts are translated into API errors."""
-    seconds = limits.PUSH_LOOK_SECONDS
+    seconds = limits.DRY_RUN_READ_SECONDS
     with (
         translated_errors(),
         access.open_session(connection) as session,

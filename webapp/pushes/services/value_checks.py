@@ -392,7 +392,7 @@ class _TableCheck:
             _, firsts, back = np.unique(codes, return_index=True, return_inverse=True)
             first = firsts[back]
             bad = valid & (first != np.arange(codes.size))
-            for row in np.flatnonzero(bad)[: limits.MISFITS_SHOWN].tolist():
+            for row in np.flatnonzero(bad)[: limits.LISTED_MISFITS].tolist():
                 text = f"The value is the same as in row {first[row] + 1:,}, but {' + '.join(names)} must be unique."
                 yield self._mismatch(names[0], row, "unique", text, "Set unique on the field.")
 
@@ -450,7 +450,7 @@ class _TableCheck:
         self, name: str, bad: pa.Array, reason: str, text: str, hint: str
     ) -> Iterator[ValueMismatch]:
         positions = np.flatnonzero(pc.fill_null(bad, False).to_numpy(zero_copy_only=False))
-        for row in positions[: limits.MISFITS_SHOWN].tolist():
+        for row in positions[: limits.LISTED_MISFITS].tolist():
             yield self._mismatch(name, row, reason, text, hint)
 
     def _mismatch(self, name: str, row: int, reason: str, text: str, hint: str) -> ValueMismatch:

@@ -45,7 +45,7 @@ class PlanCache(Generic[T]):
             return found[0]
 
     def put(self, key: Hashable, plan: T, weight: int) -> None:
-        """Keep `plan`; `weight` is its memory in bytes, divided by `limits.COMPILED_TIMES`."""
+        """Keep `plan`; `weight` is its memory in bytes, divided by `limits.COMPILED_SIZE_FACTOR`."""
         with self._lock:
             _, old = self._plans.pop(key, (None, 0))
             self._plans[key] = (plan, weight)

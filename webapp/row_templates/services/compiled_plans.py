@@ -58,7 +58,7 @@ CACHE: Final[PlanCache[CompiledTemplate]] = PlanCache()
 
 def _weight(json_bytes: int, folded_before: int) -> int:
     """Return the weight of a plan that this thread has compiled since `FOLDED` counted `folded_before`."""
-    return json_bytes + (FOLDED.bytes - folded_before) // limits.COMPILED_TIMES
+    return json_bytes + (FOLDED.bytes - folded_before) // limits.COMPILED_SIZE_FACTOR
 
 
 def compile_version(

@@ -292,7 +292,7 @@ NO_RELATIONS: Final = DraftRelations({}, {})
 def template_names(actor: Actor) -> dict[str, str]:
     """Return the names of the project's templates by id, sorted by name, up to a limit."""
     listed = tenancy.listing(actor, Template).with_only_columns(Template.id, Template.name)
-    rows = db.session.execute(listed.order_by(Template.name, Template.id).limit(limits.PICKED_TEMPLATES))
+    rows = db.session.execute(listed.order_by(Template.name, Template.id).limit(limits.SELECT_TEMPLATES))
     return {row.id: row.name for row in rows}
 
 

@@ -107,7 +107,7 @@ def put_file(workspace_id: str, key: str, size: int, pieces: Iterable[bytes]) ->
             text = (
                 f"Cached rows and values from connections can use at most {limit:,} bytes. {used:,} are used, and "
                 f"{size:,} more are needed. Read fewer rows, or try again later: rows are kept for "
-                f"{limits.SOURCE_KEPT_HOURS} hours, and longer for exports and pushes that need them."
+                f"{limits.SOURCE_RETENTION_HOURS} hours, and longer for exports and pushes that need them."
             )
             raise ApiError(
                 "quota_exceeded", text, {"limit_bytes": limit, "used_bytes": used, "file_bytes": size}

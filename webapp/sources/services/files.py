@@ -397,7 +397,7 @@ def read_batches(file: IO[bytes], name: str, sheet: str | None = None) -> Iterat
         )
     if sheet is not None and kind != "xlsx":
         raise unreadable_file_error("Only workbooks have sheets.", "Remove sheet.")
-    max_bytes = max(limits.SOURCE_LEAST_BYTES, limits.SOURCE_EXPANSION * file.seek(0, io.SEEK_END))
+    max_bytes = max(limits.SOURCE_MIN_EXPANDED_BYTES, limits.SOURCE_EXPANSION * file.seek(0, io.SEEK_END))
     file.seek(0)
     try:
         reader = {"csv": _read_csv, "json": _read_json, "ndjson": _read_ndjson, "parquet": _read_parquet}.get(

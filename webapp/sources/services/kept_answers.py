@@ -91,8 +91,8 @@ def save(workspace_id: str, connection_id: str, tables: Mapping[str, pa.Table]) 
             row["value"] = {"arrow": base64.b64encode(raw).decode()}
         answers[question] = StoredAnswer(table, snapshot, table.num_rows)
         rows.append(row)
-    for start in range(0, len(rows), limits.FETCHED_SAVED):
-        rejected = insert_rows(rows[start : start + limits.FETCHED_SAVED])
+    for start in range(0, len(rows), limits.FETCHED_BATCH):
+        rejected = insert_rows(rows[start : start + limits.FETCHED_BATCH])
         existing = find_stored(workspace_id, connection_id, rejected)
         if len(existing) < len(rejected):
             raise ApiError("unavailable", "The connection or its stored responses were just deleted.")

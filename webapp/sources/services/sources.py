@@ -5,7 +5,7 @@
 
 A workspace file is pinned by its id and SHA-256: the same bytes are read again, or the work fails with a
 clear error. The rows of a connection are read once, on request. For an export or a push they are stored until
-they are no longer needed (`limits.SOURCE_KEPT_HOURS`), because the rows of a database may change between two
+they are no longer needed (`limits.SOURCE_RETENTION_HOURS`), because the rows of a database may change between two
 reads.
 """
 
@@ -408,7 +408,7 @@ def _open_connection(
                 fetched_files.put_file(
                     location.workspace, location.storage_key, spool.size(), spool.read_bytes()
                 )
-                expires_at = clock.now() + timedelta(hours=limits.SOURCE_KEPT_HOURS)
+                expires_at = clock.now() + timedelta(hours=limits.SOURCE_RETENTION_HOURS)
                 fetched_files.track_file(
                     location.workspace, connection.id, location.sha256, location.storage_key, expires_at
                 )
