@@ -310,6 +310,10 @@ class Compiler:
         scope.groups[key] = groups.compile_group(key, scope.members[key], self)
         self._scope = inner
 
+    def compile_fields(self) -> Layer:
+        """Compile all fields of the template."""
+        return self._compile_layer(self._scope)
+
     def compile_nested(self, fields: Sequence[FieldSpec], factor: int, array: bool = True) -> Layer:
         """Compile the fields nested in a field. A row of this level has at most ``factor`` of them; without ``array``
         it has exactly one."""
@@ -448,6 +452,22 @@ class Compiler:
         if combination is not None:
             for position, member_key in enumerate(combination.member_keys):
                 scope.unique_combinations[member_key] = (combination, position)
+
+    def compile_related_plans(self) -> dict[str, RelatedPlan]:
+        """Return the plans of the templates that relations reach, by their addresses."""
+        return {address: self._related_plan(scope) for address, scope in self._root_scopes.items() if address}
+
+    def with_parent_group(self, layer: Layer) -> Layer:
+        """Return the layer of the template's fields with the group of its parent, which a template that relates to it
+        may have added after they were compiled."""
+        return (
+            layer if self._scope.parent_group == layer.parent_group else self._scope.to_layer(layer.visible)
+        )
+
+    def requests_of_columns(self) -> tuple[ExternalRequest, ...]:
+        """Return the requests for external values that the template's columns need, sorted by dependency."""
+        own = {name: (self._scope, name) for name in self._scope.columns}
+        return self.external_requests.requests(own, self._column_reads.dependencies)
 
     def _related_plan(self, scope: Scope) -> RelatedPlan:
         related = self.related_plans.template(scope.address)

@@ -77,24 +77,20 @@ def compile_plan(
     invalid_data_plan = None if compiler.faults else compile_invalid_data(spec, layer, compiler.faults)
     if compiler.faults:
         raise SpecError(compiler.faults)
-    related_plans = {
-        address: compiler._related_plan(scope) for address, scope in compiler._root_scopes.items() if address
-    }
-    layer = (
-        compiler._scope.to_layer(layer.visible)
-        if compiler._scope.parent_group != layer.parent_group
-        else layer
-    )
-    layer = layer if invalid_data_plan is None else replace(layer, invalid_data_plan=invalid_data_plan)
-    own = {name: (compiler._scope, name) for name in compiler._scope.columns}
-    rows, external_requests = (
-        compiler.related_plans.row_count(""),
-        compiler.external_requests.requests(own, compiler._column_reads.dependencies),
-    )
-    compiled_with = (locale, library or TemplateLibrary()) if external_requests else None
-    warnings, leaves = tuple(compiler.warnings), compiler.max_cells_per_row
+    layer = compiler.with_parent_group(layer)
+    if invalid_data_plan is not None:
+        layer = replace(layer, invalid_data_plan=invalid_data_plan)
+    external_requests = compiler.requests_of_columns()
     return Plan(
-        spec, layer, vocabulary, warnings, leaves, related_plans, rows, external_requests, compiled_with
+        spec,
+        layer,
+        vocabulary,
+        tuple(compiler.warnings),
+        compiler.max_cells_per_row,
+        compiler.compile_related_plans(),
+        compiler.related_plans.row_count(""),
+        external_requests,
+        (locale, library or TemplateLibrary()) if external_requests else None,
     )
 
 
@@ -111,7 +107,7 @@ def _compile_fields(
         text = f'There is no locale "{requested}".'
         hint = did_you_mean(requested, vocabulary.locales)
         compiler.faults.append(Fault("locale", "unknown_locale", text, hint))
-    layer = compiler._compile_layer(compiler._scope)
+    layer = compiler.compile_fields()
     if compiler.max_cells_per_row > limits.MAX_ARRAY_PRODUCT:
         text = (
             f"One row may have up to {compiler.max_cells_per_row:,} elements; at most "

@@ -73,7 +73,7 @@ _MACEDONIAN = ("40", digits(10), weighted((7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 
 _SERBIAN = (_FIRST, digits(7), codes.mod_11_10())
 _THAI = (
     "0", Gap("-"), digits(4), Gap("-"), digits(5), Gap("-"), digits(2), Gap("-"),
-    Check(11, government._thai, tuple(str((1 - rest) % 10) for rest in range(11))),
+    Check(11, government.thai_weight, tuple(str((1 - rest) % 10) for rest in range(11))),
 )  # fmt: skip
 _VIETNAMESE = (
     Pick(("01", "02", "03", "04", "05", "08", "10", "20", "30", "31", "36", "37", "40")), _FIRST, digits(6),
@@ -90,7 +90,7 @@ _GHANAIAN = (
     weighted((0, 1, 2, 3, 4, 5, 6, 7, 8, 9), 11, lambda rest: "X" if rest == 10 else str(rest)),
 )  # fmt: skip
 _JAPANESE = (weighted((0, *(2, 1) * 6), 9, lambda rest: str(9 - rest)), digits(12))
-_CYPRIOT_BODY = (Run("03459"), digits(7), Check(26, government._cypriot, tuple(UPPER)))
+_CYPRIOT_BODY = (Run("03459"), digits(7), Check(26, government.cypriot_weight, tuple(UPPER)))
 _MALTESE_BODY = (_FIRST, digits(5), weighted((3, 4, 6, 7, 8, 9), 37, lambda rest: f"{-rest % 37:02d}"))
 _RUSSIAN = (
     _FIRST, digits(8), weighted((2, 4, 10, 3, 5, 9, 4, 6, 8), 11, lambda rest: str(rest % 10)),

@@ -113,7 +113,8 @@ def _mexican(position: int, character: str) -> int:
     return _MEXICAN.index(character) * (12 - position) + (13 * _MEXICAN.index(" ") if position == 0 else 0)
 
 
-def _cypriot(position: int, character: str) -> int:
+def cypriot_weight(position: int, character: str) -> int:
+    """Return the value of a digit of a Cypriot tax number in the sum of its check letter."""
     return int(character) if position % 2 else _CYPRIOT[int(character)]
 
 
@@ -228,7 +229,7 @@ VAT: dict[str, Callable[[], Parts]] = {
     "BE": lambda: (Gap("BE"), "0", _FIRST, digits(6), _BELGIAN_CHECK),
     "BG": lambda: (Gap("BG"), *_BULGARIAN),
     "CH": lambda: (Gap("CHE-"), *like("###.###.##"), _SWISS_CHECK, Gap(" MWST")),
-    "CY": lambda: (Gap("CY"), Run("03459"), digits(7), Check(26, _cypriot, tuple(UPPER))),
+    "CY": lambda: (Gap("CY"), Run("03459"), digits(7), Check(26, cypriot_weight, tuple(UPPER))),
     "CZ": lambda: (Gap("CZ"), *_CZECH),
     "DE": lambda: (Gap("DE"), _FIRST, digits(7), codes.mod_11_10()),
     "DK": lambda: (Gap("DK"), *_DANISH),
@@ -466,7 +467,7 @@ def _birth(pattern: str, days: int = 0, months: int = 0) -> Pick:
 _YMD, _DMY = "{y:02d}{m:02d}{d:02d}", "{d:02d}{m:02d}{y:02d}"
 
 
-def _two_pass_check() -> Check:
+def two_pass_check() -> Check:
     """Return the check of Estonia and Lithuania: a second row of weights if the first gives ten, and 0 if both do."""
     first_weights, second_weights, base = (1, 2, 3, 4, 5, 6, 7, 8, 9, 1), (3, 4, 5, 6, 7, 8, 9, 1, 2, 3), 101
 
@@ -517,22 +518,25 @@ def _portuguese(position: int, character: str) -> int:
 _ODD = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
 
 
-def _italian(position: int, character: str) -> int:
+def italian_weight(position: int, character: str) -> int:
+    """Return the value of a character of a codice fiscale in the sum of its check letter."""
     number = int(character) if character.isdigit() else ord(character) - ord("A")
     return _ODD[number] if position % 2 == 0 else number
 
 
 _CURP_CHARACTERS = "0123456789ABCDEFGHIJKLMN&OPQRSTUVWXYZ"
-_STATES = (
+MEXICAN_STATES = (
     "AS BC BS CC CH CL CM CS DF DG GR GT HG JC MC MN MS NE NL NT OC PL QR QT SL SP SR TC TL TS VZ YN ZS"
 ).split()
 
 
-def _curp_weight(position: int, character: str) -> int:
+def curp_weight(position: int, character: str) -> int:
+    """Return the value of a character of a CURP in the sum of its check digit."""
     return _CURP_CHARACTERS.index(character) * (18 - position)
 
 
-def _thai(position: int, character: str) -> int:
+def thai_weight(position: int, character: str) -> int:
+    """Return the value of a digit of a Thai ID in the sum of its check digit."""
     return (2 - position) * int(character) % 11
 
 
@@ -540,7 +544,7 @@ _DIFFERENT_DIGITS = Pick(tuple(f"{pair:02d}" for pair in range(100) if pair % 11
 """Two different digits."""
 _CZECH_BIRTH_NUMBER = lambda _: (_birth(_YMD, months=50), Gap("/"), digits(3),  # noqa: E731
                     weighted([pow(10, 8 - place, 11) for place in range(9)], 11, _or_zero))  # fmt: skip
-_BALTIC = lambda _: (Run("34"), _birth(_YMD), digits(3), _two_pass_check())  # noqa: E731
+_BALTIC = lambda _: (Run("34"), _birth(_YMD), digits(3), two_pass_check())  # noqa: E731
 _SSN_AREAS = tuple(f"{area:03d}" for area in range(1, 900) if area not in (78, 219, 457, 666))
 
 SCHEMES: dict[str, tuple[str, Callable[[Vocabulary], Parts]]] = {
@@ -579,7 +583,7 @@ SCHEMES: dict[str, tuple[str, Callable[[Vocabulary], Parts]]] = {
                                    weighted((3, 2, 7, 6, 5, 4, 3, 2), 11, complement(11)), "9")),
     "IT": ("Codice fiscale", lambda _: (Run(UPPER, 6), _birth("{y:02d}{letter}{d:02d}", days=40), Pick((
         "H501", "F205", "L219", "D612", "A944", "G273", "F839", "D969", "C351", "A662")),
-        Check(26, _italian, tuple(UPPER)))),
+        Check(26, italian_weight, tuple(UPPER)))),
     "JP": ("My Number", lambda _: (*like("#### #### ###"),
                                    weighted((6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, _complement_or_zero))),
     "KR": ("RRN", lambda _: (_birth(_YMD), Gap("-"), Run("12"), numbers(0, 95, 2), digits(3),
@@ -588,8 +592,8 @@ SCHEMES: dict[str, tuple[str, Callable[[Vocabulary], Parts]]] = {
     "LV": ("Personas kods", lambda _: ("32", *like("####-####"), weighted(
         (10, 5, 8, 4, 2, 1, 6, 3, 7, 9), 11, lambda rest: str((1 + rest) % 11 % 10)))),
     "MX": ("CURP", lambda _: (Run(_CONSONANTS), Run("AEIOU"), Run(_CONSONANTS, 2), _birth(_YMD), Run("HM"),
-                              Pick(tuple(_STATES)), Run(_CONSONANTS, 3), Run(DIGITS),
-                              Check(10, _curp_weight, tuple(str(-rest % 10) for rest in range(10))))),
+                              Pick(tuple(MEXICAN_STATES)), Run(_CONSONANTS, 3), Run(DIGITS),
+                              Check(10, curp_weight, tuple(str(-rest % 10) for rest in range(10))))),
     "MY": ("NRIC", lambda _: (_birth(_YMD), Gap("-"), numbers(1, 14, 2), Gap("-"), digits(4))),
     "PE": ("CUI", lambda _: (digits(8), Gap("-"), weighted((3, 2, 7, 6, 5, 4, 3, 2), 11, "65432110987"))),
     "PK": ("CNIC", lambda _: (Run("1234567"), *like("####-#######-"), _FIRST)),
@@ -604,7 +608,7 @@ SCHEMES: dict[str, tuple[str, Callable[[Vocabulary], Parts]]] = {
                               weighted((7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, _complement_or_zero))),
     "SK": ("Rodné číslo", _CZECH_BIRTH_NUMBER),
     "TH": ("PIN", lambda _: (Run("12345678"), *like("-####-#####-##-"),
-                             Check(11, _thai, tuple(str((1 - rest) % 10) for rest in range(11))))),
+                             Check(11, thai_weight, tuple(str((1 - rest) % 10) for rest in range(11))))),
     "TR": ("T.C. Kimlik", lambda _: (_FIRST, digits(8), weighted((3, 1, 3, 1, 3, 1, 3, 1, 3), 10, complement(10)),
                                      weighted([1] * 10, 10, _or_zero))),
     "US": ("SSN", lambda _: (Pick(_SSN_AREAS), Gap("-"), numbers(1, 99, 2), Gap("-"), numbers(1, 9999, 4))),

@@ -306,7 +306,7 @@ _VN_PLACES = ("001", "079", "031", "048", "092", "026", "038", "040", "056", "07
 
 _ITALIAN_PLACES = Pick(("H501", "F205", "L219", "D612", "A944", "G273", "F839", "D969", "C351", "A662"))
 _MEXICAN_CONSONANTS = "BCDFGHJLMNPRSTV"
-_CURP_CHECK = Check(10, government._curp_weight, tuple(str(-rest % 10) for rest in range(10)))
+_CURP_CHECK = Check(10, government.curp_weight, tuple(str(-rest % 10) for rest in range(10)))
 
 PERSON_CODES: dict[str, tuple[str, Callable[[], Code]]] = {
     "AE": ("Emirates ID", lambda: Code("784", Gap("-"), _birth("Y"), Gap("-"), digits(7), Gap("-"), codes.luhn(14))),
@@ -336,7 +336,7 @@ PERSON_CODES: dict[str, tuple[str, Callable[[], Code]]] = {
     "DK": ("CPR", lambda: Code(_birth("dmy"), Gap("-"), _by_year(lambda y: "0123" if y < 2000 else "4567"), digits(2),
                                _parity())),
     "DZ": ("NIN", lambda: Code("1", digits(17))),
-    "EE": ("Isikukood", lambda: Code(_century(), _birth("ymd"), digits(3), government._two_pass_check())),
+    "EE": ("Isikukood", lambda: Code(_century(), _birth("ymd"), digits(3), government.two_pass_check())),
     "EG": ("National ID", lambda: Code(
         _by_year(lambda y: ("2" if y < 2000 else "3",)), _birth("ymd"), Pick(_EG_PLACES), digits(3), _parity(),
         weighted((2, 7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, lambda rest: str((11 - rest) % 10)))),
@@ -362,7 +362,7 @@ PERSON_CODES: dict[str, tuple[str, Callable[[], Code]]] = {
         weighted((3, 2, 7, 6, 5, 4, 3, 2), 11, complement(11)), _by_year(lambda y: ("9" if y < 2000 else "0",)))),
     "IT": ("Codice fiscale", lambda: Code(
         Run("BCDFGLMNPRSTVZ", 6), _birth("yLd", day=40), _ITALIAN_PLACES,
-        Check(26, government._italian, tuple(UPPER)))),
+        Check(26, government.italian_weight, tuple(UPPER)))),
     "JO": ("National number", lambda: Code(Pick(("9", "2")), digits(9))),
     "KE": ("ID number", lambda: Code(Run("123"), digits(7))),
     "KR": ("RRN", lambda: Code(
@@ -371,13 +371,13 @@ PERSON_CODES: dict[str, tuple[str, Callable[[], Code]]] = {
         weighted((2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5), 11, lambda rest: str((11 - rest) % 10)))),
     "LI": ("AHV", lambda: Code("756", *like(".####.####.#"), codes.gs1(12))),
     "LK": ("NIC", lambda: Code(_sri_lankan_day(), digits(5))),
-    "LT": ("Asmens kodas", lambda: Code(_century(), _birth("ymd"), digits(3), government._two_pass_check())),
+    "LT": ("Asmens kodas", lambda: Code(_century(), _birth("ymd"), digits(3), government.two_pass_check())),
     "LU": ("Matricule", lambda: Code(_birth("Ymd"), digits(3), codes.luhn(11), digits(1))),
     "MK": ("JMBG", lambda: Code(*_former_yugoslavia(["41", "42", "43", "44", "45", "46", "47", "48", "49"]))),
     "MT": ("ID card", lambda: Code(digits(7), Pick(("M", "G", "A")))),
     "MX": ("CURP", lambda: Code(
         Run(_MEXICAN_CONSONANTS), Run("AEIOU"), Run(_MEXICAN_CONSONANTS, 2), _birth("ymd"), _by_sex("M", "H"),
-        Pick(tuple(government._STATES)), Run("BCDFGHJKLMNPQRSTVWXYZ", 3),
+        Pick(tuple(government.MEXICAN_STATES)), Run("BCDFGHJKLMNPQRSTVWXYZ", 3),
         _by_year(lambda y: "0123456789" if y < 2000 else "ABCDEFGHIJ"), _CURP_CHECK)),
     "MY": ("NRIC", lambda: Code(_birth("ymd"), Gap("-"), Pick(_MY_PLACES), Gap("-"), digits(3), _parity())),
     "NG": ("NIN", lambda: Code(Run("123456789"), digits(10))),
@@ -489,7 +489,7 @@ NAME_CODES: dict[str, tuple[Callable[[], Code], dict[str, Callable[[str], str]]]
     "IT": (lambda: _italian(_ITALIAN_PLACES), {FAMILY: _italian_family, FIRST: _italian_first}),
     "MX": (lambda: Code(
         _name_letters(FAMILY, 2), Run("FHRSVZ"), _name_letters(FIRST, 1), _birth("ymd"), _by_sex("M", "H"),
-        Pick(tuple(government._STATES)), _name_letters(FAMILY_CONSONANT, 1), Run("BCDFGHJKLMNPQRSTVWXYZ"),
+        Pick(tuple(government.MEXICAN_STATES)), _name_letters(FAMILY_CONSONANT, 1), Run("BCDFGHJKLMNPQRSTVWXYZ"),
         _name_letters(FIRST_CONSONANT, 1), _by_year(lambda y: "0123456789" if y < 2000 else "ABCDEFGHIJ"), _CURP_CHECK),
         {FAMILY: _mexican_family, FIRST: lambda name: _mexican_word(name)[0],
          FAMILY_CONSONANT: _mexican_consonant, FIRST_CONSONANT: _mexican_consonant}),
@@ -515,7 +515,7 @@ def _italian_anywhere() -> Code:
 def _italian(*places: codes.CodePart) -> Code:
     return Code(
         _name_letters(FAMILY, 3), _name_letters(FIRST, 3), _birth("yLd", day=40), *places,
-        Check(26, government._italian, tuple(UPPER)),
+        Check(26, government.italian_weight, tuple(UPPER)),
     )  # fmt: skip
 
 
