@@ -146,9 +146,7 @@ def invalid_rows_report(push: Push) -> dict[str, int]:
         return dict(verdict)
     if not has_invalid_rows(push):
         return dict.fromkeys(_REPORT_KEYS, 0) | {"good_refused": push.failed if push.kind != "undo" else 0}
-    makers = rows.row_generators(
-        push.pins, push.request["ask"], [table.get("given") for table in push.tables]
-    )
+    makers = rows.row_generators(push)
     found = np.zeros(len(_REPORT_KEYS), np.int64)
     for table_index, table in enumerate(push.tables):
         names = {each["field"] for each in table["columns"] if each.get("field")}

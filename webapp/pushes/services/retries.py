@@ -10,6 +10,7 @@ data: the target was supposed to reject it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -368,9 +369,7 @@ def _repaired_tables(
 
 def _row_generators(original: Push, body: RetryInput) -> Sequence[RowGenerator]:
     """Return the row generators of the push, with the fixed values of its retry. Raise validation_error."""
-    return pushes_rows.row_generators(
-        original.pins, retry_request(original, body), [table.get("given") for table in original.tables]
-    )
+    return pushes_rows.row_generators(original, retry_request(original, body))
 
 
 def _check_requests(
@@ -581,13 +580,8 @@ class _InjectedRows:
         self._push = push
         self._row_generators: Any = None
         if completion.has_invalid_rows(push):
-            storage_keys = [table.get("given") for table in push.tables]
-            try:
-                self._row_generators = pushes_rows.row_generators(
-                    push.pins, push.request["ask"], storage_keys
-                )
-            except ApiError:
-                self._row_generators = None
+            with suppress(ApiError):
+                self._row_generators = pushes_rows.row_generators(push)
 
     def contains(self, block: list[RowResult]) -> list[bool]:
         found = [False] * len(block)

@@ -506,7 +506,7 @@ def load_tables(push: Push) -> list[TableRows]:
     if push.pins["engine"] not in ENGINES:
         message = f"This push was created with engine {push.pins['engine']}, but this is engine {ENGINE}."
         raise ApiError("unavailable", message, {"pinned": push.pins["engine"], "present": ENGINE})
-    makers = row_generators(push.pins, push.request["ask"], [table.get("given") for table in push.tables])
+    makers = row_generators(push)
     db.session.remove()
     found = [
         TableRows(table_index, table, makers[table.get("recipe", 0)])
@@ -530,18 +530,21 @@ def load_tables(push: Push) -> list[TableRows]:
     return found
 
 
-def row_generators(
-    pins: Mapping[str, Any], request: Mapping[str, Any], storage_keys: Sequence[str | None]
-) -> Sequence[RowGenerator]:
-    """Return the row generators of stored pins, in their order. `storage_keys` are those of rows that came with
-    the request. Raises the errors of `tables`."""
+def row_generators(push: Push, request: Mapping[str, Any] | None = None) -> Sequence[RowGenerator]:
+    """Return the row generators of a push, in the order of its pins; `request` replaces the push's own. Raises the
+    errors of `load_tables`."""
+    pins = push.pins
+    if request is None:
+        request = push.request["ask"]
     if "tables" in pins:
         return [
             TemplateRows(recipe.bound) for recipe in datasets_rows.bundle_from_pins(pins, {}, "json").recipes
         ]
     stored_pins = Pins.from_json(pins)
-    if storage_keys and storage_keys[0] is not None:
-        return [SubmittedRows(load_rows(storage_keys[0]), stored_pins.seed, stored_pins.now)]
+    if (
+        push.tables and (storage_key := push.tables[0].get("given")) is not None
+    ):  # rows that came with the request
+        return [SubmittedRows(load_rows(storage_key), stored_pins.seed, stored_pins.now)]
     if stored_pins.template_id is None or stored_pins.version is None:
         raise tenancy.not_found("template", stored_pins.template_id or "")
     template = generate.TemplateRef(stored_pins.template_id, stored_pins.version, "", "")
