@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -29,11 +30,21 @@ from webapp.audit.services import audit_log
 from webapp.config import Settings
 from webapp.engine.data import vocab_lock
 from webapp.extensions import create_redis_client, db, redis_client
+from webapp.paths import ROOT
 from webapp.row_templates.services import vocabularies
 from webapp.web import events
 
 SECRET_KEY = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
 VAULT_KEY = "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY="
+CHROMIUM_ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--headless",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 ON_POSTGRES = os.environ.get("TEST_ON") == "postgresql"
 
 
@@ -285,6 +296,23 @@ def _database(template: str | None = None) -> Iterator[str]:
         with engine.connect() as connection:
             connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
         engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """Chromium, driven by Playwright, which can be started only once in a process. TEST_CHROMIUM names another browser
+    than the one on the PATH."""
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no Chromium: put one on the PATH, or name it in TEST_CHROMIUM")
+    if not (ROOT / "static" / "vendor" / "htmx.min.js").is_file():
+        pytest.skip("static/vendor is empty: ./rowsmith test fetches it")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=[*CHROMIUM_ARGUMENTS])
+        yield running
+        running.close()
 
 
 @pytest.fixture(scope="session")

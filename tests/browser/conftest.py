@@ -1,4 +1,4 @@
-"""A real Chromium against a real server on loopback. TEST_CHROMIUM names another browser than the one on the PATH.
+"""A real Chromium against a real server on loopback.
 
 What a page logs as an error, an exception in it, a refusal by the Content-Security-Policy and a script's dialog
 are collected, and fail the test at its end.
@@ -6,31 +6,19 @@ are collected, and fail the test at its end.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.cast import Person
 from tests.served import served
 from webapp.access.models import User
 from webapp.accounts.services import sign_in
 from webapp.extensions import db
-from webapp.paths import ROOT
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--headless",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 # A machine may have much else to do; the first search of a process reads all of the documentation.
 expect.set_options(timeout=15_000)
 WIDE, NARROW, NARROWEST = (1280, 800), (390, 844), (320, 700)
@@ -45,24 +33,6 @@ _EXPECTED = (
     "htmx:afterRequest",
     "htmx:sendAbort",
 )
-
-
-@pytest.fixture(scope="session")
-def playwright() -> Iterator[Playwright]:
-    with sync_playwright() as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def chromium(playwright: Playwright) -> Iterator[Browser]:
-    path = os.environ.get("TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("no Chromium: put one on the PATH, or name it in TEST_CHROMIUM")
-    if not (ROOT / "static" / "vendor" / "htmx.min.js").is_file():
-        pytest.skip("static/vendor is empty: ./rowsmith test fetches it")
-    running = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-    yield running
-    running.close()
 
 
 @pytest.fixture

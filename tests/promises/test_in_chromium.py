@@ -6,12 +6,10 @@ counting function; one that is parsed as a script is reported as a CSP violation
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import BrowserContext, Error, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error
 
 from tests.promises.test_pages import pages
 from tests.promises.world import World
@@ -19,15 +17,7 @@ from tests.served import served
 from webapp.access.models import User
 from webapp.accounts.services import sign_in
 from webapp.extensions import db
-from webapp.paths import ROOT
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--headless",
-    "--disable-background-networking",
-    "--no-first-run",
-]
 COUNTS = "window.canaryRan = 0; window.canary = () => { window.canaryRan += 1; };"
 
 
@@ -40,28 +30,21 @@ def origin(world: World) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def context(world: World, origin: str) -> Iterator[BrowserContext]:
+def context(world: World, origin: str, chromium: Browser) -> Iterator[BrowserContext]:
     """The owner's window."""
-    path = os.environ.get("TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("no Chromium: put one on the PATH, or name it in TEST_CHROMIUM")
-    if not (ROOT / "static" / "vendor" / "htmx.min.js").is_file():
-        pytest.skip("static/vendor is empty: ./rowsmith test fetches it")
     with world.app.app_context():
         link = sign_in.create_link(db.session.get_one(User, world.cast.olivia.user_id))
         db.session.remove()
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        result = running.new_context()
-        result.set_default_timeout(30_000)
-        result.add_init_script(COUNTS)
-        page = result.new_page()
-        page.goto(f"{origin}/sign-in/{link.rsplit('/', 1)[-1]}")
-        page.locator("form button[type=submit], form button:not([type])").first.click()
-        page.wait_for_url(lambda url: "/sign-in" not in url)
-        page.close()
-        yield result
-        running.close()
+    result = chromium.new_context()
+    result.set_default_timeout(30_000)
+    result.add_init_script(COUNTS)
+    page = result.new_page()
+    page.goto(f"{origin}/sign-in/{link.rsplit('/', 1)[-1]}")
+    page.locator("form button[type=submit], form button:not([type])").first.click()
+    page.wait_for_url(lambda url: "/sign-in" not in url)
+    page.close()
+    yield result
+    result.close()
 
 
 def test_promise_18_no_stored_script_runs_in_a_real_browser(world, origin, context):

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import chromium, playwright  # noqa: F401
 from tests.typescript.live.conftest import Package, installed
 from webapp.paths import ROOT
 
