@@ -385,6 +385,7 @@ DB_POOL: Final = 10
 # Together with DB_POOL, more than the threads of a web process that do not follow streams.
 DB_POOL_OVERFLOW: Final = 70
 DB_POOL_WAIT_SECONDS: Final = 15
+DB_IDLE_TRANSACTION_SECONDS: Final = 60  # PostgreSQL ends a transaction without a statement for this time
 REDIS_TIMEOUT_SECONDS: Final = 3.0
 REDIS_CONNECTIONS: Final = 200
 

@@ -15,12 +15,14 @@ import time
 from contextlib import closing
 
 import pytest
+from sqlalchemy import select
 
 from tests.chaos.conftest import COUNT, alive
 from tests.chaos.http_target import agrees, echo, target  # noqa: F401
 from tests.jobs.waiting import eventually
 from webapp import clock
 from webapp.extensions import db
+from webapp.pushes.models import Push
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "3"))
 SHORT = {"LEASE_SECONDS": 2, "LEASE_RENEWAL_SECONDS": 0.5}
@@ -34,18 +36,28 @@ def sent_by(echo, name: str, after: float) -> int:
     return sum(item.headers["x-sender"] == name and item.at > after for item in echo.seen)
 
 
-def freeze(pid: int) -> None:
-    """Stop a process, but not while it writes: a file of SQLite would stay locked for everybody."""
-    path = db.engine.url.database
+def freeze(pid: int, push_id: str) -> None:
+    """Stop a process, but not while it writes: a file of SQLite would stay locked for everybody, and on PostgreSQL the
+    push, until the server ends the transaction."""
     while True:
         os.kill(pid, signal.SIGSTOP)
-        try:
-            with closing(sqlite3.connect(path, timeout=0.2, isolation_level=None)) as own:
-                own.execute("BEGIN IMMEDIATE")
+        if not is_locked(push_id):
             return
-        except sqlite3.OperationalError:
-            os.kill(pid, signal.SIGCONT)
-            threading.Event().wait(0.01)
+        os.kill(pid, signal.SIGCONT)
+        threading.Event().wait(0.01)
+
+
+def is_locked(push_id: str) -> bool:
+    if db.engine.dialect.name != "sqlite":
+        with db.engine.connect() as connection:
+            statement = select(Push.id).where(Push.id == push_id).with_for_update(skip_locked=True)
+            return connection.scalar(statement) is None
+    try:
+        with closing(sqlite3.connect(db.engine.url.database, timeout=0.2, isolation_level=None)) as own:
+            own.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError:
+        return True
+    return False
 
 
 def frozen_and_woken(
@@ -54,7 +66,7 @@ def frozen_and_woken(
     """One round; whether the freeze hit a push under way."""
     pid = first.start(push_id)
     threading.Event().wait(moment)
-    freeze(pid)
+    freeze(pid, push_id)
     row = pushing.read(push_id)
     if row.status != "running":
         os.kill(pid, signal.SIGCONT)
