@@ -54,6 +54,16 @@ CODES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
     }
 )
 
+# Codes of errors that a call to the target of a connection can return. A request that reads gets no csrf_failed.
+READ_TARGET_ERRORS: Final = (
+    "target_failed",
+    "target_timeout",
+    "target_not_allowed",
+    "token_request_failed",
+    "driver_missing",
+)
+TARGET_ERRORS: Final = (*READ_TARGET_ERRORS, "csrf_failed")
+
 
 _MAX_NAME_CHARS: Final = 200  # chosen: maximum length of a name that gets a hint; known names are shorter
 

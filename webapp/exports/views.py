@@ -22,7 +22,7 @@ from webapp.datasets.schemas import DatasetExportInput
 from webapp.datasets.services import rows as datasets_rows
 from webapp.datasets.views import datasets
 from webapp.engine.formats import FORMATS
-from webapp.errors import ApiError
+from webapp.errors import READ_TARGET_ERRORS, ApiError
 from webapp.exports import services
 from webapp.exports.models import Export, ExportPart
 from webapp.exports.services import AnswerKeyFile, KeyFormat
@@ -237,7 +237,7 @@ def with_absolute_urls(data: dict[str, Any]) -> dict[str, Any]:
     returns=ExportOut,
     status=201,
     idempotent=True,
-    errors=("row_limit_exceeded", "quota_exceeded", "leak_found"),
+    errors=generation_views.GENERATE_ERRORS,
     on_fault=generation_views.form_with_errors,
     more_faults=more_faults_of_saved,
 )
@@ -393,7 +393,7 @@ def file_headers(export: Export, part: ExportPart | None = None) -> dict[str, st
     returns=ExportOut,
     status=201,
     idempotent=True,
-    errors=("row_limit_exceeded", "quota_exceeded", "leak_found"),
+    errors=generation_views.GENERATE_ERRORS,
 )
 def export(actor: Actor, dataset_id: str, body: DatasetExportInput) -> Response:
     """Create one file with all tables in the background.
@@ -565,7 +565,7 @@ class KeyQuery(Query):
     query=KeyQuery,
     returns=_ANSWER_KEY_SCHEMA,
     produces=_TEXT_TYPES,
-    errors=("unavailable", "validation_error"),
+    errors=(*READ_TARGET_ERRORS, "unavailable", "validation_error"),
 )
 def of_export(actor: Actor, export_id: str, query: KeyQuery) -> Response:
     """Get the injected invalid cells of an export's file: their kinds and the original values.
@@ -587,7 +587,7 @@ def of_export(actor: Actor, export_id: str, query: KeyQuery) -> Response:
     body=GenerateInput,
     returns=_ANSWER_KEY_SCHEMA,
     reads=True,
-    errors=("row_limit_exceeded",),
+    errors=generation_views.GENERATE_ERRORS,
     produces=_FILE_TYPES,
     more_faults=more_faults_of_saved,
 )

@@ -15,7 +15,7 @@ from pydantic import Field, WithJsonSchema
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.engine.formats import FORMATS
-from webapp.errors import ApiError, Fault, validation_error
+from webapp.errors import READ_TARGET_ERRORS, ApiError, Fault, validation_error
 from webapp.generation.services import generate
 from webapp.generation.services.generate import Generation, Preview
 from webapp.row_templates.models import Template
@@ -167,8 +167,9 @@ bp = Blueprint("generate", __name__)
 
 _PRODUCES = tuple(kind.media_type for name, kind in FORMATS.items() if name != "json")
 _ROWS = RawSchema({"type": "array", "items": {"type": "object"}})
-_PREVIEW_ERRORS = ("quota_exceeded",)  # of the objects in arrays that previews show within an hour
-_ERRORS = ("row_limit_exceeded", "quota_exceeded", "leak_found")
+# Values and source rows come from connections. The quota of a preview is that of the objects in its arrays.
+PREVIEW_ERRORS: Final = (*READ_TARGET_ERRORS, "provider_missing", "quota_exceeded")
+GENERATE_ERRORS: Final = (*PREVIEW_ERRORS, "row_limit_exceeded", "leak_found")
 
 
 class DraftIn(DraftInput):
@@ -239,7 +240,7 @@ class PreviewOut(Output):
     body=GenerateInput,
     returns=_ROWS,
     reads=True,
-    errors=_ERRORS,
+    errors=GENERATE_ERRORS,
     produces=_PRODUCES,
     on_fault=form_with_errors,
     more_faults=more_faults_of_saved,
@@ -261,7 +262,7 @@ def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:
     body=DraftIn,
     returns=_ROWS,
     reads=True,
-    errors=_ERRORS,
+    errors=GENERATE_ERRORS,
     produces=_PRODUCES,
     more_faults=more_faults_of_draft,
 )
@@ -278,7 +279,7 @@ def draft(actor: Actor, body: DraftIn) -> Response:
     body=PreviewIn,
     returns=PreviewOut,
     reads=True,
-    errors=_PREVIEW_ERRORS,
+    errors=PREVIEW_ERRORS,
     more_faults=_more_faults_of_preview,
 )
 def preview(actor: Actor, template_id: str, body: PreviewIn) -> Response:
@@ -297,7 +298,7 @@ def preview(actor: Actor, template_id: str, body: PreviewIn) -> Response:
     body=DraftPreviewIn,
     returns=PreviewOut,
     reads=True,
-    errors=_PREVIEW_ERRORS,
+    errors=PREVIEW_ERRORS,
     more_faults=_more_faults_of_draft_preview,
 )
 def preview_draft(actor: Actor, body: DraftPreviewIn) -> Response:

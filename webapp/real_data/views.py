@@ -23,9 +23,9 @@ from webapp.builder.views.templates import TemplateOut
 from webapp.datasets.views.datasets import DatasetOut
 from webapp.engine.masking import Masking
 from webapp.engine.source_data import SourceSpec
-from webapp.errors import ApiError, Fault, validation_error
+from webapp.errors import TARGET_ERRORS, ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.imports.views.tables import TARGET_ERRORS, EntityName
+from webapp.imports.views.tables import EntityName
 from webapp.real_data import detection, services
 from webapp.real_data.services import MaskingChoice, Proposal
 from webapp.row_templates.schemas import Name
@@ -39,7 +39,7 @@ masking_bp = Blueprint("masking", __name__)
 KEYS_PAGE: Final = "masking_keys.html"
 
 _Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
-_TARGET_ERRORS = ("target_failed", "target_timeout", "target_not_allowed", "driver_missing", "unavailable")
+_CLASSIFY_ERRORS = ("target_failed", "target_timeout", "target_not_allowed", "driver_missing", "unavailable")
 
 
 class ClassifyIn(Input):
@@ -111,7 +111,7 @@ class MaskingKeysOut(Output):
     scope="write",
     body=ClassifyIn,
     returns=ClassifyOut,
-    errors=_TARGET_ERRORS,
+    errors=_CLASSIFY_ERRORS,
 )
 def classify(actor: Actor, body: ClassifyIn) -> Response:
     """Detect personal data in the columns of a sample, and propose how to mask them.

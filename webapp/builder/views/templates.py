@@ -215,13 +215,27 @@ class CatalogueOut(Output):
     functions: list[FunctionOut]
 
 
-@route(field_types_bp, "/field-types", scope="member", query=CatalogueQuery, returns=CatalogueOut)
+@route(
+    field_types_bp,
+    "/field-types",
+    scope="member",
+    query=CatalogueQuery,
+    returns=CatalogueOut,
+    errors=("validation_error",),
+)
 def index(query: CatalogueQuery) -> Response:
     """List the field types and the functions of formulas."""
     return _list_types(query)
 
 
-@route(field_types_bp, "/fields", scope="member", query=CatalogueQuery, returns=CatalogueOut)
+@route(
+    field_types_bp,
+    "/fields",
+    scope="member",
+    query=CatalogueQuery,
+    returns=CatalogueOut,
+    errors=("validation_error",),
+)
 def fields(query: CatalogueQuery) -> Response:
     """List the field types: the same as /field-types."""
     return _list_types(query)

@@ -11,7 +11,7 @@ from pydantic import Field
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.connections.services import connections, inspection
-from webapp.errors import ApiError, ErrorCollector, Fault, validation_error
+from webapp.errors import TARGET_ERRORS, ApiError, ErrorCollector, Fault, validation_error
 from webapp.versioning import services as versioning
 from webapp.web.inputs import READ_ONLY, Input, ListQuery, Query, merge_faults
 from webapp.web.responses import ListOf, Output, RawSchema, check_if_match, reply
@@ -21,15 +21,7 @@ bp = Blueprint("connections", __name__)
 ONE = "/connections/<connection_id>"
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
 Environment = Literal["dev", "test", "prod"]
-_TARGET_ERRORS = (
-    "target_failed",
-    "target_timeout",
-    "target_not_allowed",
-    "token_request_failed",
-    "csrf_failed",
-    "driver_missing",
-    "unavailable",
-)
+_ERRORS = (*TARGET_ERRORS, "unavailable")
 
 
 class ConnectionQuery(ListQuery):
@@ -306,7 +298,7 @@ def restore(actor: Actor, connection_id: str) -> Response:
     )
 
 
-@route(bp, f"{ONE}/verify", ["POST"], scope="write", returns=VerificationOut, errors=_TARGET_ERRORS)
+@route(bp, f"{ONE}/verify", ["POST"], scope="write", returns=VerificationOut, errors=_ERRORS)
 def verify(actor: Actor, connection_id: str) -> Response:
     """Verify a connection again, stage by stage."""
     found = connections.get(actor, connection_id, "write")
@@ -325,7 +317,7 @@ def verify(actor: Actor, connection_id: str) -> Response:
     scope="read",
     query=MetadataQuery,
     returns=_METADATA,
-    errors=_TARGET_ERRORS,
+    errors=_ERRORS,
     reads=False,
 )
 def metadata(actor: Actor, connection_id: str, query: MetadataQuery) -> Response:

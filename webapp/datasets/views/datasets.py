@@ -16,6 +16,7 @@ from webapp.datasets.models import Dataset
 from webapp.datasets.schemas import DatasetPreviewInput
 from webapp.datasets.services import datasets
 from webapp.datasets.services import rows as datasets_rows
+from webapp.generation.views import PREVIEW_ERRORS
 from webapp.versioning import views as versioned_routes
 from webapp.versioning.views import OtherQuery
 from webapp.web.responses import Output, reply
@@ -179,7 +180,7 @@ def diff(actor: Actor, dataset_id: str, number: int, query: OtherQuery) -> Respo
     body=DatasetPreviewInput,
     returns=DatasetPreviewOut,
     reads=True,
-    errors=("quota_exceeded",),
+    errors=PREVIEW_ERRORS,
 )
 def preview(actor: Actor, dataset_id: str, body: DatasetPreviewInput) -> Response:
     """Generate the first three rows of each table. They do not count toward the quota."""

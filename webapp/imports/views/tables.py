@@ -16,7 +16,7 @@ from webapp.connections.models import Connection
 from webapp.connections.services import connections
 from webapp.connections.views import pages as connection_pages
 from webapp.endpoints.views.endpoints import EndpointOut
-from webapp.errors import ApiError
+from webapp.errors import TARGET_ERRORS, ApiError
 from webapp.imports.services import tables
 from webapp.sources.services import kept_answers
 from webapp.web.inputs import Input
@@ -25,14 +25,6 @@ from webapp.web.routing import route
 
 bp = Blueprint("table_templates", __name__)
 
-TARGET_ERRORS = (
-    "target_failed",
-    "target_timeout",
-    "target_not_allowed",
-    "token_request_failed",
-    "csrf_failed",
-    "driver_missing",
-)
 EntityName = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from webapp import clock, limits, pagination
 from webapp.access.actors import Actor
-from webapp.errors import ApiError, Fault
+from webapp.errors import TARGET_ERRORS, ApiError, Fault
 from webapp.extensions import db
 from webapp.pushes.models import Push
 from webapp.pushes.responses import BadRowsOut, DryRunOut, PlanOut, PushOut, RowOut
@@ -29,14 +29,6 @@ from webapp.work.log_lines import LogLines
 
 bp = Blueprint("pushes", __name__)
 
-TARGET_ERRORS = (
-    "target_failed",
-    "target_timeout",
-    "target_not_allowed",
-    "token_request_failed",
-    "csrf_failed",
-    "driver_missing",
-)
 ERRORS = (*TARGET_ERRORS, "read_only_connection", "row_limit_exceeded", "quota_exceeded", "leak_found")
 
 # Routes that queue a push; those of the second kind show with `dry_run` what would be sent.
@@ -209,7 +201,14 @@ def cancel(actor: Actor, push_id: str) -> Response:
     )
 
 
-@route(bp, "/pushes/<push_id>/rows", scope="read", query=RowQuery, returns=ListOf(RowOut))
+@route(
+    bp,
+    "/pushes/<push_id>/rows",
+    scope="read",
+    query=RowQuery,
+    returns=ListOf(RowOut),
+    errors=("validation_error", "unavailable"),
+)
 def rows(actor: Actor, push_id: str, query: RowQuery) -> Response:
     """List the outcome of each row, in the order of tables and rows;
 
