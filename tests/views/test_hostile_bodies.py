@@ -59,7 +59,7 @@ def test_a_list_of_a_million_invalid_elements_has_one_error(refused):
     body = b'{"name":"x","scopes":[' + b",".join([b"1"] * 1_000_000) + b"]}"
     code, message = refused("/api-keys", body)
     assert code == "validation_error"
-    assert f"{limits.MAX_JSON_ELEMENTS:,}".replace(",", "") in message
+    assert f"{limits.MAX_JSON_ELEMENTS:,}" in message
 
 
 def test_half_a_million_objects_are_rejected_before_parsing(refused):
