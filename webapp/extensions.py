@@ -18,7 +18,7 @@ import redis
 from flask import Flask, current_app, g, has_app_context
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import CursorResult, Engine, Result, event
-from sqlalchemy.engine import Connection, make_url
+from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Session
 
 from webapp import limits
@@ -56,6 +56,8 @@ def create_redis_client(url: str) -> redis.Redis:
 def init_app(app: Flask) -> None:
     """Bind the extensions to one application."""
     db.init_app(app)
+    with app.app_context():
+        limit_idle_transactions(db.engine)
     app.extensions["rowsmith.redis"] = create_redis_client(app.config["REDIS_URL"])
 
 
@@ -70,14 +72,21 @@ def engine_options(url: str) -> dict[str, Any]:
         options["connect_args"] = {"timeout": limits.SQLITE_BUSY_MS / 1000, "check_same_thread": False}
     else:
         options["pool_pre_ping"] = True
-        # The server ends the transaction of a process that was frozen, or whose host has failed, and with it the locks
-        # for which the process that takes over its work waits.
-        idle = f"-c idle_in_transaction_session_timeout={limits.DB_IDLE_TRANSACTION_SECONDS * 1000}"
-        own = make_url(url).query.get("options", "")
-        options["connect_args"] = {
-            "options": f"{own if isinstance(own, str) else ' '.join(own)} {idle}".strip()
-        }
     return options
+
+
+def limit_idle_transactions(engine: Engine) -> None:
+    """Let PostgreSQL end the transaction of a process that is frozen, or whose host has failed, and with it the locks
+    for which the process that takes over its work waits."""
+
+    # Not a startup parameter: PgBouncer rejects unknown ones.
+    def set_timeout(dbapi: Any, _record: Any) -> None:
+        milliseconds = limits.DB_IDLE_TRANSACTION_SECONDS * 1_000
+        dbapi.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
+        dbapi.commit()
+
+    if engine.dialect.name == "postgresql":
+        event.listen(engine, "connect", set_timeout)
 
 
 @contextmanager

@@ -6,22 +6,20 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
+from tests.conftest import ON_POSTGRES
 from tests.jobs.waiting import eventually
 from webapp import limits
-from webapp.extensions import engine_options
+from webapp.extensions import db, limit_idle_transactions
 
 LOCK = text("SELECT 1 FROM held FOR UPDATE NOWAIT")
 
 
-@pytest.mark.parametrize("own", ["", "-c statement_timeout=90000"])
-def test_a_transaction_without_statements_ends_and_releases_its_locks(postgres_url, monkeypatch, own):
+def test_a_transaction_without_statements_ends_and_releases_its_locks(postgres_url, monkeypatch):
     monkeypatch.setattr(limits, "DB_IDLE_TRANSACTION_SECONDS", 1)
-    url = make_url(postgres_url).set(drivername="postgresql+psycopg")
-    url = (url.update_query_dict({"options": own}) if own else url).render_as_string(hide_password=False)
-    engine = create_engine(url, **engine_options(url))
+    engine = create_engine(make_url(postgres_url).set(drivername="postgresql+psycopg"))
+    limit_idle_transactions(engine)
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE held AS SELECT 1 AS id"))
-        assert connection.scalar(text("SHOW statement_timeout")) == ("90s" if own else "0")
 
     def is_free() -> bool:
         try:
@@ -38,3 +36,10 @@ def test_a_transaction_without_statements_ends_and_releases_its_locks(postgres_u
             frozen.execute(LOCK)
         frozen.invalidate()
     engine.dispose()
+
+
+@pytest.mark.skipif(not ON_POSTGRES, reason="of PostgreSQL")
+def test_the_application_limits_them(app):
+    with app.app_context():
+        assert db.session.scalar(text("SHOW idle_in_transaction_session_timeout")) == "1min"
+        db.session.remove()
