@@ -152,7 +152,7 @@ def test_a_frozen_sender_that_wakes_up_sends_nothing_twice(keeper, new_push, pus
     push_id = new_push()
     pid = first.start(push_id)
     under_way(pushing, push_id, 50)
-    freeze(pid)
+    freeze(pid, push_id)
     row = pushing.read(push_id)
     assert row.status == "running"
     eventually(lambda: clock.now() > row.lease_until, within=30)
