@@ -62,9 +62,8 @@ RETENTION_BATCH_ROWS: Final = 2_000  # measured: rows deleted in one transaction
 RETENTION_PAUSE_SECONDS: Final = 0.05  # SQLite's busy handler tries again after 1 to 100 ms
 RETENTION_BATCH_CHUNKS: Final = 50  # chunks of a run's log deleted in one transaction; each has up to 128 kB
 RETENTION_BATCH_WORK: Final = 50  # runs, pushes or exports fetched per query
-RETENTION_TURN_SECONDS: Final = (
-    2.0  # time limit for deleting in one sweep, before the next check for lost work
-)
+# Time limit for deleting in one sweep, before the next check for lost work.
+RETENTION_TURN_SECONDS: Final = 2.0
 
 # --- Rates -------------------------------------------------------------------------------------------------
 RATE_WINDOW_SECONDS: Final = 60  # section 8: requests per minute
@@ -295,9 +294,8 @@ RECOVERY_CODE_BYTES: Final = 15
 OIDC_RESPONSE_BYTES: Final = 512 * 1024  # response of an identity provider; the key set is the largest
 OIDC_TIMEOUT_SECONDS: Final = 10  # a user is waiting
 OIDC_CACHE_SECONDS: Final = 3_600  # how long metadata and keys are cached
-OIDC_KEYS_REFRESH_SECONDS: Final = (
-    30  # keys are fetched earlier for an unknown key id, but at most this often
-)
+# Keys are fetched earlier for an unknown key id, but at most this often.
+OIDC_KEYS_REFRESH_SECONDS: Final = 30
 OIDC_LEEWAY_SECONDS: Final = 60  # allowed clock difference
 OIDC_ISSUER_CHARS: Final = 500  # a URL
 OIDC_TEXT_CHARS: Final = 255  # OpenID Connect Core 1.0, 2: a subject has at most 255 characters
@@ -315,9 +313,8 @@ LISTED_USES: Final = 100  # objects of one kind listed as dependents
 LEASE_SECONDS: Final = 30  # a worker that does not renew its lease within this time is considered lost
 LEASE_RENEWAL_SECONDS: Final = 5  # interval for renewing a lease
 MAX_ATTEMPTS: Final = 3  # how often an export or push is started, including restarts after a lost worker
-WORKER_HEARTBEAT_MAX_AGE_SECONDS: Final = (
-    60  # /health/ready requires a worker heartbeat that is not older than this
-)
+# /health/ready requires a worker heartbeat that is not older than this.
+WORKER_HEARTBEAT_MAX_AGE_SECONDS: Final = 60
 
 # --- Logs ---------------------------------------------------------------------------------------------------
 REDACTED_SECRETS: Final = 500  # secrets that a process remembers to redact them; takes a few ms per log line
@@ -409,9 +406,8 @@ EXPORT_FILES_BYTES: Final = MappingProxyType(
 EXPORT_HOLD_BYTES: Final = 16 * MB  # space reserved in advance while an export is written
 EXPORT_ROWS: Final = 200_000  # from this number of rows on, the page recommends an export in the background
 USAGE_FLUSH_SECONDS: Final = 60.0  # how often request counts are moved from Redis to the database
-USAGE_RETENTION_DAYS: Final = (
-    400  # how long hourly usage is kept: a year, and the month before it for comparison
-)
+# How long hourly usage is kept: a year, and the month before it for comparison.
+USAGE_RETENTION_DAYS: Final = 400
 USAGE_MAX_HOURS: Final = 24 * 31  # points of a chart by the hour
 USAGE_MAX_DAYS: Final = 366  # points of a chart by the day
 USAGE_PARTS: Final = 50  # templates, keys, users and projects listed separately; the others are summed up
@@ -427,9 +423,8 @@ BUILDER_QUANTITY: Final = 1_000  # default number of rows of a template that is 
 DRAFT_REVISIONS: Final = 100  # changes of a draft that can be undone
 # Revisions of one draft, if all have the size of the newest: of a template of 8 MB, one change can be undone.
 DRAFT_BYTES: Final = 16 * 1024 * 1024
-MAX_DRAFTS: Final = (
-    200  # drafts of one user in a workspace; a new one replaces the one that was changed longest ago
-)
+# Drafts of one user in a workspace; a new one replaces the one that was changed longest ago.
+MAX_DRAFTS: Final = 200
 # Arrays and objects of a draft's JSON: nested fields have three levels each, and options a few more.
 DRAFT_LEVELS: Final = 8 * MAX_NESTING
 DRAFT_TYPING_SECONDS: Final = 4  # changes of the same input within this time are one step of undo
@@ -439,9 +434,8 @@ DATASET_CHOICES: Final = 100  # templates offered on the page of a dataset; othe
 DATASET_CARDS: Final = 40  # tables that the diagram of a dataset shows; others are found by their names
 DATASET_LINES: Final = 50  # tables on a page of the table view of a dataset
 DATASET_SAMPLE_ROWS: Final = 10  # rows of a table that the page of a dataset shows
-DATASET_CONTENTS_CACHED: Final = (
-    4_000  # versions of templates whose columns and relations a process remembers
-)
+# Versions of templates whose columns and relations a process remembers.
+DATASET_CONTENTS_CACHED: Final = 4_000
 SELECT_TEMPLATES: Final = 300  # templates offered in the builder, ordered by name
 ASSET_SECONDS: Final = 31_536_000  # URLs of assets contain a hash, so browsers may cache them for a year
 
@@ -499,9 +493,8 @@ PROBE_SECONDS: Final = 2.0  # timeout of one health check of a process
 PROBE_PAUSE_SECONDS: Final = 0.05
 STOP_SECONDS: Final = 30.0  # time for streams to finish and for workers to release their leases
 KEEPALIVE_WAIT_SECONDS: Final = 0.05  # how long the thread waits for the next request on the same connection
-HEADERS_WITH_BODY_BYTES: Final = (
-    65_536  # the first part of a body up to this size is sent together with the headers
-)
+# The first part of a body up to this size is sent together with the headers.
+HEADERS_WITH_BODY_BYTES: Final = 65_536
 RESTART_PAUSES: Final = (0.2, 1.0, 2.0, 4.0, 8.0)  # seconds before a process is restarted
 START_FAILURE_SECONDS: Final = 15.0  # a process that ran for a shorter time has failed to start
 LOG_FILE_BYTES: Final = 5 * MB  # log files are rotated at this size; one old file is kept
@@ -605,9 +598,8 @@ TARGET_CONNECT_SECONDS: Final = 10.0
 TARGET_QUERY_SECONDS: Final = 30.0  # a query for a field, a sample or the catalog
 # How long an old transaction may take to finish before its outcome is in doubt.
 TARGET_SETTLE_SECONDS: Final = 20.0
-TARGET_UNACKNOWLEDGED_SECONDS: Final = (
-    30.0  # a server that acknowledges nothing for this time is considered lost
-)
+# A server that acknowledges nothing for this time is considered lost.
+TARGET_UNACKNOWLEDGED_SECONDS: Final = 30.0
 TARGET_SAVEPOINT_ROWS: Final = 1_000  # rows that SQLite inserts one by one after one of them was rejected
 # Measured: minimum and maximum rows of an efficient COPY. The fixed cost of a COPY is the cost of
 # TARGET_PIECE_COST_ROWS rows.
@@ -659,9 +651,8 @@ DB2_STATEMENT_BYTES: Final = MB  # half of the maximum length of a statement (Db
 ORACLE_CONNECTS: Final = 16  # connections for one sign-in, including redirections by listeners
 MONGODB_SAMPLE_ROWS: Final = 100  # documents of a collection that are read to detect its fields
 MONGODB_KNOWN_ROWS: Final = 500  # sets of values per query
-MONGODB_DOCUMENT_BYTES: Final = (
-    16 * 1024 * 1024
-)  # MongoDB, "MongoDB Limits and Thresholds": BSON document size
+# MongoDB, "MongoDB Limits and Thresholds": BSON document size.
+MONGODB_DOCUMENT_BYTES: Final = 16 * 1024 * 1024
 MAX_STATEMENTS: Final = 20  # SQL statements before a push, and after it
 MAX_STATEMENT_CHARS: Final = 10_000
 MAPPING_FIELDS_NAMED: Final = 5  # unmapped fields that are listed next to a column without a field
@@ -725,9 +716,8 @@ INFER_SHAPE_CHARS: Final = 40  # longer texts have no pattern
 # Generated values that are checked if a CHECK constraint limits the length of a text.
 INFER_ROWS: Final = 2_000
 TEMPLATES_OF_TABLES: Final = 2_000  # tables per request; each becomes a template, which is compiled and saved
-TABLES_SECONDS: Final = (
-    60.0  # processor time for creating them; 500 tables with 20 related ones each take about 15 s
-)
+# Processor time for creating the templates of tables; 500 tables with 20 related ones each take about 15 s.
+TABLES_SECONDS: Final = 60.0
 CHECK_CHARS: Final = 10_000  # length of a CHECK constraint that is parsed
 CHECK_PLANS: Final = 5_000  # combinations of values that are tried to satisfy a CHECK constraint
 IMPORT_TEXT_CHARS: Final = MAX_BODY_BYTES  # a text in a request body
@@ -963,9 +953,8 @@ RUN_CLOSING_SECONDS: Final = 10.0  # a run without a final log line is reported 
 RUN_FALLBACK_POLL_SECONDS: Final = 1.0  # polling interval of followers if Redis sends no notification
 FOLLOW_WAKE_SECONDS: Final = 0.05  # followers of one log are woken at most this often
 FOLLOW_WINDOW_BYTES: Final = 4 * MB  # part of a followed log that a process caches for all its followers
-FOLLOW_DISCONNECT_POLL_SECONDS: Final = (
-    1.0  # how often the server checks whether an idle follower is still connected
-)
+# How often the server checks whether an idle follower is still connected.
+FOLLOW_DISCONNECT_POLL_SECONDS: Final = 1.0
 # The compatible API has no pagination: a list returns the newest objects only.
 COMPAT_LIST_ROWS: Final = 5_000
 COMPAT_TABLE_CONNECTIONS: Final = 20  # databases whose tables are read in one call
